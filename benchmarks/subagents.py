@@ -101,7 +101,7 @@ def tools(how: Setting, model: ScriptedChatModel) -> Any:
     @tool
     def delegate(task: str) -> str:
         """Ask the helper."""
-        return str(helper.invoke({"messages": [("user", task)]})["messages"][-1].text)
+        return str(helper.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text)
 
     middleware = how.of(how.parent, delegates={"delegate": "task"})
     boss = acting(call("delegate", task=TASK))

@@ -50,12 +50,12 @@ def main() -> None:
         @tool
         def search(task: str) -> str:
             """Ask the searcher."""
-            return str(searcher.invoke({"messages": [("user", task)]})["messages"][-1].text)
+            return str(searcher.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text)
 
         @tool
         def write(task: str) -> str:
             """Ask the writer."""
-            return str(writer.invoke({"messages": [("user", task)]})["messages"][-1].text)
+            return str(writer.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text)
 
         boss = create_agent(
             ScriptedChatModel(script=decide),

@@ -7,6 +7,7 @@ keeps what it learns in a memory of its own. The two run at once.
 """
 
 import tempfile
+from typing import Any
 
 from deepagents import create_deep_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -43,7 +44,7 @@ def main() -> None:
     """Two turns; in the second both sub-agents work at once."""
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
 
-        def sub_agent(name: str, middleware: list[MemoryMiddleware]) -> dict[str, object]:
+        def sub_agent(name: str, middleware: list[MemoryMiddleware]) -> Any:
             return {
                 "name": name,
                 "description": f"the {name}",
@@ -57,7 +58,7 @@ def main() -> None:
             model=ScriptedChatModel(script=decide),
             tools=[],
             middleware=[MemoryMiddleware(memory, share="rules")],
-            subagents=[  # type: ignore[list-item]
+            subagents=[
                 sub_agent("fixer", []),
                 sub_agent("auditor", [MemoryMiddleware(memory, share="rules")]),
             ],

@@ -8,6 +8,7 @@ them is lifted for both.
 
 import tempfile
 import warnings
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -56,7 +57,7 @@ def main() -> None:
     """Four turns with two workers."""
     warnings.simplefilter("ignore")  # langgraph-supervisor calls a deprecated function
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
-        workers = [
+        workers: list[Any] = [
             create_agent(
                 worker(name), [], name=name, middleware=[MemoryMiddleware(memory, share="rules")]
             )

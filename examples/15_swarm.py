@@ -6,6 +6,7 @@ Each agent of the swarm has ``share="rules"`` and a memory of its own beside the
 """
 
 import tempfile
+from typing import Any
 
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -41,7 +42,7 @@ def decide(name: str) -> ScriptedChatModel:
 def main() -> None:
     """Three turns; the booker works in the last two."""
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
-        agents = [
+        agents: list[Any] = [
             create_agent(
                 decide(name),
                 [create_handoff_tool(agent_name=other)],

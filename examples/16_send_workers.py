@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Send
+from typing_extensions import TypedDict
 
 from acc import MemoryController, MemoryMiddleware, MemoryNode
 from acc.integrations.langgraph import MemoryState
@@ -27,6 +28,12 @@ class State(MemoryState, total=False):
     """What the graph carries beside the memory's channels."""
 
     lines: Annotated[list[str], operator.add]
+
+
+class Task(TypedDict):
+    """What a worker receives."""
+
+    task: str
 
 
 def obey(prompt: list[BaseMessage]) -> AIMessage:
@@ -43,14 +50,14 @@ def main() -> None:
         knowing = create_agent(ScriptedChatModel(script=obey), [], middleware=shares)
         plain = create_agent(ScriptedChatModel(script=obey), [])
 
-        def deal(state: dict[str, Any]) -> list[Send] | str:
+        def deal(state: State) -> list[Send] | str:
             if "each" not in str(state["messages"][-1].text):
                 return "answer"
             asked = [f"Write a line on the {name}." for name in PRODUCTS]
             asked[-1] += f"\n\n{node.shared(state)}"  # for the plain worker
             return [Send("work", {"task": task}) for task in asked]
 
-        def work(state: dict[str, Any]) -> dict[str, Any]:
+        def work(state: Task) -> dict[str, Any]:
             worker = plain if "shared memory" in state["task"] else knowing
             out = worker.invoke({"messages": [HumanMessage(state["task"])]})
             return {"lines": [f"{state['task'].splitlines()[0]} {out['messages'][-1].text}"]}

@@ -9,21 +9,28 @@ written. What the first commit refuses is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.commit.draft import DOUBT_TURNS, Draft
-from acc.state.items import Item
+from acc.keyless.overflow import without_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem
 from acc.state.reasons import REFUSALS, Note, Reason
+from acc.text.tokens import TokenCounter
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
+HERE = "here/"
+"""What stands before the agent's refs in a board's half: the board's own refs have the same form."""
+
 MOST = 64
 """Maximum number of items and of retirements in a board's half; further ones are refused unread."""
+
+
+Said = TypeVar("Said", bound=Observation)
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,8 @@ class Half:
     """What one turn of an agent writes to a board.
 
     Attributes:
-        proposal: The proposal, with the board's ids and the agent's refs.
-        said: The agent's observations that it needs, in order, with the agent's refs.
+        proposal: The proposal, with the board's ids, and the agent's refs after `HERE`.
+        said: The agent's observations that it needs, in order, with such refs.
         at: When the agent's turn happened.
     """
 
@@ -41,7 +48,7 @@ class Half:
     at: str = ""
 
     def turn(self, board: CompressedCognitiveState) -> Turn:
-        """Return the board's turn after ``board``, for a trial; its refs are still the agent's."""
+        """Return the board's turn after ``board``, for a trial: its refs are not the board's yet."""
         return Turn(
             observations=self.said, number=board.turn + 1, pending=board.unread(), at=self.at
         )
@@ -96,6 +103,8 @@ class Context:
         turn: The agent's turn.
         evidence: What the agent recalled, and its own items of low trust.
         behind: Returns the observation behind a ref of the agent's thread, or None.
+
+    The texts get refs after `HERE`.
     """
 
     def __init__(
@@ -108,12 +117,15 @@ class Context:
     ) -> None:
         self._board = board
         self._policy = policy
+        turn = _away(turn)
         self._turn = turn
         self._behind = behind
-        self._evidence = tuple(evidence)
+        self._evidence = tuple(map(_renamed, evidence))
         self._fresh = _in_order(turn)
         reply = (turn.reply,) if turn.reply is not None else ()
-        self._known = {o.ref: o for o in (*self._evidence, *reply, *self._fresh)}
+        self._known: dict[str, Observation] = {
+            o.ref: o for o in (*self._evidence, *reply, *self._fresh)
+        }
         between = turn.reply if turn.pending else None
         self._whole = Turn(
             observations=self._fresh, number=board.turn + 1, pending=board.unread(),
@@ -126,10 +138,18 @@ class Context:
         Raises:
             PinnedOverflow: The board's rules and goals would exceed its bounds.
         """
+        half, notes = self._checked(proposal)
+        named = (n.model_copy(update={"detail": n.detail.replace(HERE, "")}) for n in notes)
+        return Checked(half, tuple(named))
+
+    def _checked(self, proposal: Proposal) -> Checked:
         if self._has_nothing(proposal):
             return Checked(None, ())
         self._read(proposal)
-        allowed, notes = self._allowed(proposal)
+        bounds = _Bounds(self._policy, self._policy.max_tokens, self._policy.counter)
+        fits = without_overflow(proposal, self._whole, self._board, self._evidence, bounds)
+        allowed, notes = self._allowed(fits.model_copy(update={"remarks": ()}))
+        notes += [Note(reason=Reason.NO_ROOM, slot=r.slot, text=r.text) for r in fits.remarks]
         wanted = outcome(self._commit(allowed).state, self._whole.number)
         if wanted == outcome(self._aged, self._whole.number):
             return Checked(None, tuple(notes))
@@ -141,7 +161,7 @@ class Context:
 
     def _has_nothing(self, proposal: Proposal) -> bool:
         """Return whether there is nothing to judge: no proposal, no doubt to answer, no rule to expire."""
-        ends = any(item.dated and item.dated.until for _, item in self._board.items())
+        ends = any(i.dated and i.dated.until and i.is_open for _, i in self._board.items())
         return not (proposal.items or proposal.retire or self._board.doubted or ends)
 
     @property
@@ -151,9 +171,10 @@ class Context:
     def _read(self, proposal: Proposal) -> None:
         """Read the earlier observations that the proposal cites, as evidence: they make no rule."""
         for ref in sorted(_cited(proposal)):
-            if ref not in self._known and (found := self._behind(ref)) is not None:
-                self._known[ref] = found
-                self._evidence = (*self._evidence, found)
+            found = self._behind(ref.removeprefix(HERE)) if ref not in self._known else None
+            if found is not None and ref.startswith(HERE):
+                self._evidence = (*self._evidence, _renamed(found))
+                self._known[ref] = self._evidence[-1]
 
     def _commit(self, proposal: Proposal) -> Commit:
         return commit(self._board, proposal, self._whole, self._evidence, self._policy)
@@ -164,21 +185,24 @@ class Context:
         if (many := max(len(proposal.items), len(proposal.retire))) > MOST:
             notes.append(Note(reason=Reason.FLOOD, detail=f"{many - MOST} for the board not read"))
         bare = proposal.model_copy(update={"items": (), "retire": ()})
+        before = self._commit(bare)
         retire = tuple(
             gone
             for gone in proposal.retire[:MOST]
-            if self._does(bare.model_copy(update={"retire": (gone,)}), bare, notes)
+            if self._does(bare.model_copy(update={"retire": (gone,)}), before, notes)
         )
         bare = bare.model_copy(update={"retire": retire})
+        before = self._commit(bare) if retire else before
         items = [
             item
             for item in proposal.items[:MOST]
-            if self._does(bare.model_copy(update={"items": (item,)}), bare, notes)
+            if self._does(bare.model_copy(update={"items": (item,)}), before, notes)
         ]
         return bare.model_copy(update={"items": tuple(items)}), notes
 
-    def _does(self, proposal: Proposal, without: Proposal, notes: list[Note]) -> bool:
-        done, before = self._commit(proposal), self._commit(without)
+    def _does(self, proposal: Proposal, before: Commit, notes: list[Note]) -> bool:
+        """Return whether ``proposal`` changes more than the commit ``before``; else note what was refused."""
+        done = self._commit(proposal)
         number = self._whole.number
         if outcome(done.state, number) != outcome(before.state, number):
             return True
@@ -248,70 +272,16 @@ class Context:
         return outcome(done.state, self._whole.number) == wanted
 
 
-class Rebased(NamedTuple):
-    """A half for a newer state of the board, and the conflicts with what others did meanwhile."""
+@dataclass
+class _Bounds:
+    """The board's bounds, for `without_overflow`: a goal that finds no room ends no step."""
 
-    half: Half
-    conflicts: tuple[Note, ...]
+    of: Policy
+    max_tokens: int
+    counter: TokenCounter
 
-
-def rebased(half: Half, read: CompressedCognitiveState, head: CompressedCognitiveState) -> Rebased:
-    """Return ``half``, which was proposed on ``read``, for the board's state ``head``.
-
-    What others have changed or ended meanwhile is left as it is. A new item on a subject that another agent has
-    settled meanwhile stands beside it as a hypothesis, if its type has a status. Each conflict has a note.
-    """
-    if read.hash == head.hash:
-        return Rebased(half, ())
-    conflicts: list[Note] = []
-
-    def still(item_id: str) -> bool:
-        old, new = read.find(item_id), head.find(item_id)
-        if old is None or (new is not None and new[1].words == old[1].words):
-            return True
-        detail = f"now: {new[1].words}" if new else "another agent ended it meanwhile"
-        conflicts.append(_conflict(old[0].name, old[1].words, detail, item_id))
-        return False
-
-    items = []
-    for item in (i for i in half.proposal.items if not i.id or still(i.id)):
-        rival = _rival(item, read, head)
-        if rival is None:
-            items.append(item)
-            continue
-        is_kept = "status" in type(rival).own_fields()
-        beside = "kept beside as a hypothesis" if is_kept else "not written"
-        text = " ".join(map(str, item.fields.values()))
-        conflicts.append(_conflict(item.slot, text, f"{beside}: {rival.id} {rival.words}"))
-        if is_kept:
-            fields = {**item.fields, "status": "hypothesis"}
-            items.append(item.model_copy(update={"fields": fields}))
-    retire = tuple(r for r in half.proposal.retire if still(r.id))
-    proposal = half.proposal.model_copy(update={"items": tuple(items), "retire": retire})
-    return Rebased(replace(half, proposal=proposal), tuple(conflicts))
-
-
-def _rival(
-    item: ProposedItem, read: CompressedCognitiveState, head: CompressedCognitiveState
-) -> Item | None:
-    """Return the item on the same subject that another agent has written since ``read``, or None."""
-    slot = type(head).slots().get(item.slot)
-    if item.id or slot is None or slot.rules.quote:
-        return None  # of rules and goals commit knows which say the same
-    about = tuple(str(item.fields.get(name, "")).casefold() for name in slot.item.key)
-    words = " ".join(str(item.fields.get(n, "")) for n in slot.item.shown_fields())
-    for other in getattr(head, slot.name):
-        old = read.find(other.id)
-        is_new = old is None or old[1].words != other.words
-        if is_new and other.about == about and not words.startswith(other.words):
-            return other  # type: ignore[no-any-return]
-    return None
-
-
-def _conflict(slot: str, text: str, detail: str, item_id: str = "") -> Note:
-    return Note(
-        reason=Reason.BOARD_CONFLICT, slot=slot, item=item_id, text=text[:400], detail=detail[:400]
-    )
+    def policy(self, schema: type[CompressedCognitiveState]) -> Policy:
+        return self.of
 
 
 def _cited(proposal: Proposal) -> set[str]:
@@ -325,6 +295,20 @@ def _in_order(turn: Turn) -> tuple[Observation, ...]:
     """Return the turn's observations in order; the reply stands between pending and new ones."""
     between = (turn.reply,) if turn.reply is not None and turn.pending else ()
     return (*turn.pending, *between, *turn.observations)
+
+
+def _away(turn: Turn) -> Turn:
+    """Return the agent's turn with refs that no item of the board names."""
+    renamed: dict[str, object] = {
+        name: tuple(map(_renamed, getattr(turn, name)))
+        for name in ("observations", "pending", "heard")
+    }
+    reply = _renamed(turn.reply) if turn.reply is not None else None
+    return turn.model_copy(update={**renamed, "reply": reply})
+
+
+def _renamed(said: Said) -> Said:
+    return said.model_copy(update={"ref": HERE + said.ref})
 
 
 def _plain(evidence: Observation) -> Observation:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import create_model
 
 from acc.board.board import Board
+from acc.board.half import HERE
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -27,18 +28,14 @@ MARK = "B"
 
 @dataclass(frozen=True)
 class ViewPolicy(Policy):
-    """The bounds of a view: the agent's own room, and the places of both states."""
+    """The bounds of a view: those of the agent, and in a shared slot the board's, where new items go."""
 
     own: Policy = field(default_factory=Policy)
-    board: Policy = field(default_factory=Policy)
-    slots: tuple[tuple[str, str], ...] = ()
+    shared: tuple[tuple[str, int], ...] = ()
 
     def places(self, slot: SlotField) -> int:
-        """Return the places of a slot of the agent's, and of the board's slot beside it."""
-        mine, theirs = self.own.schema.slots(), self.board.schema.slots()
-        shared = dict(self.slots).get(slot.name)
-        places = self.own.places(mine[slot.name]) if slot.name in mine else 0
-        return places + (self.board.places(theirs[shared]) if shared else 0)
+        """Return the places of a slot; a shared one has room for the agent's items and the board's places."""
+        return dict(self.shared).get(slot.name) or self.own.places(slot)
 
 
 @lru_cache(maxsize=64)
@@ -107,10 +104,14 @@ class View:
     def policy(self, state: CompressedCognitiveState, own: Policy, board: Policy) -> Policy:
         """Return the policy of the view's ``state``: the agent's bound, and room for what the board holds."""
         beside = own.counter(own.rendered(state)) - own.counter(own.rendered(self.own))
+        theirs = type(self.shared).slots()
+        shared = tuple(
+            (name, len(getattr(self.own, name, ())) + board.places(theirs[other]))
+            for name, other in self.slots.items()
+        )
         return ViewPolicy(
             schema=type(state), max_tokens=own.max_tokens + max(0, beside), counter=own.counter,
-            style=own.style, lifting=own.lifting, own=own, board=board,
-            slots=tuple(self.slots.items()),
+            style=own.style, lifting=own.lifting, own=own, shared=shared,
         )  # fmt: skip
 
     def evidence(self, cited: Iterable[str] = ()) -> list[Evidence]:
@@ -135,8 +136,8 @@ class View:
     def split(self, proposal: Proposal) -> tuple[Proposal, Proposal]:
         """Return the agent's half and the board's half of a proposal.
 
-        The board's half names the board's ids and slots, but still the agent's refs. It never rewrites: what it
-        does not mention stays.
+        The board's half names the board's ids and slots, and the agent's refs after `HERE`. It never rewrites:
+        what it does not mention stays.
         """
         mine: list[ProposedItem] = []
         theirs: list[ProposedItem] = []
@@ -209,10 +210,13 @@ class View:
         )
 
     def _refs(self, cites: Iterable[str]) -> Iterator[str]:
-        """Yield what a board's half cites: its own ids, and observations instead of the agent's items."""
+        """Yield what a board's half cites: its own ids, and observations, also instead of the agent's items."""
         for cite in dict.fromkeys(cites):
             found = None if is_shared(cite) else self.own.find(cite)
-            yield from (bare(cite),) if found is None else found[1].sources
+            if is_shared(cite):
+                yield bare(cite)
+            else:
+                yield from (HERE + ref for ref in (found[1].sources if found else (cite,)))
 
     def _ref(self, item_id: str) -> str:
         found = self.shared.find(item_id)

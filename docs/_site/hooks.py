@@ -32,6 +32,7 @@ API = {
     "acc.background": "Behind the agent",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
+    "acc.mcp_server": "MCP server",
     "acc.evidence.documents": "Documents",
     "acc.evidence.experience": "Experience memory",
     "acc.evidence.addition": "Addition",

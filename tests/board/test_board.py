@@ -23,7 +23,7 @@ from acc import (
     Turn,
 )
 from acc.board import Board, BoardState
-from acc.errors import ConfigurationError, InputError
+from acc.errors import AuditError, ConfigurationError, InputError
 from acc.pipeline.turn_pipeline import BoardStep
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
@@ -107,6 +107,16 @@ def test_the_board_holds_only_what_it_cites_and_names_whose_words_they_are(team:
     with pytest.raises(InputError):
         board.open_evidence("t1", thread=team.place)
     assert words(team.states["triage"]) == {"customer is Quandt stated"}
+
+
+def test_equal_refs_of_two_threads_are_two_sources(team: Team) -> None:
+    """Both agents have a u1; the first one's has made as many rules as one message may."""
+    many = ("Never restart db-1", "Never restart db-2")
+    rules = tuple(rule(text, "u1") for text in many)
+    team.step("a", user(f"{many[0]}. {many[1]}"), proposal=Proposal(items=rules))
+    team.step("b", user(f"Please {NIGHT}"), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
+    assert said(team.head()) == [*many, NIGHT]
+    assert [i.sources for i in team.head().constraints] == [("u1",), ("u1",), ("u2",)]
 
 
 def test_agents_write_decisions_as_their_own(team: Team) -> None:
@@ -226,6 +236,30 @@ def test_an_agents_item_may_cite_the_board(team: Team) -> None:
     assert Reason.CITE_UNKNOWN not in notes
 
 
+@pytest.mark.parametrize("how", ["recover", "adopt"])
+def test_a_board_goes_on_where_its_audit_log_is_behind(tmp_path: Path, how: str) -> None:
+    team = Team.on(tmp_path, keyless=True)
+    with team.memory:
+        for name in ("db-1", "db-2", "db-3"):
+            team.step("a", user(f"Never restart {name}."))
+        log = team.memory._audit_of(team.place)
+        assert log is not None
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(lines[0])
+    again = Team.on(tmp_path, keyless=True)
+    with again.memory:
+        with pytest.raises(AuditError, match="acknowledged turns are missing"):
+            again.step("b", user("Where are we?"))
+        board = again.memory.board(BOARD)
+        if how == "recover":
+            board.recover(again.place)
+        else:
+            board.adopt(board.state_at(again.place, "main", 1), thread=again.place)
+        again.step("b", user("Never restart db-4."))
+        kept = (1, 2, 3, 4) if how == "recover" else (1, 4)
+        assert said(again.head()) == [f"Never restart db-{n}" for n in kept]
+
+
 def test_an_overflow_of_the_board_says_so_and_can_be_mended(tmp_path: Path) -> None:
     board = Board("small", policy=Policy(schema=BoardState, max_tokens=64))
     team = Team.on(tmp_path, board)
@@ -243,6 +277,16 @@ def test_an_overflow_of_the_board_says_so_and_can_be_mended(tmp_path: Path) -> N
     assert said(team.head()) == []
     team.step("b", user("Never page me."), proposal=Proposal(items=(rule("Never page me", "u1"),)))
     assert said(team.head()) == ["Never page me"]
+
+
+def test_a_goal_that_finds_no_room_on_the_board_ends_no_step(tmp_path: Path) -> None:
+    team = Team.on(tmp_path, keyless=True)
+    with team.memory:
+        for n in range(8):
+            step = team.step(f"a{n}", user(f"My goal is to move service {n} to the new cluster."))
+        assert len(team.head().goal_orientation) == 6
+        told = [note.reason for note in (*on_board(step).notes, *step.commit.notes)]
+        assert Reason.NO_ROOM in told
 
 
 def test_on_overflow_makes_room_on_the_board(tmp_path: Path) -> None:
