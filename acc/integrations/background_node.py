@@ -19,6 +19,7 @@ from acc.background import AsyncBackgroundMemory, BackgroundMemory
 from acc.background.entries import shown
 from acc.errors import ConfigurationError
 from acc.integrations.langgraph import MemoryNode, MemoryNodeOptions
+from acc.integrations.sharing import Sharing
 from acc.integrations.stepping import HeldStates, tell
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
@@ -57,10 +58,12 @@ class BackgroundMemoryNode(MemoryNode):
         super().__init__(background.memory, **options)
         if self.sharing is not None:
             raise ConfigurationError(
-                "a board is not written in the background",
+                "a background memory does not choose a board for each conversation",
                 where=f"node {self.name!r}",
-                hint="share with a MemoryNode, whose turn is on the board when the next agent reads it",
+                hint="share with a MemoryNode, or one board for all: BackgroundMemory(memory, board=...)",
             )
+        if (board := background.entrance.board) is not None:
+            self.sharing = Sharing(background.memory, board)
         self.background = background
         self.wait = wait
         self.held = _Unread(background.memory.settings.policy, self.adopt)

@@ -44,6 +44,7 @@ from acc.integrations.stepping import (
 )
 from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.transcript import named_channels
@@ -282,9 +283,11 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _added(self, request: ToolCallRequest) -> str:
         """Return what the task of a sub-agent says of the board."""
+        if self.sharing is None or not self._task_key(request):
+            return ""
         config = request.runtime.config
-        shared = self._shared(config, self._thread(request.state, config))
-        return shared.for_task() if shared is not None and self._task_key(request) else ""
+        thread = self._thread(request.state, config)
+        return self.sharing.of_run(config, self.identity, thread).for_task()
 
     def _task_key(self, request: ToolCallRequest) -> str:
         """Return the argument that holds a sub-agent's task; empty for another tool."""
@@ -345,15 +348,20 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         notes, prior = _notes(request.state), self._loaded(request.state)
         notes.check_unchanged(request.state["messages"], self._hearing(notes))
-        shared = self._shared(get_config(), self._thread(request.state))
-        text = shared.rendered(prior) if prior and shared is not None else None
-        carried = self.held.rendered(prior, text) if prior else ""
+        carried = self._carried(prior, request.state) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
             messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
         )
         self._record(request.state, prior, self._showing(request.state))
         return carried, shown
+
+    def _carried(self, prior: CompressedCognitiveState, state: Any) -> str:
+        """Return the text of the state, after the board if the agent shares one."""
+        if self.sharing is None:
+            return self.held.rendered(prior)
+        shared = self.sharing.of_run(get_config(), self.identity, self._thread(state))
+        return self.held.rendered(prior, shared.beside)
 
     def _shared(self, config: Config, thread: Thread) -> Shared | None:
         if self.sharing is None:

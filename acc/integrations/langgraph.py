@@ -317,7 +317,9 @@ class MemoryNode(Runnable[Any, Any]):
 
     def _shown(self, own: CompressedCognitiveState, shared: Shared | None) -> str:
         """Return what the model reads: the board, then its ``own`` state."""
-        return self.held.rendered(own, shared.rendered(own) if shared is not None else None)
+        if shared is None:
+            return self.held.rendered(own)
+        return self.held.rendered(own, shared.beside)
 
     def hearing(self, state: Any) -> Compaction:
         """Return the settings for splitting the messages of the agent whose ``state`` it is."""

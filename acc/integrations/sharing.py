@@ -94,9 +94,9 @@ class Shared(NamedTuple):
         """
         return self.sharing.boards.head(self.place)
 
-    def rendered(self, own: CompressedCognitiveState) -> str:
-        """Return what the agent reads: the board's newest state, then its ``own``."""
-        return self.board.rendered(self.read(), own, self.sharing.controller.settings.policy)
+    def beside(self, own: str) -> str:
+        """Return what the agent reads: the board's newest state, then its ``own``, as rendered."""
+        return self.board.beside(self.read(), own)
 
     def for_task(self) -> str:
         """Return what a task says of the board; empty if the board is."""

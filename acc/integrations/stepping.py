@@ -123,14 +123,16 @@ class HeldStates:
                 hint="restore the committed state, or begin a new thread",
             )
 
-    def rendered(self, state: CompressedCognitiveState, text: str | None = None) -> str:
+    def rendered(
+        self, state: CompressedCognitiveState, beside: Callable[[str], str] = lambda own: own
+    ) -> str:
         """Return the text of ``state`` that the agent reads, after the legend; empty for an empty state.
 
-        ``text`` stands in its place, if a board stands before the state. With a clock the time follows.
+        ``beside`` puts a board before it. With a clock the time follows.
         """
         now = now_line(self._clock) if self._clock is not None else ""
-        text = self.text_of(state) if text is None else text
-        return "\n\n".join(filter(None, (with_legend(text), now)))
+        text = with_legend(beside(self.text_of(state)))
+        return "\n\n".join(filter(None, (text, now)))
 
     def text_of(self, state: CompressedCognitiveState) -> str:
         """Return the state as rendered under the policy."""

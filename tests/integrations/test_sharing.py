@@ -356,6 +356,24 @@ def test_what_cannot_be_shared_is_refused_at_once(tmp_path: Path) -> None:
         BackgroundMemoryNode(background, share="rules")
 
 
+def test_a_node_in_the_background_reads_the_board_of_its_memory() -> None:
+    memory = memory_of()
+    with BackgroundMemory(memory, board=Board("office")) as background:
+        node = BackgroundMemoryNode(background, wait=None)
+        builder = StateGraph(MemoryState, input_schema=MessagesState)
+        builder.add_node("memory", node)
+        builder.add_node(
+            "model", lambda s: {"messages": [AIMessage(str(node.prompt()(s)[0].text))]}
+        )
+        builder.add_edge(START, "memory")
+        builder.add_edge("memory", "model")
+        app = builder.compile(checkpointer=InMemorySaver())
+        for said in (RULE, "What holds?", "And now?"):
+            out = say(app, said)
+    assert STANDS in out["messages"][-1].text.partition("Your own:")[0]
+    assert on_board(memory, "office") == [STANDS]
+
+
 def test_the_stream_tells_what_was_shared() -> None:
     memory = memory_of()
     app = create_agent(answers("Yes."), [], middleware=middleware(memory))
