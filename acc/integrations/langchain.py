@@ -24,7 +24,15 @@ from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
 from acc.integrations.delegation import Caller, caller, calling, with_tasks_marked
 from acc.integrations.graph_channels import OwnState
-from acc.integrations.identity import UNKNOWN, Config, Identify, Identity, owner, thread_of
+from acc.integrations.identity import (
+    UNKNOWN,
+    Config,
+    Identify,
+    Identity,
+    enclosing_nodes,
+    owner,
+    thread_of,
+)
 from acc.integrations.messages import Voices, as_messages, is_users, pruned, task_for
 from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
@@ -247,15 +255,44 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             return marked(request, await handler(self._handed(request, who)))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Store the final messages of a run. If a run does not end, the next run stores them."""
-        notes, messages = _notes(state), state["messages"]
-        unseen = notes.unseen(messages, self._hearing(notes))
-        self._record(state, self._loaded(state), unseen)
-        return {"ccs_run": notes.ended(messages, self._hearing(notes)).dump()}
+        """Store the final messages of a run. If a run does not end, the next run stores them.
+
+        What the user said within a nested run is committed now if the agent shares a board: the run may
+        be the agent's last.
+        """
+        if not self._is_news(state):
+            return self._ended(state, {})
+        thread = self._thread(state)
+        prior, plan = self._plan(state, thread, over=0)
+        board = self._board(thread)
+        steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
+        return self._ended(state, self._update(state, prior, plan, steps))
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
-        return await self.controller._beside(self._thread(state), self.after_agent, state, runtime)
+        thread, update = self._thread(state), dict[str, Any]()
+        if self._is_news(state):
+            prior, plan = await self.controller._beside(thread, self._plan, state, thread, over=0)
+            board = self._board(thread)
+            steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
+            update = self._update(state, prior, plan, steps)
+        return await self.controller._beside(thread, self._ended, state, update)
+
+    def _is_news(self, state: Any) -> bool:
+        """Return whether the user said something in this nested run that others may read on a board."""
+        if self.sharing is None or not (caller() or enclosing_nodes(get_config())):
+            return False
+        notes = _notes(state)
+        unseen = notes.unseen(state["messages"], self._hearing(notes))
+        return any(o.channel is Channel.USER for o in unseen)
+
+    def _ended(self, state: Any, update: dict[str, Any]) -> dict[str, Any]:
+        """Store what ``update`` has not committed; the messages stay for whoever reads the result."""
+        kept = {name: value for name, value in update.items() if name != "messages"}
+        now, messages = {**state, **kept}, state["messages"]
+        notes = _notes(now)
+        self._record(now, self._loaded(now), notes.unseen(messages, self._hearing(notes)))
+        return {**kept, "ccs_run": notes.ended(messages, self._hearing(notes)).dump()}
 
     def _hearing(self, notes: RunNotes) -> Compaction:
         return self.compaction.heard_by(notes.agent or UNKNOWN)
@@ -304,7 +341,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
         return request.override(state=state, tool_call={**call, "args": args})
 
-    def _plan(self, state: Any, thread: Thread) -> tuple[Prior, CommitPlan]:
+    def _plan(
+        self, state: Any, thread: Thread, over: int | None = None
+    ) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
         check_own(state.get("ccs"), notes.mark, thread, "ccs")
         committed = last_committed(self.controller, thread)
@@ -319,7 +358,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         removed = notes.removed(messages)
         found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
         past = past_of(self.controller, thread, prior)
-        return prior, notes.plan(messages, self._hearing(notes), past=past, restored=found)
+        how = self._hearing(notes)
+        how = how if over is None else replace(how, over=over)
+        return prior, notes.plan(messages, how, past=past, restored=found)
 
     def _update(
         self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]

@@ -36,11 +36,14 @@ class Sharing:
         """Share by ``share``: slots of a board for each conversation, or one board for all.
 
         Raises:
-            ConfigurationError: ``share`` is neither, or the memory cannot keep a board.
+            ConfigurationError: ``share`` is neither, the board does not fit the memory's schema, or the
+                memory cannot keep a board.
         """
         self.controller = controller
         self._share = share
-        self.boards = controller.board(self._named("any"))
+        board = self._named("any")
+        board.shared(controller.settings.policy.schema)
+        self.boards = controller.board(board)
 
     def of_run(self, config: Config, identify: Identify, thread: Thread) -> Shared:
         """Return the board of a run on ``thread``: for a nested run, that of the conversation at the top.

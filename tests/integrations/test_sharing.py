@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Send
+from langgraph.types import Command, Send, interrupt
 from langgraph_supervisor import create_supervisor
 
 from acc import MemoryController, Thread
@@ -387,6 +387,44 @@ def test_nothing_is_shared_without_the_option() -> None:
     memory = memory_of()
     app = create_agent(answers("Yes."), [], middleware=[MemoryMiddleware(memory)])
     assert own(memory, say(app, RULE)["ccs"]) == [STANDS]
+    assert [t.agent for t in threads_of(memory)] == ["default"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_what_a_human_answers_within_a_sub_agent_binds_the_others(asynchronous: bool) -> None:
+    memory = memory_of()
+
+    @tool
+    def ask(question: str) -> str:
+        """Ask the human."""
+        return str(interrupt(question))
+
+    asks = asking(call("ask", "a1", question="Anything to mind?"))
+    finder = {
+        "name": "finder", "description": "finds owners", "system_prompt": "You find owners.",
+        "model": answers(asks, "It is Ana."), "tools": [ask], "middleware": middleware(memory),
+    }  # fmt: skip
+    handed = call("task", "t1", description=TASK, subagent_type="finder")
+    boss = answers(asking(handed), "It is Ana.", "Noted.")
+    deep = create_deep_agent(
+        model=boss, tools=[], subagents=[finder], middleware=middleware(memory),
+        checkpointer=InMemorySaver(),
+    )  # fmt: skip
+    say(deep, "Find the owner.", asynchronous)
+    answer: Any = Command(resume=RULE)
+    if asynchronous:
+        asyncio.run(deep.ainvoke(answer, CONFIG))
+    else:
+        deep.invoke(answer, CONFIG)
+    assert on_board(memory) == [STANDS]
+    assert STANDS in system(boss.prompts[-1])
+    (thread,) = [t for t in threads_of(memory) if t.agent.startswith("finder")]
+    with memory._locked_log(thread) as log:
+        told = [a.text for a in log.branch("main").artifacts if a.kind == "observation"]
+    assert told == [TASK, 'ask({"question": "Anything to mind?"})', RULE, "It is Ana."]
+
+
+def threads_of(memory: MemoryController) -> list[Thread]:
     store: Any = memory.artifacts
     kept = [store.get("default", [i])[0] for i in store.ids("default", kind="thread")]
-    assert [t.agent for t in threads_in(kept)] == ["default"]
+    return list(threads_in(kept))
