@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,10 +23,12 @@ from acc import (
     Turn,
 )
 from acc.board import Board, BoardState
+from acc.compress.prompt import CompressorPrompt, Reading
 from acc.errors import AuditError, ConfigurationError, InputError
 from acc.pipeline.turn_pipeline import BoardStep
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
+from acc.turn.observations import Evidence
 
 NIGHT = "never page anybody between 22:00 and 07:00"
 
@@ -200,6 +202,45 @@ def test_one_agents_question_is_no_context_of_anothers_yes(team: Team) -> None:
     step = team.step("b", user("Yes."), proposal=gone)
     assert "quote_unrelated" in reasons(step)
     assert said(team.head()) == [NIGHT]
+
+
+def test_nobody_lifts_a_rule_through_another_agents_words(team: Team) -> None:
+    lift = "You may page anybody between 22:00 and 07:00 once the launch is over."
+    team.step("a", user(f"Please {NIGHT}. {lift}"), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
+    for cite in ("u1", f"{team.place.key[:8]}/u1", "Bc1", "here/u1"):
+        gone = Proposal(retire=(end("Bc1", cite, quote=lift),))
+        step = team.step("b", user("Go on."), proposal=gone)
+        assert on_board(step).commit is None
+    assert said(team.head()) == [NIGHT]
+
+
+def test_a_models_prompt_shows_the_board(team: Team) -> None:
+    told = (user(f"Please {NIGHT}."), agent("I decided that the region is eu-west."))
+    items = (rule(NIGHT, "u1"), decision("region", "eu-west", "a1"))
+    team.step("a", *told, proposal=Proposal(items=items))
+    prompts: list[str] = []
+
+    class Model:
+        def under(self, policy: Policy) -> object:
+            def compressor(
+                turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+            ) -> Proposal:
+                reading = Reading(turn, state, tuple(evidence), policy, "revise")
+                prompts.extend(message.text for message in CompressorPrompt()(reading))
+                return Proposal()
+
+            return compressor
+
+        def __call__(self, *_: object) -> Proposal:
+            raise AssertionError("the policy was not given")
+
+    with MemoryController(team.memory.artifacts, Model(), team.memory.settings) as other:
+        other.step(None, Turn.said("hi"), thread=team.thread("b"), board=team.board)
+    system, material = prompts
+    assert "decisions (by agent or above)" in system
+    assert "- Bc1 [user, u1" in material
+    assert "- Bz2 [agent, a1" in material
+    assert "constraints (1 of 24 places)" in material
 
 
 def test_a_doubt_is_shown_to_all_and_anyones_yes_ends_it(team: Team) -> None:
