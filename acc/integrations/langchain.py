@@ -22,6 +22,7 @@ from langgraph.types import Command
 from acc.board import Board
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
+from acc.integrations.delegates import DELEGATES, Delegates
 from acc.integrations.delegation import Caller, caller, calling, with_tasks_marked
 from acc.integrations.graph_channels import OwnState
 from acc.integrations.identity import (
@@ -33,7 +34,7 @@ from acc.integrations.identity import (
     owner,
     thread_of,
 )
-from acc.integrations.messages import Voices, as_messages, is_users, pruned, task_for
+from acc.integrations.messages import Voices, as_messages, pruned
 from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
@@ -83,13 +84,6 @@ class MemoryAgentState(AgentState[Any]):
 
     ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput, OwnState]]
     ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
-
-
-OWN_CHANNELS = frozenset({"ccs", "ccs_run"})
-"""Channels that are not handed to a sub-agent."""
-
-DELEGATES: Mapping[str, str] = {"task": "description"}
-"""Tools that run a sub-agent, with the argument that holds its task: the one of deepagents."""
 
 
 class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -158,7 +152,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         )
         self.resume = resume
         self.sharing = Sharing(controller, share) if share is not None else None
-        self.delegates = dict(delegates)
+        self.delegates = Delegates(delegates, voices, self.identity, self.sharing)
         self.tools = []
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -238,7 +232,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """Note on the result that a human changed the call or answered the tool's question."""
         who = self._caller(request)
         with calling(who):
-            return marked(request, handler(self._handed(request, who)))
+            return marked(request, handler(self.delegates.handed(request, who)))
 
     async def awrap_tool_call(
         self,
@@ -252,7 +246,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             thread = self._thread(request.state, request.runtime.config)
             who = await self.controller._beside(thread, self._caller, request)
         with calling(who):
-            return marked(request, await handler(self._handed(request, who)))
+            return marked(request, await handler(self.delegates.handed(request, who)))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Store the final messages of a run. If a run does not end, the next run stores them.
@@ -308,38 +302,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         )
 
     def _caller(self, request: ToolCallRequest) -> Caller:
-        state, config = request.state, request.runtime.config
-        messages = as_messages(state["messages"])
-        users = (m.id for m in messages if is_users(m, self.compaction.voices) and not task_for(m))
-        written, above = _notes(state).written, caller()
-        return Caller(
-            above.root if above is not None else thread_of(config, self.identity),
-            frozenset(str(i) for i in users if i not in written),
-            self._added(request),
-        )
-
-    def _added(self, request: ToolCallRequest) -> str:
-        """Return what the task of a sub-agent says of the board."""
-        if self.sharing is None or not self._task_key(request):
-            return ""
-        config = request.runtime.config
-        thread = self._thread(request.state, config)
-        return self.sharing.of_run(config, self.identity, thread).for_task()
-
-    def _task_key(self, request: ToolCallRequest) -> str:
-        """Return the argument that holds a sub-agent's task; empty for another tool."""
-        return self.delegates.get(request.tool_call["name"], "")
-
-    def _handed(self, request: ToolCallRequest, who: Caller) -> ToolCallRequest:
-        """Return the request of a sub-agent's tool: with the board, without this agent's channels."""
-        call, key = request.tool_call, self._task_key(request)
-        if not key:
-            return request
-        task, args = call["args"].get(key), call["args"]
-        if isinstance(task, str) and who.added:
-            args = {**args, key: task + who.added}
-        state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
-        return request.override(state=state, tool_call={**call, "args": args})
+        thread = self._thread(request.state, request.runtime.config)
+        return self.delegates.caller(request, thread, _notes(request.state).written)
 
     def _plan(
         self, state: Any, thread: Thread, over: int | None = None
