@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from acc.integrations.delegation import Caller, caller
@@ -59,7 +60,8 @@ class Delegates:
         if isinstance(task, str) and who.added:
             args = {**args, key: task + who.added}
         state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
-        return request.override(state=state, tool_call={**call, "args": args})
+        runtime = replace(request.runtime, state=state)  # not every version of LangChain's does so
+        return request.override(state=state, runtime=runtime, tool_call={**call, "args": args})
 
     def _added(self, request: Any, thread: Thread) -> str:
         """Return what the task says of the board."""
