@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,8 @@ from acc.pipeline.turn_pipeline import TurnPipeline
 from acc.state.loading import keys_of, refuse_unsigned, set_aside_today, signed
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.stores.protocol import ArtifactStore, Thread
+from acc.telemetry.observer import Observers, Watch
+from acc.telemetry.step_log import StepLog
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
 from acc.thread.off_loop import OffLoop
@@ -34,9 +35,7 @@ from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
 
-_LOG = logging.getLogger(__name__)
-
-Run = Callable[[ThreadSession, CompressedCognitiveState, Turn], TurnPipeline]
+Run = Callable[[ThreadSession, CompressedCognitiveState, Turn, Watch], TurnPipeline]
 """Makes the pipeline of one turn."""
 
 MOST_AUDITS = 512
@@ -73,6 +72,7 @@ class Memory:
         self._keys = keys_of(self.settings.state_key)
         self._redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = registry_of(store)
+        self._observers = Observers(StepLog(), *filter(None, [self.settings.telemetry]))
         self._audits: dict[str, AuditLog] = {}
         self._boards: dict[str, Any] = {}
         self._guard = Lock()
@@ -234,10 +234,13 @@ class Memory:
             StateError: ``state`` was edited, has another schema, or belongs to another thread.
         """
         who = whose(thread)
-        turn = self._normalize(turn, who)
-        self._drop_erased(who)
-        with self._threads.stepping(who):
-            yield run(self._session(who), self.load(state), turn)
+        with self._observers.watching(who, self.settings.policy) as watch:
+            turn = self._normalize(turn, who)
+            self._drop_erased(who)
+            with self._threads.stepping(who):
+                made = run(self._session(who), self.load(state), turn, watch)
+                yield made
+            watch.ends(made.step if made.is_persisted else None)
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""

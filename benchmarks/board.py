@@ -11,7 +11,7 @@ Private items: each agent is told a secret, and a tool tells it another one. Eve
 them: in what it is shown, by every ref of the owner's thread and of the board, and by recall.
 
 Throughput (``--throughput`` needs PostgreSQL): 8 agents in 4 processes, on a Chroma server with audit logs in a
-PostgreSQL, with and without a board.
+PostgreSQL, with and without a board by turns, twice each.
 """
 
 from __future__ import annotations
@@ -319,7 +319,7 @@ def work(
 def throughput(turns: int) -> dict[str, float]:
     import services
 
-    found: dict[str, float] = {}
+    found: dict[str, list[float]] = {"without": [], "with": []}
     with tempfile.TemporaryDirectory(prefix="board-") as folder:
         Path(folder).chmod(0o755)
         chroma, database = (
@@ -334,7 +334,9 @@ def throughput(turns: int) -> dict[str, float]:
                 database.address.replace("//acc@", f"//acc:{database.password}@"),
             )
             context = multiprocessing.get_context("spawn")
-            for name, board in (("without", None), ("with", BOARD)):
+            for name, board in 2 * (("without", None), ("with", BOARD)):
+                if board is not None:
+                    board = Board(f"board-{len(found[name])}")
                 with ProcessPoolExecutor(4, context) as pool:
                     start = time.time() + 20
                     runs = [
@@ -342,11 +344,11 @@ def throughput(turns: int) -> dict[str, float]:
                     ]
                     times = [run.result() for run in runs]
                 took = max(end for _, end in times) - min(began for began, _ in times)
-                found[name] = round(8 * turns / took, 2)
+                found[name].append(8 * turns / took)
         finally:
             database.stop()
             chroma.stop()
-    return found
+    return {name: round(statistics.mean(rates), 2) for name, rates in found.items()}
 
 
 def main() -> None:

@@ -12,10 +12,12 @@ from acc.board.view import View
 from acc.board.writer import BoardMemory, Origin, overflow_of
 from acc.compress.fallback import CompressionRequest, CompressionResult
 from acc.errors import PinnedOverflow
+from acc.logs import log_event
 from acc.pipeline.session import ThreadSession
 from acc.pipeline.turn_pipeline import BoardStep, Step, TurnPipeline
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
+from acc.telemetry.observer import Watch
 from acc.turn.observations import Channel, Evidence, Trust
 from acc.turn.turn import Turn
 
@@ -30,10 +32,12 @@ class SharedTurn(TurnPipeline):
         session: ThreadSession,
         state: CompressedCognitiveState,
         turn: Turn,
+        watch: Watch,
+        *,
         board: Board,
         memory: BoardMemory,
     ) -> None:
-        super().__init__(session, state, turn)
+        super().__init__(session, state, turn, watch)
         self._board = board
         self._boards = memory
         self._place: Thread = board.thread_of(session.thread)
@@ -54,31 +58,30 @@ class SharedTurn(TurnPipeline):
         policy = self._view.policy(seen, self._settings.policy, self._board.policy)
         return asked._replace(state=seen, policy=policy)
 
-    def _take(self, answer: CompressionResult) -> None:
+    def _take(self, answer: CompressionResult) -> CompressionResult:
         """Take the agent's half of the proposal; check the board's half in the context of this turn."""
-        super()._take(answer)
-        proposal = self._compressed.proposal
-        if proposal is None:
+        taken = super()._take(answer)
+        if taken.proposal is None:
             self._evidence += self._view.evidence()
-            return
-        own, board = self._view.split(proposal)
-        self._compressed = self._compressed._replace(proposal=own)
-        low = [item for _, item in self._state.items() if item.trust < Trust.AGENT]
-        held = [
-            Evidence(channel=Channel(i.trust.word), text=i.words, ref=f"item/{i.id}") for i in low
-        ]
-        context = Context(
-            self._on_board.read,
-            self._board.policy,
-            self._turn,
-            [*self._evidence, *held],
-            self._behind,
-        )
+            return taken
+        own, board = self._view.split(taken.proposal)
         try:
-            self._checked = context.checked(board)
+            self._checked = self._context().checked(board)
         except PinnedOverflow as overflow:
             self._overflow = overflow_of(overflow, self._on_board.read, self._place)
-        self._evidence += self._view.evidence(self._view.cited_by(proposal))
+        self._evidence += self._view.evidence(self._view.cited_by(taken.proposal))
+        self._compressed = taken._replace(proposal=own)
+        return self._compressed
+
+    def _context(self) -> Context:
+        """Return all that the agent has read, its own items of low trust too."""
+        low = (item for _, item in self._state.items() if item.trust < Trust.AGENT)
+        held = (
+            Evidence(channel=Channel(i.trust.word), text=i.words, ref=f"item/{i.id}") for i in low
+        )
+        evidence = [*self._evidence, *held]
+        read = self._on_board.read
+        return Context(read, self._board.policy, self._turn, evidence, self._behind)
 
     def commit(self) -> None:
         """Commit the agent's half, unless the board has no room for its own."""
@@ -107,8 +110,10 @@ class SharedTurn(TurnPipeline):
                 notes = (*notes, *conflicts)
         self._on_board = self._on_board.model_copy(update={"notes": notes})
         for note in notes:
-            what = f"{note.reason.value} {note.slot} {note.item}".strip()
-            _LOG.warning("thread %r, board %r: %s", self._thread.thread, self._place.thread, what)
+            log_event(
+                _LOG, logging.WARNING, "board_note", "a board did not take all of a proposal",
+                board=self._place.thread, reason=note.reason.value, slot=note.slot, item=note.item,
+            )  # fmt: skip
         super().persist()
 
     def _whole(self, half: Half) -> Half:

@@ -26,6 +26,7 @@ from acc.board.rebase import rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
 from acc.errors import AuditError, ConfigurationError, ConflictError, InputError, PinnedOverflow
+from acc.logs import cause, log_event
 from acc.memory import MOST_AUDITS, Memory, Run
 from acc.operators import retire, with_operator_acts
 from acc.pipeline.session import ThreadSession
@@ -165,6 +166,25 @@ class BoardMemory(Memory):
         known = self._read_at.get(thread.key)
         if known is not None and known[0] == end:
             return known[1]  # the log has not changed
+        head = self._newest(audit, thread, known[1].version if known is not None else None)
+        if end is not None:
+            self._read_at[thread.key] = (end, head)
+            if len(self._read_at) > MOST_AUDITS:
+                del self._read_at[next(iter(self._read_at))]
+        return head
+
+    def _newest(
+        self, audit: AuditLog, thread: Thread, known: int | None
+    ) -> CompressedCognitiveState:
+        """Read the newest state from the log.
+
+        The first time, and if the log has lost the version that this process knows, compare it with the store.
+        """
+        if known is not None:
+            self._drop_erased(thread)
+            entry = audit.last()
+            if entry is not None and entry["state"]["version"] >= known:
+                return self._from_log(entry)
         try:
             last = self.last_state(thread)
         except AuditError as error:
@@ -173,12 +193,7 @@ class BoardMemory(Memory):
         if last is None:
             return self.settings.policy.schema.empty()
         with self._shared.locks[thread.key]:
-            head = with_operator_acts(self, last, thread)
-        if end is not None:
-            self._read_at[thread.key] = (end, head)
-            if len(self._read_at) > MOST_AUDITS:
-                del self._read_at[next(iter(self._read_at))]
-        return head
+            return with_operator_acts(self, last, thread)
 
     def _unlogged(self, thread: Thread) -> CompressedCognitiveState:
         """Return the newest state of a board without an audit log, without what was erased since."""
@@ -260,7 +275,10 @@ class BoardMemory(Memory):
                 with self._shared.locks[thread.key]:
                     return self._written(half, read, thread, origin)
             except ConflictError as conflict:
-                _LOG.debug("the board %r is tried again: %s", thread.thread, conflict)
+                log_event(
+                    _LOG, logging.DEBUG, "board_retry", "another writer was faster at a board",
+                    board=thread.thread, cause=cause(conflict),
+                )  # fmt: skip
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         raise race_error(thread, self.head(thread).branch)
