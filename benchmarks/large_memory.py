@@ -7,7 +7,8 @@
 ``build`` steps conversations of the usual turn size (`turn_overhead.observed`) in a new memory. With ``--copies``
 each of them is there several times under other names, which is faster than to step it again. ``measure``
 opens the memory, steps an old and a new thread, and runs ``acc show``, ``threads``, ``search``, ``verify`` and
-``doctor``, each in a process of its own. Without either, the script measures a memory and one ``--times`` as large, and prints the ratios.
+``doctor``, each in a process of its own. Without either, the script measures a memory and one ``--times`` as large,
+and prints the ratios.
 """
 
 from __future__ import annotations
