@@ -19,6 +19,7 @@ from acc.background import AsyncBackgroundMemory, BackgroundMemory
 from acc.background.entries import shown
 from acc.errors import ConfigurationError
 from acc.integrations.langgraph import MemoryNode, MemoryNodeOptions
+from acc.integrations.sharing import Sharing
 from acc.integrations.stepping import HeldStates, tell
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
@@ -55,11 +56,19 @@ class BackgroundMemoryNode(MemoryNode):
             ConfigurationError: The settings contradict each other.
         """
         super().__init__(background.memory, **options)
+        if self.sharing is not None:
+            raise ConfigurationError(
+                "a background memory does not choose a board for each conversation",
+                where=f"node {self.name!r}",
+                hint="share with a MemoryNode, or one board for all: BackgroundMemory(memory, board=...)",
+            )
+        if (board := background.entrance.board) is not None:
+            self.sharing = Sharing(background.memory, board)
         self.background = background
         self.wait = wait
         self.held = _Unread(background.memory.settings.policy, self.adopt)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Store due turns and join finished commits; return the channel updates.
 
         Raises:
@@ -80,9 +89,7 @@ class BackgroundMemoryNode(MemoryNode):
             steps += entry.steps
         return self._left(input, looked, steps)
 
-    async def ainvoke(
-        self, input: Any, config: RunnableConfig | None = None, **_: Any
-    ) -> dict[str, Any]:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
         config, steps = ensure_config(config), list[Step]()
         looked = await self._alook(input, config)
@@ -96,7 +103,7 @@ class BackgroundMemoryNode(MemoryNode):
         # Include finished but uncommitted turns: a turn that starts before them would fork.
         return self.background.entrance.resumed(thread, None)
 
-    def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> dict[str, Any]:
+    def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> Any:
         for step in steps:
             tell(step, self.controller.settings.policy)
         return self._update(input, looked, ())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -119,6 +119,10 @@ class Compaction:
                 where="fold_over",
                 hint="0 folds each step, None waits for the user's next turn",
             )
+
+    def heard_by(self, agent: str) -> Compaction:
+        """Return the settings for the conversation of ``agent``, for which tasks are marked."""
+        return replace(self, voices=replace(self.voices, agent=agent))
 
     def plan(
         self, messages: Sequence[Any], progress: Progress | None, past: Past = NO_PAST

@@ -25,20 +25,6 @@ class Unread(dict[str, Any]):
     """A state from a channel that the graph's schema does not declare: its nodes cannot read it."""
 
 
-class PrivateState(LastValue[dict[str, Any]]):
-    """The state's channel if only the memory's node declares it.
-
-    LangGraph keeps the first declaration of a channel, and a graph whose schema declares the state
-    never uses this one. It therefore returns its value as `Unread`.
-    """
-
-    __slots__ = ()
-
-    def get(self) -> dict[str, Any]:
-        """Return the value as `Unread`."""
-        return Unread(super().get())
-
-
 class OwnState(LastValue[dict[str, Any]]):
     """The state's channel for graphs with nested agents, which may write it concurrently.
 
@@ -58,6 +44,20 @@ class OwnState(LastValue[dict[str, Any]]):
         bound = value.get("bound_to") if isinstance(value, Mapping) else None
         mine = own.get("bound_to") if isinstance(own, Mapping) else None
         return bool(mine and bound and bound != mine)
+
+
+class PrivateState(OwnState):
+    """The state's channel if only the memory's node declares it.
+
+    LangGraph keeps the first declaration of a channel, and a graph whose schema declares the state
+    never uses this one. It therefore returns its value as `Unread`.
+    """
+
+    __slots__ = ()
+
+    def get(self) -> dict[str, Any]:
+        """Return the value as `Unread`."""
+        return Unread(super().get())
 
 
 class OwnProgress(OwnState):
@@ -120,7 +120,10 @@ def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -
 
 def state_channels(state_key: str, turn_key: str) -> dict[str, Any]:
     """Return the types of the memory's own channels, by name, for `declare`."""
-    return {state_key: Annotated[dict[str, Any], PrivateState], turn_key: dict[str, Any]}
+    return {
+        state_key: Annotated[dict[str, Any], PrivateState],
+        turn_key: Annotated[dict[str, Any], OwnProgress],
+    }
 
 
 def read(state: Any, channel: str | None) -> Any:

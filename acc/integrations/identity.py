@@ -32,6 +32,9 @@ USER_KEYS = ("langgraph_auth_user_id", "user_id")
 then set by the caller.
 """
 
+TOOLS = "tools"
+"""Name of the node that runs tools: in `create_agent`, and by default in `ToolNode`."""
+
 UNKNOWN = "default"
 """The user or agent of a thread for which none is known."""
 
@@ -114,8 +117,9 @@ def owner(
         config: The run's configuration.
         identify: Finds the conversation, the user, and the agent if the deployer names one.
         agent: The agent that the run's first pass noted with the state; None before that pass.
-        messages: The run's input. Its first human message distinguishes a nested run from other
-            runs of the same agent, and identifies it when it is entered again.
+        messages: The run's input. A human message distinguishes a nested run from other runs of
+            the same agent, and identifies it when it is entered again: the first one, or the task
+            (the last one) if a tool called the agent.
         bound_to: `Thread.owner_key` of the state in the run's channel. It keeps a conversation on its
             thread if the thread began before its user or agent was known.
 
@@ -141,12 +145,20 @@ def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
     if not path:
         return ""
     metadata = config.get("metadata") or {}
-    names = [name for name, _, _ in (part.partition(":") for part in path) if not name.isdigit()]
+    names = enclosing_nodes(config)
     name = str(metadata.get("lc_agent_name") or "/".join(names))
     if ":" not in path[-1] and not path[-1].isdigit():
         return name
-    first = next((m.id for m in messages if isinstance(m, HumanMessage) and m.id), "|".join(path))
-    return nested_run(name, hashlib.sha256(first.encode()).hexdigest()[:12])
+    heard = [m.id for m in messages if isinstance(m, HumanMessage) and m.id]
+    # A tool's run ends with its task; the messages before it may be the caller's, as in a fork of it.
+    entry = next(iter(heard[-1:] if TOOLS in names else heard), "|".join(path))
+    return nested_run(name, hashlib.sha256(entry.encode()).hexdigest()[:12])
+
+
+def enclosing_nodes(config: Config) -> list[str]:
+    """Return the names of the nodes that a run is nested in, outermost first; none at the top."""
+    names = (part.partition(":")[0] for part in _enclosing(config))
+    return [name for name in names if not name.isdigit()]
 
 
 _TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default="")

@@ -19,20 +19,33 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from acc.board import Board
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
+from acc.integrations.delegates import DELEGATES, Delegates
+from acc.integrations.delegation import Caller, caller, calling, with_tasks_marked
 from acc.integrations.graph_channels import OwnState
-from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
+from acc.integrations.identity import (
+    UNKNOWN,
+    Config,
+    Identify,
+    Identity,
+    enclosing_nodes,
+    owner,
+    thread_of,
+)
 from acc.integrations.messages import Voices, as_messages, pruned
 from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
+from acc.integrations.sharing import Share, Shared, Sharing
 from acc.integrations.stepping import (
     Controller,
     HeldStates,
     Prior,
     astepped,
     check_controller,
+    check_own,
     hash_of,
     last_committed,
     stepped,
@@ -40,6 +53,7 @@ from acc.integrations.stepping import (
 )
 from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.transcript import named_channels
@@ -93,6 +107,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         adopt: Trust | None = None,
         resume: bool = False,
         tell_time: bool = False,
+        share: Share | Board | None = None,
+        delegates: Mapping[str, str] = DELEGATES,
     ) -> None:
         """Set up the middleware.
 
@@ -112,9 +128,15 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             resume: If the checkpoint has no state, continue from the thread's last state in the
                 audit log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
+            share: What the agents of a conversation share on a board: "rules", "rules and goals",
+                "all", or a `Board` of your own. None keeps the memory to this agent.
+            delegates: Tools that run a sub-agent, with the argument that holds its task. The board
+                is added to the task, for agents without the memory. Such a tool does not receive
+                this agent's state.
 
         Raises:
-            ConfigurationError: ``controller`` is not a memory, or ``fold_over`` is negative.
+            ConfigurationError: ``controller`` is not a memory, ``fold_over`` is negative, or the
+                memory cannot keep a board.
         """
         super().__init__()
         check_controller(controller)
@@ -129,17 +151,27 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             controller.settings.policy, adopt, controller.settings.clock if tell_time else None
         )
         self.resume = resume
+        self.sharing = Sharing(controller, share) if share is not None else None
+        self.delegates = Delegates(delegates, voices, self.identity, self.sharing)
         self.tools = []
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
-        notes = _notes(state).entered(state["messages"], self.compaction)
+        config, before, notes = get_config(), as_messages(state["messages"]), _notes(state)
         agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
-        return {"ccs_run": replace(notes, agent=agent).dump()}
+        notes, base = replace(notes, agent=agent), thread_of(config, self.identity)
+        voices = self._hearing(notes).voices
+        shared = self._shared(config, thread)
+        messages = with_tasks_marked(
+            self.controller, config, base, before, voices, shared and shared.told
+        )
+        update = {"ccs_run": notes.entered(messages, self._hearing(notes)).dump()}
+        marked = [m for m, was in zip(messages, before, strict=True) if m is not was]
+        return update | ({"messages": marked} if marked else {})
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Like `before_agent`."""
-        return self.before_agent(state, runtime)
+        """Like `before_agent`, without blocking the event loop."""
+        return await self.controller._beside(self._thread(state), self.before_agent, state, runtime)
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Commit the turn, or its excess steps, and prune the committed messages.
@@ -152,14 +184,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         thread = self._thread(state)
         prior, plan = self._plan(state, thread)
-        steps = stepped(self.controller, prior, plan.turns, thread, get_config())
+        board = self._board(thread)
+        steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         thread = self._thread(state)
         prior, plan = await self.controller._beside(thread, self._plan, state, thread)
-        steps = await astepped(self.controller, prior, plan.turns, thread, get_config())
+        board = self._board(thread)
+        steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
     def wrap_model_call(
@@ -171,9 +205,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             ConfigurationError: Another middleware rewrote a stored message, or removed the state or
                 the user's message from the prompt. The order of the middleware list is wrong.
         """
-        prior = self._loaded(request.state)
-        carried, shown = self._shown(request, prior)
-        self._record(request.state, prior, self._showing(request.state))
+        carried, shown = self._shown(request)
         with watching() as watch:
             response = handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -185,15 +217,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Like `wrap_model_call`."""
-        prior = self._loaded(request.state)
-        carried, shown = self._shown(request, prior)
-        await self.controller._beside(
-            self._thread(request.state),
-            self._record,
-            request.state,
-            prior,
-            self._showing(request.state),
-        )
+        thread = self._thread(request.state)
+        carried, shown = await self.controller._beside(thread, self._shown, request)
         with watching() as watch:
             response = await handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -205,7 +230,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Note on the result that a human changed the call or answered the tool's question."""
-        return marked(request, handler(request))
+        who = self._caller(request)
+        with calling(who):
+            return marked(request, handler(self.delegates.handed(request, who)))
 
     async def awrap_tool_call(
         self,
@@ -213,31 +240,76 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Like `wrap_tool_call`."""
-        return marked(request, await handler(request))
+        if self.sharing is None:
+            who = self._caller(request)
+        else:
+            thread = self._thread(request.state, request.runtime.config)
+            who = await self.controller._beside(thread, self._caller, request)
+        with calling(who):
+            return marked(request, await handler(self.delegates.handed(request, who)))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Store the final messages of a run. If a run does not end, the next run stores them."""
-        notes, messages = _notes(state), state["messages"]
-        unseen = notes.unseen(messages, self.compaction)
-        self._record(state, self._loaded(state), unseen)
-        return {"ccs_run": notes.ended(messages, self.compaction).dump()}
+        """Store the final messages of a run. If a run does not end, the next run stores them.
+
+        What the user said within a nested run is committed now if the agent shares a board: the run may
+        be the agent's last.
+        """
+        if not self._is_news(state):
+            return self._ended(state, {})
+        thread = self._thread(state)
+        prior, plan = self._plan(state, thread, over=0)
+        board = self._board(thread)
+        steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
+        return self._ended(state, self._update(state, prior, plan, steps))
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
-        return await self.controller._beside(self._thread(state), self.after_agent, state, runtime)
+        thread, update = self._thread(state), dict[str, Any]()
+        if self._is_news(state):
+            prior, plan = await self.controller._beside(thread, self._plan, state, thread, over=0)
+            board = self._board(thread)
+            steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
+            update = self._update(state, prior, plan, steps)
+        return await self.controller._beside(thread, self._ended, state, update)
 
-    def _thread(self, state: Any) -> Thread:
+    def _is_news(self, state: Any) -> bool:
+        """Return whether the user said something in this nested run that others may read on a board."""
+        if self.sharing is None or not (caller() or enclosing_nodes(get_config())):
+            return False
+        notes = _notes(state)
+        unseen = notes.unseen(state["messages"], self._hearing(notes))
+        return any(o.channel is Channel.USER for o in unseen)
+
+    def _ended(self, state: Any, update: dict[str, Any]) -> dict[str, Any]:
+        """Store what ``update`` has not committed; the messages stay for whoever reads the result."""
+        kept = {name: value for name, value in update.items() if name != "messages"}
+        now, messages = {**state, **kept}, state["messages"]
+        notes = _notes(now)
+        self._record(now, self._loaded(now), notes.unseen(messages, self._hearing(notes)))
+        return {**kept, "ccs_run": notes.ended(messages, self._hearing(notes)).dump()}
+
+    def _hearing(self, notes: RunNotes) -> Compaction:
+        return self.compaction.heard_by(notes.agent or UNKNOWN)
+
+    def _thread(self, state: Any, config: Config | None = None) -> Thread:
         raw, notes = state.get("ccs") or {}, _notes(state)
         return owner(
-            get_config(),
+            get_config() if config is None else config,
             self.identity,
             agent=notes.agent or None,
             messages=as_messages(state["messages"]),
             bound_to=str(raw.get("bound_to") or ""),
         )
 
-    def _plan(self, state: Any, thread: Thread) -> tuple[Prior, CommitPlan]:
+    def _caller(self, request: ToolCallRequest) -> Caller:
+        thread = self._thread(request.state, request.runtime.config)
+        return self.delegates.caller(request, thread, _notes(request.state).written)
+
+    def _plan(
+        self, state: Any, thread: Thread, over: int | None = None
+    ) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
+        check_own(state.get("ccs"), notes.mark, thread, "ccs")
         committed = last_committed(self.controller, thread)
         prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
         if prior is None and notes.mark is None:
@@ -250,7 +322,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         removed = notes.removed(messages)
         found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
         past = past_of(self.controller, thread, prior)
-        return prior, notes.plan(messages, self.compaction, past=past, restored=found)
+        how = self._hearing(notes)
+        how = how if over is None else replace(how, over=over)
+        return prior, notes.plan(messages, how, past=past, restored=found)
 
     def _update(
         self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]
@@ -272,19 +346,40 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             tell(step, self.controller.settings.policy)
         return update
 
-    def _shown(self, request: ModelRequest[Any], prior: Prior) -> tuple[str, ModelRequest[Any]]:
-        """Return the rendered state, and the request with that state and the current turn."""
-        notes = _notes(request.state)
-        notes.check_unchanged(request.state["messages"], self.compaction)
-        carried = self.held.rendered(prior) if prior else ""
+    def _shown(self, request: ModelRequest[Any]) -> tuple[str, ModelRequest[Any]]:
+        """Return the rendered state, and the request with that state and the current turn.
+
+        It also stores what the turn has newly observed.
+        """
+        notes, prior = _notes(request.state), self._loaded(request.state)
+        notes.check_unchanged(request.state["messages"], self._hearing(notes))
+        carried = self._carried(prior, request.state) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
-            messages=notes.view(request.messages, self.compaction),  # type: ignore[arg-type]
+            messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
         )
+        self._record(request.state, prior, self._showing(request.state))
         return carried, shown
 
+    def _carried(self, prior: CompressedCognitiveState, state: Any) -> str:
+        """Return the text of the state, after the board if the agent shares one."""
+        if self.sharing is None:
+            return self.held.rendered(prior)
+        shared = self.sharing.of_run(get_config(), self.identity, self._thread(state))
+        return self.held.rendered(prior, shared.beside)
+
+    def _shared(self, config: Config, thread: Thread) -> Shared | None:
+        if self.sharing is None:
+            return None
+        return self.sharing.of_run(config, self.identity, thread)
+
+    def _board(self, thread: Thread) -> Board | None:
+        shared = self._shared(get_config(), thread)
+        return shared.board if shared is not None else None
+
     def _showing(self, state: Any) -> tuple[Observation, ...]:
-        return _notes(state).showing(state["messages"], self.compaction)
+        notes = _notes(state)
+        return notes.showing(state["messages"], self._hearing(notes))
 
     def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
         if observations:

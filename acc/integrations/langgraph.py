@@ -12,12 +12,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
+from langgraph.types import Command
 
+from acc.board import Board
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.compaction import AGENT, Compaction, Past, Plan
+from acc.integrations.delegation import caller, with_tasks_marked
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -27,7 +30,14 @@ from acc.integrations.graph_channels import (
     read,
     state_channels,
 )
-from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
+from acc.integrations.identity import (
+    UNKNOWN,
+    Identify,
+    Identity,
+    enclosing_nodes,
+    owner,
+    thread_of,
+)
 from acc.integrations.messages import Voices, as_messages, pruned, role_and_rest
 from acc.integrations.past import (
     joined,
@@ -38,12 +48,14 @@ from acc.integrations.past import (
     with_content,
     with_refs,
 )
+from acc.integrations.sharing import Share, Shared, Sharing
 from acc.integrations.stepping import (
     COMMITTED,
     Controller,
     HeldStates,
     astepped,
     check_controller,
+    check_own,
     hash_of,
     last_committed,
     stepped,
@@ -62,6 +74,22 @@ class _Looked(NamedTuple):
     thread: Thread
     prior: CompressedCognitiveState | None
     plan: Plan
+    is_handed_down: bool = False
+    shared: Shared | None = None
+
+    @property
+    def board(self) -> Board | None:
+        """The board that the step writes."""
+        return self.shared.board if self.shared is not None else None
+
+
+def _continues(progress: Any, messages: Sequence[BaseMessage]) -> bool:
+    """Return whether ``messages`` go on after ``progress``, and are not a conversation of their own."""
+    if not isinstance(progress, Mapping):
+        return False
+    ids = {m.id for m in messages}
+    begins = any(isinstance(m, HumanMessage) for m in messages)
+    return not begins or bool(ids & {progress.get("id"), progress.get("through")})
 
 
 class MemoryNodeOptions(TypedDict, total=False):
@@ -83,9 +111,10 @@ class MemoryNodeOptions(TypedDict, total=False):
     adopt: Trust | None
     resume: bool
     tell_time: bool
+    share: Share | Board | None
 
 
-class MemoryNode(Runnable[Any, dict[str, Any]]):
+class MemoryNode(Runnable[Any, Any]):
     """Commits, and leaves the role, the state and the current turn for the model.
 
     Place it before the model and after the tools, to fold long tool loops::
@@ -121,6 +150,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         adopt: Trust | None = None,
         resume: bool = False,
         tell_time: bool = False,
+        share: Share | Board | None = None,
     ) -> None:
         """Set up the node.
 
@@ -150,6 +180,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             resume: If the graph has no state, continue from the thread's last state in the audit
                 log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
+            share: What the agents of a conversation share on a board: "rules", "rules and goals",
+                "all", or a `Board` of your own. None keeps the memory to this agent.
 
         Raises:
             ConfigurationError: The settings contradict each other.
@@ -166,6 +198,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.state_key = state_key
         self.turn_key = turn_key
         self.identity = identity or Identity()
+        self.sharing = Sharing(controller, share) if share is not None else None
         counter = controller.settings.policy.counter
         voices = replace(Voices.of(channels, speakers, human), redact=controller._redact)
         self.compaction = Compaction(voices, fold_over, counter, reply_chars)
@@ -178,11 +211,11 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         declare(self, typed | state_channels(state_key, turn_key), paths=["due"])
         self.is_read = output_messages_key is not None
 
-    def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
+    def __call__(self, state: Any, config: RunnableConfig | None = None) -> Any:
         """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
         return self.invoke(state, config)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Commit due turns; return the channel updates.
 
         Raises:
@@ -192,16 +225,16 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             PinnedOverflow: Rules and goals alone exceed the limits.
         """
         looked = self._look(input, ensure_config(config))
-        steps = stepped(self.controller, looked.prior, looked.plan.turns, looked.thread, config)
+        plan, board = looked.plan, looked.board
+        steps = stepped(self.controller, looked.prior, plan.turns, looked.thread, config, board)
         return self._update(input, looked, steps)
 
-    async def ainvoke(
-        self, input: Any, config: RunnableConfig | None = None, **_: Any
-    ) -> dict[str, Any]:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
         looked = await self._alook(input, ensure_config(config))
+        plan, board = looked.plan, looked.board
         steps = await astepped(
-            self.controller, looked.prior, looked.plan.turns, looked.thread, config
+            self.controller, looked.prior, plan.turns, looked.thread, config, board
         )
         return self._update(input, looked, steps)
 
@@ -217,7 +250,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if lacks_content(progress, messages):
             return True
         begun = bool(read(state, self.state_key))
-        plan = self.compaction.plan(messages, progress, Past(begun=begun))
+        plan = self.hearing(state).plan(messages, progress, Past(begun=begun))
         return bool(plan.turns or pruned(messages, [*plan.role, *plan.kept]))
 
     def prompt(self, role: str = "") -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
@@ -231,13 +264,19 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         def there(channel: str, value: Any) -> Any:
             return needed(channel, value, where=self.name, what="from which the prompt is made")
 
+        def shared_in(state: Any) -> Shared | None:
+            if self.sharing is None:
+                return None
+            config = ensure_config()
+            return self._shared(config, self.thread(config, state))
+
         def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
             shown = self.output_messages_key or self.input_messages_key
             found = as_messages(there(shown, read(state, shown)))
             check_messages(found, shown)
             ccs = there(self.state_key, self.loaded(state))
             own, turn = role_and_rest(found)
-            carried = [] if self.output_messages_key else [self.held.rendered(ccs)]
+            carried = [] if self.output_messages_key else [self._shown(ccs, shared_in(state))]
             return [SystemMessage(joined(role, *texts(own), *carried)), *turn]
 
         return prompt
@@ -257,20 +296,62 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             config: The run's configuration.
             state: The graph's state, which identifies a run inside another graph.
         """
-        progress, raw = read(state, self.turn_key), read(state, self.state_key)
-        return owner(
-            ensure_config(config),
-            self.identity,
-            agent=progress.get(AGENT) if isinstance(progress, Mapping) else None,
-            messages=as_messages(self._messages(state)) if state is not None else (),
-            bound_to=str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else "",
-        )
+        return self._own(ensure_config(config), state)[0]
+
+    def shared(self, state: Any) -> str:
+        """Return what the board says, for the prompt of an agent without the memory; may be empty.
+
+        Call it in a node of the graph. What a `Send` or a subgraph hands on can carry it.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        config = ensure_config()
+        shared = self._shared(config, self.thread(config, state))
+        return shared.for_task().lstrip() if shared is not None else ""
+
+    def _shared(self, config: RunnableConfig, thread: Thread) -> Shared | None:
+        if self.sharing is None:
+            return None
+        return self.sharing.of_run(config, self.identity, thread)
+
+    def _shown(self, own: CompressedCognitiveState, shared: Shared | None) -> str:
+        """Return what the model reads: the board, then its ``own`` state."""
+        if shared is None:
+            return self.held.rendered(own)
+        return self.held.rendered(own, shared.beside)
+
+    def hearing(self, state: Any) -> Compaction:
+        """Return the settings for splitting the messages of the agent whose ``state`` it is."""
+        progress = read(state, self.turn_key)
+        agent = progress.get(AGENT) if isinstance(progress, Mapping) else None
+        return self.compaction.heard_by(agent or UNKNOWN)
+
+    def _own(self, config: RunnableConfig, state: Any) -> tuple[Thread, Any, Any]:
+        """Return the run's thread, state and progress; no state that a parent graph handed down."""
+        progress, raw = read(state, self.turn_key), read(state, self.state_key) or None
+        messages = as_messages(self._messages(state)) if state is not None else ()
+        bound_to = str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
+        if enclosing_nodes(config) and not _continues(progress, messages):
+            thread = owner(config, self.identity, agent=None, messages=messages)
+            if bound_to not in ("", thread.owner_key):
+                return thread, None, None
+        agent = progress.get(AGENT) if isinstance(progress, Mapping) else None
+        found = owner(config, self.identity, agent=agent, messages=messages, bound_to=bound_to)
+        return found, raw, progress
 
     def _look(self, state: Any, config: RunnableConfig) -> _Looked:
-        thread = self.thread(config, state)
-        messages, progress = self._messages(state), read(state, self.turn_key)
-        raw = read(state, self.state_key) or None
+        thread, raw, progress = self._own(config, state)
+        handed_down = raw is None and bool(read(state, self.state_key))
+        messages, compaction = self._messages(state), self.compaction.heard_by(thread.agent)
+        shared = self._shared(config, thread)
+        if caller() is not None or enclosing_nodes(config):
+            base, found = thread_of(config, self.identity), as_messages(messages)
+            messages = with_tasks_marked(
+                self.controller, config, base, found, compaction.voices, shared and shared.told
+            )
         self._check_read(raw)
+        check_own(raw, progress, thread, self.state_key)
         committed = last_committed(self.controller, thread)
         prior = self.held.load(raw, progress, committed=committed)
         if prior is None:
@@ -281,7 +362,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if prior is not None and lacks_content(progress, messages):
             progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
-        return _Looked(thread, prior, self.compaction.plan(messages, progress, past))
+        return _Looked(
+            thread, prior, compaction.plan(messages, progress, past), handed_down, shared
+        )
 
     async def _alook(self, state: Any, config: RunnableConfig) -> _Looked:
         thread = self.thread(config, state)
@@ -326,18 +409,18 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
                 "model read node.prompt(role)(state) in place of state['messages']",
             )
 
-    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step]) -> dict[str, Any]:
+    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step]) -> Any:
         """Return the channel updates."""
         plan, last = looked.plan, steps[-1] if steps else None
         after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
-        before = read(state, self.turn_key)
+        before = None if looked.is_handed_down else read(state, self.turn_key)
         progress = with_refs(plan, last.turn if last is not None else None, before)
         if looked.thread.agent != UNKNOWN:
             progress = {**progress, AGENT: looked.thread.agent}
         if after is not None:
             progress = {**progress, COMMITTED: after.hash}
-            if hash_of(read(state, self.state_key)) != after.hash:
+            if looked.is_handed_down or hash_of(read(state, self.state_key)) != after.hash:
                 commit = last.commit if last is not None else None
                 update[self.state_key] = self.held.canonical(after, commit)
         if progress != before:
@@ -345,11 +428,15 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            spoken = joined(self.role, *texts(plan.role), self.held.rendered(after))
+            shown = self._shown(after, looked.shared)
+            spoken = joined(self.role, *texts(plan.role), shown)
             # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
         for step in steps:
             tell(step, self.controller.settings.policy)
+        if looked.is_handed_down:
+            # The parent's state leaves the channels first: they refuse to replace it by another's.
+            return [Command(update={self.state_key: None, self.turn_key: None}), update]
         return update
 
     def _check(self) -> None:

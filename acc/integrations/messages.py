@@ -23,12 +23,16 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
 from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
-from acc.turn.observations import Channel, Observation
+from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript, speaks_for_user
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
+
+
+TASK = "acc_task"
+"""Key in a human message's ``additional_kwargs``: the agent for which another agent wrote it."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,14 @@ class Voices:
             without a name is always the user's.
         human: Channel of a human who reviews a call or answers an interrupt.
         redact: Removes secrets as the memory does; both then compute the same identity.
+        agent: The agent that listens; a task marked for it opens a turn (`with_task_mark`).
     """
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
     speakers: Collection[str] | None = None
     human: Channel = Channel.USER
     redact: Redact | None = None
+    agent: str = ""
 
     @classmethod
     def of(
@@ -121,12 +127,31 @@ def _as_it_was(
         yield from (Observation(channel=human, text=text, message=given) for text in words)
         return
     fate = iter(became)
-    for observation in made:
+    for observation in made if not task_for(message) else map(_as_agents, made):
         said = next(fate, "") if observation.is_call else ""
         prefixed = {"text": f"[{said}] {observation.text}"}
         yield observation.model_copy(update=prefixed) if said else observation
     for text in quoted_words(message):
         yield Observation(channel=human, text=text, message=str(message.id or ""))
+
+
+def _as_agents(observation: Observation) -> Observation:
+    """Lower a user's words to an agent's."""
+    if observation.channel is not Channel.USER:
+        return observation
+    return observation.model_copy(update={"channel": Channel.AGENT, "name": GIVEN_TASK})
+
+
+def task_for(message: BaseMessage) -> str:
+    """Return the agent for which another agent wrote the message; empty if it is no task."""
+    agent = message.additional_kwargs.get(TASK) if isinstance(message, HumanMessage) else None
+    return agent if isinstance(agent, str) else ""
+
+
+def with_task_mark(message: BaseMessage, agent: str) -> BaseMessage:
+    """Return the message, marked as a task that another agent wrote for ``agent``."""
+    marked = {**message.additional_kwargs, TASK: agent}
+    return message.model_copy(update={"additional_kwargs": marked})
 
 
 def is_summary(message: BaseMessage) -> bool:
@@ -135,9 +160,11 @@ def is_summary(message: BaseMessage) -> bool:
 
 
 def is_users(message: BaseMessage, voices: Voices) -> bool:
-    """Return whether the message is the user's, and not a middleware's or another agent's."""
+    """Return whether the message opens a turn: the user's words, or a task for this agent."""
     if not isinstance(message, HumanMessage) or is_summary(message):
         return False
+    if agent := task_for(message):
+        return agent == voices.agent
     if isinstance(message.content, str):
         return speaks_for_user(message.name, voices.speakers, voices.channels)
     return any(

@@ -70,7 +70,8 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
 
     def _decided(self, state: Any) -> tuple[Observation, ...]:
         messages = read(state, self.memory.input_messages_key) or ()
-        return self.memory.compaction.decided(messages, read(state, self.memory.turn_key))
+        progress = read(state, self.memory.turn_key)
+        return self.memory.hearing(state).decided(messages, progress)
 
 
 class RecordedNode(Runnable[Any, Any]):

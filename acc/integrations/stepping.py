@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -12,16 +13,19 @@ from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
+from acc.board import Board
 from acc.clock import Clock, now_line
 from acc.commit.commit import Commit
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import (
     ConfigurationError,
+    ConflictError,
     StateError,
     StoreError,
     StoreLockedError,
     StoreMismatchError,
 )
+from acc.integrations.identity import UNKNOWN
 from acc.memory import Memory
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
@@ -121,13 +125,16 @@ class HeldStates:
                 hint="restore the committed state, or begin a new thread",
             )
 
-    def rendered(self, state: CompressedCognitiveState) -> str:
+    def rendered(
+        self, state: CompressedCognitiveState, beside: Callable[[str], str] = lambda own: own
+    ) -> str:
         """Return the text of ``state`` that the agent reads, after the legend; empty for an empty state.
 
-        With a clock the time follows.
+        ``beside`` puts a board before it. With a clock the time follows.
         """
         now = now_line(self._clock) if self._clock is not None else ""
-        return "\n\n".join(filter(None, (with_legend(self.text_of(state)), now)))
+        text = with_legend(beside(self.text_of(state)))
+        return "\n\n".join(filter(None, (text, now)))
 
     def text_of(self, state: CompressedCognitiveState) -> str:
         """Return the state as rendered under the policy."""
@@ -165,6 +172,42 @@ class HeldStates:
             return self._held.get(key) if isinstance(key, str) else None
 
 
+def check_own(raw: Any, progress: Any, thread: Thread, channel: str) -> None:
+    """Check that no nested agent's state took the place of the one that ``progress`` names.
+
+    Raises:
+        StateError: One did: the channel has no reducer that keeps them apart.
+    """
+    bound_to = str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
+    left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
+    if left and hash_of(raw) != left and bound_to not in ("", thread.owner_key):
+        raise StateError(
+            f"the state of another agent stands in the channel {channel!r}",
+            where=f"thread {thread.thread!r}, agent {thread.agent!r}",
+            hint=f"declare the channel as MemoryState does, {channel}: "
+            "Annotated[dict[str, Any], OwnState] (acc.integrations.graph_channels), and go on from a "
+            "checkpoint before that",
+        )
+
+
+@contextmanager
+def _told_apart(thread: Thread) -> Iterator[None]:
+    """Say in a `ConflictError` how runs of one nested agent get a memory each."""
+    try:
+        yield
+    except ConflictError as error:
+        if thread.agent == UNKNOWN:
+            raise
+        raise ConflictError(
+            error.what,
+            where=f"thread {thread.thread!r}, agent {thread.agent!r}",
+            hint="two runs of this agent share one memory: to run it several times at once, compile "
+            "it without checkpointer=True and leave its name to the default, or name each run "
+            "(Identity(agent=...)). Otherwise wait until the other run ends",
+            retry_after=error.retry_after,
+        ) from error
+
+
 def last_committed(memory: Memory, thread: Thread) -> Callable[[], str | None]:
     """Return a function that reads the hash of the thread's last commit from the audit log."""
 
@@ -191,7 +234,7 @@ def tell(step: Step, policy: Policy) -> None:
 
 
 def events(step: Step, policy: Policy) -> Iterator[dict[str, Any]]:
-    """Yield the events of a step: recalled, admitted, committed, evicted, tokens."""
+    """Yield the events of a step: recalled, admitted, committed, shared, evicted, tokens."""
     turn = step.turn.number
     yield {"memory": "recalled", "turn": turn, "candidates": len(step.verdicts)}
     yield {"memory": "admitted", "turn": turn, "refs": [e.ref for e in step.evidence]}
@@ -203,6 +246,9 @@ def events(step: Step, policy: Policy) -> Iterator[dict[str, Any]]:
         "outcome": step.outcome,
         "ms": round(sum(step.ms.values()), 3),
     }
+    if step.board is not None and (shared := step.board.commit) is not None:
+        state = shared.state
+        yield {"memory": "shared", "turn": turn, "version": state.version, "hash": state.hash}
     gone = [{"item": g.item.id, "reason": g.reason.value} for g in step.commit.set_aside]
     yield {"memory": "evicted", "turn": turn, "items": gone}
     yield {
@@ -237,6 +283,7 @@ def stepped(
     turns: Sequence[Turn],
     thread: Thread,
     config: RunnableConfig | None,
+    board: Board | None = None,
 ) -> list[Step]:
     """Run `MemoryController.step` for each of ``turns``, each from the state of the previous one.
 
@@ -249,15 +296,16 @@ def stepped(
     steps: list[Step] = []
     if not turns:
         return steps
-    memory = synchronous(controller)
+    memory, shared = synchronous(controller), _with_board(board)
 
     def act(turn: Turn) -> list[dict[str, Any]]:
         before = steps[-1].state if steps else prior
-        steps.append(memory.step(before, turn, thread=thread))
+        steps.append(memory.step(before, turn, thread=thread, **shared))
         return list(events(steps[-1], memory.settings.policy))
 
     for turn in turns:
-        RunnableLambda(act, name=RUN).invoke(turn, _config(config, thread))
+        with _told_apart(thread):
+            RunnableLambda(act, name=RUN).invoke(turn, _config(config, thread))
     return steps
 
 
@@ -267,6 +315,7 @@ async def astepped(
     turns: Sequence[Turn],
     thread: Thread,
     config: RunnableConfig | None,
+    board: Board | None = None,
 ) -> list[Step]:
     """Like `stepped`, with either controller; a synchronous one works on threads.
 
@@ -276,12 +325,18 @@ async def astepped(
 
     async def act(turn: Turn) -> list[dict[str, Any]]:
         before = steps[-1].state if steps else prior
-        steps.append(await controller._astep(before, turn, thread))
+        steps.append(await controller._astep(before, turn, thread, board))
         return list(events(steps[-1], controller.settings.policy))
 
     for turn in turns:
-        await RunnableLambda(act, name=RUN).ainvoke(turn, _config(config, thread))
+        with _told_apart(thread):
+            await RunnableLambda(act, name=RUN).ainvoke(turn, _config(config, thread))
     return steps
+
+
+def _with_board(board: Board | None) -> dict[str, Any]:
+    """Return the argument of ``step``; none without a board, for subclasses that take none."""
+    return {} if board is None else {"board": board}
 
 
 def synchronous(controller: Controller) -> MemoryController:

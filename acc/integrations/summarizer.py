@@ -26,7 +26,8 @@ from langchain_core.runnables.config import ensure_config
 
 from acc.audit.log import AuditLog
 from acc.errors import ConfigurationError
-from acc.integrations.identity import Identify, Identity, owner
+from acc.integrations.delegation import with_tasks_marked
+from acc.integrations.identity import Identify, Identity, owner, thread_of
 from acc.integrations.messages import Voices, as_messages, is_summary, is_users, observed
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped, tell
 from acc.pipeline.turn_pipeline import Step
@@ -86,7 +87,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             StoreError: The messages cannot be stored; nothing is summarized.
         """
         thread = owner(ensure_config(config), self.identity, agent=None)
-        state, turns = self._plan(as_messages(input), thread)
+        state, turns = self._plan(as_messages(input), thread, ensure_config(config))
         return self._summary(state, stepped(self.controller, state, turns, thread, config))
 
     async def ainvoke(
@@ -94,7 +95,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     ) -> str:
         """Like `invoke`, without blocking the event loop."""
         thread = owner(ensure_config(config), self.identity, agent=None)
-        state, turns = await self.controller._beside(thread, self._plan, as_messages(input), thread)
+        given = (as_messages(input), thread, ensure_config(config))
+        state, turns = await self.controller._beside(thread, self._plan, *given)
         return self._summary(state, await astepped(self.controller, state, turns, thread, config))
 
     def _summary(self, state: CompressedCognitiveState | None, steps: Sequence[Step]) -> str:
@@ -108,9 +110,12 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         return shown or NOTHING
 
     def _plan(
-        self, messages: Sequence[BaseMessage], thread: Thread
+        self, messages: Sequence[BaseMessage], thread: Thread, config: RunnableConfig
     ) -> tuple[CompressedCognitiveState | None, list[Turn]]:
         """Return the state to continue from, and the turns to commit."""
+        voices = replace(self.voices, agent=thread.agent)
+        base = thread_of(config, self.identity)
+        messages = with_tasks_marked(self.controller, config, base, messages, voices)
         summaries = [m for m in messages if is_summary(m)]
         turns = list(self._turns(messages))
         if not summaries:

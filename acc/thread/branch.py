@@ -276,7 +276,9 @@ def replaced(turn: Turn, left: Sequence[Artifact]) -> list[Artifact]:
     An answer that was recorded and then generated again is another one. Calls, their results and the
     user's words happened, and stay.
     """
-    answers = any(o.channel is Channel.AGENT and not o.is_call for o in turn.observations)
+    answers = any(
+        o.channel is Channel.AGENT and not (o.is_call or o.is_task) for o in turn.observations
+    )
     return [a for a in left if answers and a.channel is Channel.AGENT and not (a.call_id or a.name)]
 
 

@@ -35,7 +35,15 @@ from acc.thread.branch import (
 )
 from acc.thread.claims import Claims
 from acc.thread.journal import Journal
-from acc.turn.observations import SET_ASIDE, Channel, Observation, Trust, identities, refs
+from acc.turn.observations import (
+    GIVEN_TASK,
+    SET_ASIDE,
+    Channel,
+    Observation,
+    Trust,
+    identities,
+    refs,
+)
 from acc.turn.turn import Turn, refs_of
 
 
@@ -81,7 +89,8 @@ def lower_trust(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
 
     Words that the user also said do not count: a tool that echoes the user does not own those words.
     """
-    if artifact.channel is not Channel.AGENT or artifact.call_id or artifact.name:
+    is_call = artifact.call_id or artifact.name not in ("", GIVEN_TASK)
+    if artifact.channel is not Channel.AGENT or is_call:
         return artifact
     said, observed = artifact.text, [a for a in heard if a.kind == "observation"]
     lower = [a for a in observed if a.channel.trust < Trust.AGENT and repeats(said, a.text)]
@@ -443,7 +452,7 @@ def _gone_id(turn: int, gone: EvictedItem) -> str:
 def is_reply(artifact: Artifact) -> bool:
     """Return whether ``artifact`` is the first part of the agent's words to the user."""
     spoken = artifact.channel is Channel.AGENT and artifact.kind == "observation"
-    return spoken and not artifact.call_id and artifact.part == 0
+    return spoken and not (artifact.call_id or artifact.name == GIVEN_TASK) and artifact.part == 0
 
 
 def _refuse_erased(branch: Branch, state: CompressedCognitiveState) -> None:

@@ -61,6 +61,10 @@ _WORDS = {trust: trust.name.lower() for trust in Trust}
 _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 
 
+GIVEN_TASK = "given task"
+"""Name of an agent's words that are the task of a sub-agent. No tool has a name with a space."""
+
+
 @dataclass(frozen=True)
 class _Split:
     """The words left after pasted passages were removed. The mark does not affect equality of observations."""
@@ -121,7 +125,13 @@ class Observation(BaseModel):
     @property
     def is_call(self) -> bool:
         """Whether the agent calls a tool, as opposed to speaking."""
-        return self.channel is Channel.AGENT and bool(self.call_id or self.name)
+        named = self.name not in ("", GIVEN_TASK)
+        return self.channel is Channel.AGENT and bool(self.call_id or named)
+
+    @property
+    def is_task(self) -> bool:
+        """Whether another agent gave these words to this one as its task. A user who assents does not answer them."""
+        return self.channel is Channel.AGENT and not self.call_id and self.name == GIVEN_TASK
 
     @property
     def identity(self) -> str:

@@ -138,7 +138,7 @@ class Turn(BaseModel):
     @classmethod
     def _after(cls, exchange: tuple[Observation, ...], before: Sequence[Observation]) -> Self:
         """The turn of ``exchange``, with the reply that ended the previous exchange."""
-        replies = [o for o in before if o.channel is Channel.AGENT and not o.is_call]
+        replies = [o for o in before if o.channel is Channel.AGENT and not (o.is_call or o.is_task)]
         heard = tuple(o for o in before if o.channel in (Channel.TOOL, Channel.DOCUMENT))
         return cls(observations=exchange, reply=replies[-1] if replies else None, heard=heard)
 
@@ -175,7 +175,9 @@ class Turn(BaseModel):
             for observation in observations:
                 if observation.ref == ref:
                     return last
-                if observation.channel is Channel.AGENT and not observation.is_call:
+                if observation.channel is not Channel.AGENT:
+                    continue
+                if not (observation.is_call or observation.is_task):
                     last = observation
         return None
 

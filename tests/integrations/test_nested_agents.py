@@ -73,7 +73,7 @@ def test_a_sub_agents_task_is_no_word_of_the_users(asynchronous: bool) -> None:
         )
         assert rules(memory, out["ccs"]) == [RULE[:-1]]
         assert out["ccs"]["branch"] == "main"
-    assert rules(memory, seen[0]) == ["Never mention prices"]
+    assert rules(memory, seen[0]) == []
     assert seen[0]["bound_to"] != out["ccs"]["bound_to"]
 
 
