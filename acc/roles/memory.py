@@ -68,7 +68,9 @@ class _Roles(Generic[C]):
         self.update_from = update_from
         settings = memory.settings
         check_slots(self.roles.values(), settings.policy.schema)
-        self._memories = {name: self._memory_of(memory, role) for name, role in self.roles.items()}
+        self._memories: dict[str, C] = {
+            name: self._memory_of(memory, role) for name, role in self.roles.items()
+        }
         self._busy = {name: Lock() for name in self.roles}
         self._states: dict[str, CompressedCognitiveState] = {}
         if states and settings.audit is not None:
@@ -244,7 +246,9 @@ class _Roles(Generic[C]):
                 where=f"role {role!r}",
                 hint='pass its answer as text or as Channel.AGENT, or use update_from="turn"',
             )
-        others = [o for o in turn.observations if not any(o is mine for mine in own)]
+        others: list[Observation] = [
+            o for o in turn.observations if not any(o is mine for mine in own)
+        ]
         if others:
             _LOG.info(
                 "role %r: own_output: %d other observations of the turn stay out of its memory (%s)",
