@@ -10,8 +10,9 @@ broadcast  the task, the role and all turns so far: every agent gets the whole t
 newest     Algorithm 1 with an empty memory: the task, the role and the newest turns that fit --max-tokens
 roles      Algorithm 1 with the role's own memory and the board (`acc.RoleMemory`), in the same --max-tokens
 
-Beside the tokens: the share of the speaker's own earlier choices, and of the user's rules in force, whose words stand in
-what it reads; and rules that were lifted and still stand there as rules. Keyless updates cost no tokens; a model's would.
+Beside the tokens: the share of the speaker's own earlier choices, and of the user's rules in force, whose words stand
+in what it reads; and rules that were lifted and still stand in its memory. Keyless updates cost no tokens; a model's
+would.
 """
 
 from __future__ import annotations
@@ -23,8 +24,20 @@ from statistics import fmean
 from typing import Annotated, Any, NamedTuple
 
 from acc import (
-    Channel, CompressedCognitiveState, InMemoryStore, Item, MemoryController, Observation, Policy, Role, RoleMemory,
-    Settings, Slot, Trust, Turn, construct_context,
+    Channel,
+    CompressedCognitiveState,
+    InMemoryStore,
+    Item,
+    MemoryController,
+    Observation,
+    Policy,
+    Role,
+    RoleMemory,
+    Settings,
+    Slot,
+    Trust,
+    Turn,
+    construct_context,
 )  # fmt: skip
 from acc.board import Board
 from acc.roles import Selection
@@ -57,7 +70,7 @@ class DesignState(CompressedCognitiveState):
 
 
 TASK = (
-    "Design a data pipeline for a self-driving application on AWS: 6 cameras (.jpg), 1 lidar (.pcd.bin), 5 radars (.pcd). "
+    "Design a data pipeline for a self-driving application on AWS: 6 cameras (.jpg), 1 lidar (.pcd.bin), 5 radars. "
     "Agree on one architecture, justify the choices, and estimate resources, effort and costs."
 )
 TEXTS = {
@@ -76,7 +89,11 @@ RULES = (
     ("Always encrypt radar data with customer-managed keys.", 3),
     ("Never use spot instances for inference.", 5),
 )
-LIFTED = ("Never use spot instances for inference.", 7, "The rule on spot instances for inference no longer applies.")
+LIFTED = (
+    "Never use spot instances for inference.",
+    7,
+    "The rule on spot instances for inference no longer applies.",
+)
 """A rule, the round in which the user lifts it, and the words."""
 
 TALK = (
@@ -106,7 +123,11 @@ def conversation(rounds: int) -> Iterator[Spoken]:
         speakers.append(speaker)
         number = turn // 10 + 1
         choice = f"{COMPONENTS[speaker]}-{number}" if speaker in COMPONENTS else ""
-        own = f"I propose {choice} because it serves {number + 3} streams at {40 + number} ms. " if choice else ""
+        own = (
+            f"I propose {choice} because it serves {number + 3} streams at {40 + number} ms. "
+            if choice
+            else ""
+        )
         talk = " ".join(TALK[(turn + step) % len(TALK)] for step in range(4))
         yield Spoken(number, speaker, f"{own}{talk}", choice, _users(turn, number))
 
@@ -131,7 +152,11 @@ class Read(NamedTuple):
 def measured(parts: list[str], memory: str, spoken: Spoken, made: list[str]) -> Read:
     """The tokens of ``parts``, and which choices and rules stand in them."""
     text = "\n".join(parts)
-    in_force = [rule.rstrip(".") for rule, at in RULES if at < spoken.round and not _is_lifted(rule, spoken.round)]
+    in_force = [
+        rule.rstrip(".")
+        for rule, at in RULES
+        if at < spoken.round and not _is_lifted(rule, spoken.round)
+    ]
     return Read(
         sum(map(utf8_quarter, parts)),
         _share([f"{choice} " in text or f"{choice}," in text for choice in made]),
@@ -150,7 +175,9 @@ def _share(found: list[bool]) -> float:
 
 def run(rounds: int, max_tokens: int) -> list[dict[str, Any]]:
     """One row for each round: what the speakers read, as means over the round's turns."""
-    controller = MemoryController(InMemoryStore(), settings=Settings(policy=Policy(schema=DesignState)))
+    controller = MemoryController(
+        InMemoryStore(), settings=Settings(policy=Policy(schema=DesignState))
+    )
     roles = [Role(name, text) for name, text in TEXTS.items()]
     team = RoleMemory(controller, roles, thread="pipeline", board=Board("pipeline"))
     history: list[str] = []
@@ -191,7 +218,9 @@ def _means(row: dict[str, list[Read]]) -> dict[str, Any]:
 
 def main() -> None:
     """Print the table, or everything as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--max-tokens", type=int, default=1_500)
     parser.add_argument("--json", action="store_true")
@@ -210,9 +239,14 @@ def main() -> None:
             f"| {newest['own_choices']:.2f}; {roles['own_choices']:.2f} | {newest['rules']:.2f}; {roles['rules']:.2f} "
             f"| {roles['lifted_still_read']} |"
         )
-    total = {way: sum(10 * row[way]["tokens"] for row in rows) for way in ("broadcast", "newest", "roles")}
-    print(f"\nall turns: broadcast {total['broadcast']:,}, newest {total['newest']:,}, roles {total['roles']:,} tokens; "
-          f"roles / broadcast {total['roles'] / total['broadcast']:.2f}")  # fmt: skip
+    total = {
+        way: sum(10 * row[way]["tokens"] for row in rows)
+        for way in ("broadcast", "newest", "roles")
+    }
+    named = ", ".join(f"{way} {tokens:,}" for way, tokens in total.items())
+    print(
+        f"\nall turns: {named} tokens; roles / broadcast {total['roles'] / total['broadcast']:.2f}"
+    )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class _Roles(Generic[C]):
         update_from: UpdateFrom = "output",
         states: Mapping[str, Stored] | None = None,
     ) -> None:
-        self._check(memory, update_from)
+        self._check(memory, board, update_from)
         self.roles = team_of(roles)
         self.team = whose(thread)
         self.board = board
@@ -159,12 +159,16 @@ class _Roles(Generic[C]):
         return memory.open_evidence(ref, state, thread=self.thread(role))
 
     @staticmethod
-    def _check(memory: Any, update_from: Any) -> None:
+    def _check(memory: Any, board: Any, update_from: Any) -> None:
         if not isinstance(memory, MemoryController | AsyncMemoryController):
             raise ConfigurationError(
                 f"the memory is {type(memory).__name__}",
                 where="RoleMemory",
                 hint='give a controller: MemoryController.open("memory")',
+            )
+        if board is not None and not isinstance(board, Board):
+            raise ConfigurationError(
+                f"board is {board!r}", where="RoleMemory", hint='give a Board: Board("pipeline")'
             )
         if update_from not in get_args(UpdateFrom):
             raise ConfigurationError(
@@ -305,8 +309,8 @@ class RoleMemory(_Roles[MemoryController]):
         Args:
             role: The role that spoke.
             said: Its output, or the turn. With ``update_from="output"`` only the agent's own words of a turn count,
-                and with a board the user's, which alone make and lift rules. Other agents' words belong in a turn as documents: ``Observation(channel=Channel.DOCUMENT,
-                name="planner", text=...)``.
+                and with a board the user's, which alone make and lift rules. Other agents' words belong in a turn as
+                documents: ``Observation(channel=Channel.DOCUMENT, name="planner", text=...)``.
 
         Returns:
             The step of the role's thread.

@@ -45,7 +45,7 @@ class Role:
             raise ConfigurationError(
                 f"a role cannot have the name {self.name!r}",
                 where="Role",
-                hint="use 1 to 64 letters, digits and spaces, with .-_ only between them, and neither 'default' nor 'board'",
+                hint="use 1 to 64 letters, digits and spaces, and .-_ within, and neither 'default' nor 'board'",
             )
         if not isinstance(self.text, str):
             raise self._wrong("text", "give the role's description as text")
