@@ -11,8 +11,8 @@ newest     Algorithm 1 with an empty memory: the task, the role and the newest t
 roles      Algorithm 1 with the role's own memory and the board (`acc.RoleMemory`), in the same --max-tokens
 
 Beside the tokens: the share of the speaker's own earlier choices, and of the user's rules in force, whose words stand
-in what it reads; and rules that were lifted and still stand in its memory. Keyless updates cost no tokens; a model's
-would.
+in what it reads; and rules that were lifted and still stand in its memory as rules. Keyless updates cost no tokens; a
+model's would.
 """
 
 from __future__ import annotations
@@ -123,11 +123,7 @@ def conversation(rounds: int) -> Iterator[Spoken]:
         speakers.append(speaker)
         number = turn // 10 + 1
         choice = f"{COMPONENTS[speaker]}-{number}" if speaker in COMPONENTS else ""
-        own = (
-            f"I propose {choice} because it serves {number + 3} streams at {40 + number} ms. "
-            if choice
-            else ""
-        )
+        own = f"I propose {choice} because it serves {number + 3} streams. " if choice else ""
         talk = " ".join(TALK[(turn + step) % len(TALK)] for step in range(4))
         yield Spoken(number, speaker, f"{own}{talk}", choice, _users(turn, number))
 
@@ -161,7 +157,7 @@ def measured(parts: list[str], memory: str, spoken: Spoken, made: list[str]) -> 
         sum(map(utf8_quarter, parts)),
         _share([f"{choice} " in text or f"{choice}," in text for choice in made]),
         _share([rule in text for rule in in_force]),
-        int(_is_lifted(LIFTED[0], spoken.round) and LIFTED[0].rstrip(".") in memory),
+        int(_is_lifted(LIFTED[0], spoken.round) and f"  {LIFTED[0][:-1]}\n" in memory),
     )
 
 
