@@ -107,7 +107,8 @@ class SharedTurn(TurnPipeline):
                 notes = (*notes, *conflicts)
         self._on_board = self._on_board.model_copy(update={"notes": notes})
         for note in notes:
-            _LOG.warning("thread %r, board %r: %s", self._thread.thread, self._place.thread, note)
+            what = f"{note.reason.value} {note.slot} {note.item}".strip()
+            _LOG.warning("thread %r, board %r: %s", self._thread.thread, self._place.thread, what)
         super().persist()
 
     def _whole(self, half: Half) -> Half:
