@@ -222,7 +222,9 @@ class _Roles(Generic[C]):
         memory = self.memory(role)
         if memory.settings.audit is not None:
             logged = memory.last_state(self.thread(role))
-            if logged is not None:
+            if logged is None:  # not begun, or erased
+                self._states.pop(role, None)
+            else:
                 self._states[role] = logged
         return self._states.get(role)
 
