@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from acc.board.board import Board
-from acc.board.half import Checked, Context, Half
+from acc.board.half import HERE, Checked, Context, Half
 from acc.board.view import View
 from acc.board.writer import BoardMemory, Origin, overflow_of
 from acc.compress.fallback import CompressionRequest, CompressionResult
@@ -113,7 +113,7 @@ class SharedTurn(TurnPipeline):
 
     def _whole(self, half: Half) -> Half:
         """Return ``half`` with the whole texts, which the compressor may have read in part."""
-        texts = ((o, self._branch.text(o.ref) or o.text) for o in half.said)
+        texts = ((o, self._branch.text(o.ref.removeprefix(HERE)) or o.text) for o in half.said)
         said = tuple(o.model_copy(update={"text": text, "left_out": 0}) for o, text in texts)
         return replace(half, said=said)
 

@@ -21,7 +21,7 @@ from acc.audit.log import AuditLog
 from acc.audit.medium import audit_store
 from acc.audit.redaction import Erased, Traces, erased_state
 from acc.board.board import Board
-from acc.board.half import Half, changes, rebased
+from acc.board.half import HERE, Half, changes, rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
@@ -80,7 +80,7 @@ class BoardTurn(TurnPipeline):
         if self.origin is None or self.half is None:
             return super()._record()
         refs = {
-            o.ref: mine.ref
+            o.ref: mine.ref.removeprefix(HERE)
             for o, mine in zip(said[-len(self.half.said) :], self.half.said, strict=False)
         }
         whose = {"thread": self.origin.thread.model_dump(), "state": self.origin.state.hash}
@@ -248,7 +248,9 @@ class BoardMemory(Memory):
         if not changes(done, head, mine.turn(head)):
             return Written(None, conflicts)
         said = tuple(
-            o.model_copy(update={"message": copy_mark(origin.thread, o.ref)}).as_split()
+            o.model_copy(
+                update={"message": copy_mark(origin.thread, o.ref.removeprefix(HERE))}
+            ).as_split()
             for o in mine.said
         )
         with self._running(head, Turn(observations=said, at=mine.at), thread) as run:

@@ -109,6 +109,16 @@ def test_the_board_holds_only_what_it_cites_and_names_whose_words_they_are(team:
     assert words(team.states["triage"]) == {"customer is Quandt stated"}
 
 
+def test_equal_refs_of_two_threads_are_two_sources(team: Team) -> None:
+    """Both agents have a u1; the first one's has made as many rules as one message may."""
+    many = ("Never restart db-1", "Never restart db-2")
+    rules = tuple(rule(text, "u1") for text in many)
+    team.step("a", user(f"{many[0]}. {many[1]}"), proposal=Proposal(items=rules))
+    team.step("b", user(f"Please {NIGHT}"), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
+    assert said(team.head()) == [*many, NIGHT]
+    assert [i.sources for i in team.head().constraints] == [("u1",), ("u1",), ("u2",)]
+
+
 def test_agents_write_decisions_as_their_own(team: Team) -> None:
     talk = (user("Which region?"), agent("I decided that the region is eu-west."))
     step = team.step(
