@@ -1,6 +1,6 @@
 """Tokens that each of eight agents reads: role memories and a board against broadcasting the transcript.
 
-    python benchmarks/role_tokens.py [--rounds 12] [--max-tokens 1500] [--json]
+    python benchmarks/role_tokens.py [--rounds 12] [--max-tokens 1600] [--json]
 
 A scripted conversation, without a model. The agents are those of the paper's case study and speak in the order of
 its Algorithm 2 (`acc.roles.Selection`), ten turns a round. A worker's turn has one choice of its own among talk, and
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from statistics import fmean
 from typing import Annotated, Any, NamedTuple
@@ -144,8 +144,8 @@ class Read(NamedTuple):
     """What one way gave a speaker in one turn."""
 
     tokens: int
-    choices: float
-    rules: float
+    choices: float | None
+    rules: float | None
     lifted: int
 
 
@@ -169,8 +169,14 @@ def _is_lifted(rule: str, number: int) -> bool:
     return rule == LIFTED[0] and number > LIFTED[1]
 
 
-def _share(found: list[bool]) -> float:
-    return fmean(found) if found else 1.0
+def _share(found: list[bool]) -> float | None:
+    """The share of what was found; None if there was nothing to find."""
+    return fmean(found) if found else None
+
+
+def _mean(shares: Iterable[float | None]) -> float:
+    known = [share for share in shares if share is not None]
+    return round(fmean(known), 2) if known else 1.0
 
 
 class Tried(NamedTuple):
@@ -232,8 +238,8 @@ def _means(row: dict[str, list[Read]]) -> dict[str, Any]:
         way: {
             "tokens": round(fmean(r.tokens for r in found)),
             "most_tokens": max(r.tokens for r in found),
-            "own_choices": round(fmean(r.choices for r in found), 2),
-            "rules": round(fmean(r.rules for r in found), 2),
+            "own_choices": _mean(r.choices for r in found),
+            "rules": _mean(r.rules for r in found),
             "lifted_still_read": sum(r.lifted for r in found),
         }
         for way, found in row.items()
@@ -246,7 +252,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--max-tokens", type=int, default=1_500)
+    parser.add_argument("--max-tokens", type=int, default=1_600)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows, tried = run(options.rounds, options.max_tokens)

@@ -83,7 +83,7 @@ class EngineerState(CompressedCognitiveState):
 
 ROLES = [
     Role("planner", "You plan the data pipeline."),
-    Role("analyst", "You look for risks.", shares=frozenset({Channel.TOOL})),
+    Role("analyst", "You look for risks.", shares={Channel.TOOL}),
     Role("engineer", "You run the services.", schema=EngineerState),
 ]
 TASK = "Design a data pipeline for 6 cameras, 1 lidar and 5 radars on AWS."
@@ -120,7 +120,7 @@ def main() -> None:
             print(f"{role} has spoken; rules on the board: {rules}")
         for role in team.roles:
             print(f"\n=== {role} ===")
-            print("\n---\n".join(team.context(role, TASK, history, max_tokens=260)))
+            print("\n---\n".join(team.context(role, TASK, history, max_tokens=2_000)))
         quota = f"{team.thread('analyst').key[:8]}/t1"
         print(
             f"\nthe engineer opens {quota}, which the analyst shares: {team.open_evidence('engineer', quota)}"

@@ -19,7 +19,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from acc.board import Board
+from acc.board.board import HEADING, OWN_HEADING, Board
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.memory import whose
@@ -31,7 +31,7 @@ from acc.roles.role import Role, check_slots, schema_of, team_of
 from acc.roles.sharing import Peer, SharedRecall
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.policy import policy_with
-from acc.state.render import with_legend
+from acc.state.render import LEGEND, with_legend
 from acc.stores.protocol import Thread
 from acc.thread.branch import Branch
 from acc.turn.observations import Channel, Observation, Trust
@@ -78,6 +78,7 @@ class _Roles(Generic[C]):
         self._memories: dict[str, C] = {
             name: self._memory_of(memory, role) for name, role in self.roles.items()
         }
+        self._warned: set[str] = set()
         self._busy = {name: Lock() for name in self.roles}
         self._states: dict[str, CompressedCognitiveState] = {}
         if states and settings.audit is not None:
@@ -131,10 +132,21 @@ class _Roles(Generic[C]):
             states = self.board.rendered(memory.read_board(self.board, thread=thread), own, policy)
         return "\n\n".join(filter(None, (self.roles[role].text, with_legend(states))))
 
+    def bound(self, role: str) -> int:
+        """Return the most tokens that `reads` ever has: the description, the legend, and the bounds of both states."""
+        policy = self.memory(role).settings.policy
+        parts = [self.roles[role].text, LEGEND, "\n\n\n\n"]
+        tokens = policy.max_tokens
+        if self.board is not None:
+            parts += [HEADING, OWN_HEADING]
+            tokens += self.board.policy.max_tokens
+        return tokens + sum(map(policy.counter, parts))
+
     def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
         """Return what a role reads before it speaks: the task, its memory, and the newest turns that fit.
 
-        See `acc.roles.context.construct_context`; `reads` is the memory.
+        See `acc.roles.context.construct_context`; `reads` is the memory. If the memory may outgrow ``max_tokens``
+        later, the log warns once for each role; `bound` tells how far it may grow.
 
         Args:
             role: The role that speaks.
@@ -147,7 +159,15 @@ class _Roles(Generic[C]):
             InputError: The task or a turn is not a text.
         """
         counter = self.memory(role).settings.policy.counter
-        return construct_context(task, self.reads(role), history, max_tokens, counter=counter)
+        made = construct_context(task, self.reads(role), history, max_tokens, counter=counter)
+        if (most := counter(task) + self.bound(role)) > max_tokens and role not in self._warned:
+            self._warned.add(role)
+            _LOG.warning(
+                "role %r: the task and the memory may grow to %d tokens, beyond max_tokens=%d, which is an error; "
+                "raise it, or bound the memory by Role(max_tokens=...)",
+                role, most, max_tokens,
+            )  # fmt: skip
+        return made
 
     def open_evidence(self, role: str, ref: str) -> str:
         """Return the full text behind a reference that ``role`` may see.

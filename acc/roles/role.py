@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from acc.errors import ConfigurationError
@@ -38,7 +38,7 @@ class Role:
     text: str = ""
     schema: type[CompressedCognitiveState] | None = None
     max_tokens: int | None = None
-    shares: frozenset[Channel] = frozenset()
+    shares: Set[Channel] = frozenset()
 
     def __post_init__(self) -> None:
         if not is_role_name(self.name) or _folded(self.name) in _TAKEN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class Peer(NamedTuple):
     """Another role, the channels it shares, and its evidence."""
 
     name: str
-    channels: frozenset[Channel]
+    channels: Set[Channel]
     branch: Callable[[], Branch]
 
     def shows(self, artifact: Artifact) -> bool:

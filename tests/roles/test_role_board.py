@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from role_team import ANALYST, ENGINEER, PLANNER, TeamState, memory, said, team, turn
+from strategies import hostile_texts
 
 from acc import (
     AsyncMemoryController,
@@ -22,7 +26,7 @@ from acc import (
     Thread,
 )
 from acc.board import Board, BoardState
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.state.render import LEGEND
 
 RULE = "Never use Lambda in production."
@@ -64,14 +68,39 @@ def test_what_is_read_is_the_role_the_legend_the_board_and_the_own_state_within_
         for part in ("You plan the pipeline.", LEGEND, "Never use Lambda", "Kinesis,it scales")
     ]
     assert places == sorted(places)
-    of_planner = of.memory("planner").settings.policy
-    bounds = (
-        BOARD.policy.max_tokens
-        + of_planner.max_tokens
-        + of_planner.counter(LEGEND + PLANNER.text)
-        + 20
+    assert of.memory("planner").settings.policy.counter(read) <= of.bound("planner")
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["planner", "analyst", "engineer"]), hostile_texts, hostile_texts
+        ),
+        max_size=6,
     )
-    assert of_planner.counter(read) <= bounds
+)
+def test_no_words_make_a_role_read_more_than_its_bound(said_by: list[tuple[str, str, str]]) -> None:
+    of = team(board=BOARD)
+    for role, user, answer in said_by:
+        with suppress(PinnedOverflow):
+            of.update(role, turn(said(Channel.USER, user * 40), said(Channel.AGENT, answer * 40)))
+    for role in of.roles:
+        count = of.memory(role).settings.policy.counter
+        assert count(of.reads(role)) <= of.bound(role)
+        made = of.context(role, "task", [answer for _, _, answer in said_by], of.bound(role) + 1)
+        assert sum(map(count, made)) <= of.bound(role) + 1
+
+
+def test_a_limit_that_the_memory_may_outgrow_is_warned_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    of = team(board=BOARD)
+    for _ in range(2):
+        of.context("planner", "task", [], of.bound("planner"))
+    of.context("analyst", "task", [], of.bound("analyst") + 1)
+    (record,) = caplog.records
+    assert "role 'planner': the task and the memory may grow to" in record.getMessage()
 
 
 def test_a_role_without_a_turn_yet_reads_the_board() -> None:
@@ -132,8 +161,8 @@ def test_roles_in_parallel_threads_lose_no_rule() -> None:
 
 def test_async_roles_share_a_board_too() -> None:
     async def run() -> None:
-        settings = Settings(policy=Policy(schema=TeamState))
-        controller = AsyncMemoryController(InMemoryStore(), settings=settings)
+        given = Settings(policy=Policy(schema=TeamState))
+        controller = AsyncMemoryController(InMemoryStore(), settings=given)
         of = AsyncRoleMemory(controller, [PLANNER, ANALYST, ENGINEER], thread="t", board=BOARD)
         await asyncio.gather(*(of.update(role, GIVEN) for role in of.roles))
         for role in of.roles:
