@@ -18,11 +18,12 @@ from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, Generic, Literal, TypeVar, get_args
+from weakref import WeakKeyDictionary
 
 from acc.board.board import HEADING, OWN_HEADING, Board
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError
-from acc.memory import whose
+from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
 from acc.pipeline.update import Stored
@@ -34,6 +35,7 @@ from acc.state.policy import policy_with
 from acc.state.render import LEGEND, with_legend
 from acc.stores.protocol import Thread
 from acc.thread.branch import Branch
+from acc.thread.registry import ThreadRegistry
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -79,7 +81,6 @@ class _Roles(Generic[C]):
             name: self._memory_of(memory, role) for name, role in self.roles.items()
         }
         self._warned: set[str] = set()
-        self._busy = {name: Lock() for name in self.roles}
         self._states: dict[str, CompressedCognitiveState] = {}
         if states and settings.audit is not None:
             raise ConfigurationError(
@@ -251,7 +252,7 @@ class _Roles(Generic[C]):
     @contextmanager
     def _updating(self, role: str, said: str | Turn) -> Iterator[Turn]:
         """Yield the turn that an update of a role steps; only one update of a role may run at a time."""
-        lock = self._busy[self._role(role).name]
+        lock = _lock_of(self.memory(role), self.thread(role))
         turn = self._turn(role, said)
         if not lock.acquire(blocking=False):
             raise ConflictError(
@@ -263,6 +264,24 @@ class _Roles(Generic[C]):
             yield turn
         finally:
             lock.release()
+
+    def _kept(self, role: str, prior: CompressedCognitiveState | None, step: Step) -> bool:
+        """Keep the step's state; return False if the update has to be repeated.
+
+        That is so if another process has committed to the role meanwhile: the step is on a branch of its own, which
+        lacks that commit. Then the newest state of the role's branch is kept.
+        """
+        branch = ROOT if prior is None else prior.branch
+        audit = self._memories[role]._audit_of(self.thread(role))
+        newest = (
+            audit.last_on(branch) if audit is not None and step.state.branch != branch else None
+        )
+        if newest is None:
+            self._states[role] = step.state
+            return True
+        _LOG.info("role %r: another process was faster: the update is repeated on its commit", role)
+        self._states[role] = self._memories[role]._from_log(newest)
+        return False
 
     def _turn(self, role: str, said: Any) -> Turn:
         """Return the turn that a role's memory is updated from."""
@@ -312,6 +331,16 @@ class _Roles(Generic[C]):
         return turn.model_copy(update={"observations": own, "reply": None, "heard": heard})
 
 
+_LOCKS: WeakKeyDictionary[ThreadRegistry, dict[str, Lock]] = WeakKeyDictionary()
+_GUARD = Lock()
+
+
+def _lock_of(memory: Memory, thread: Thread) -> Lock:
+    """Return the lock of a role's updates, which all teams on the store share."""
+    with _GUARD:
+        return _LOCKS.setdefault(memory._threads, {}).setdefault(thread.key, Lock())
+
+
 class RoleMemory(_Roles[MemoryController]):
     """The memories of a team: one state, thread and audit log for each role, on one store.
 
@@ -350,8 +379,11 @@ class RoleMemory(_Roles[MemoryController]):
         """
         with self._updating(role, said) as turn:
             memory, thread = self.memory(role), self.thread(role)
-            step = memory.step(self.state(role), turn, thread=thread, board=self.board)
-            self._states[role] = step.state
+            prior = self.state(role)
+            step = memory.step(prior, turn, thread=thread, board=self.board)
+            while not self._kept(role, prior, step):
+                prior = self._states[role]
+                step = memory.step(prior, turn, thread=thread, board=self.board)
             return step
 
 
@@ -368,5 +400,7 @@ class AsyncRoleMemory(_Roles[AsyncMemoryController]):
             newest = await asyncio.to_thread(self._newest, role)
             prior = await memory.with_operator_acts(newest, thread)
             step = await memory.step(prior, turn, thread=thread, board=self.board)
-            self._states[role] = step.state
+            while not await asyncio.to_thread(self._kept, role, prior, step):
+                prior = self._states[role]
+                step = await memory.step(prior, turn, thread=thread, board=self.board)
             return step

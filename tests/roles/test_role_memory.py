@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import openai
@@ -25,7 +27,7 @@ from acc import (
 )  # fmt: skip
 from acc.board import Board
 from acc.compress.openai import OpenAICompressor
-from acc.errors import AccError, ConfigurationError, InputError
+from acc.errors import AccError, ConfigurationError, ConflictError, InputError
 from acc.state.render import LEGEND
 from acc.stores.in_memory import InMemoryStore
 from acc.testing import ModelServer, ScriptedCompressor
@@ -187,6 +189,41 @@ def test_two_objects_on_one_logged_memory_lose_no_update(tmp_path: Path) -> None
     step = one.update("planner", "We use Glue because it is durable.")
     assert {item.what for item in step.state.decisions} == {"Kinesis", "Lambda", "Glue"}
     assert step.state.branch == "main"
+
+
+def test_an_update_on_a_state_that_another_process_has_passed_is_repeated_on_the_newest(
+    tmp_path: Path,
+) -> None:
+    controller = memory(audit=tmp_path / "audit")
+    one, two = (RoleMemory(controller, [PLANNER, ANALYST], thread="t") for _ in range(2))
+    stale = one.update("planner", "We use Kinesis because it scales.").state
+    two.update("planner", "We use Lambda because it is cheap.")
+    one._newest = lambda _: stale  # what was read before the other's commit
+    step = one.update("planner", "We use Glue because it is durable.")
+    assert (step.state.branch, step.state.turn) == ("main", 3)
+    assert {item.what for item in two.state("planner").decisions} == {"Kinesis", "Lambda", "Glue"}
+
+
+def test_many_teams_on_one_memory_lose_no_update_of_one_role(tmp_path: Path) -> None:
+    controller = memory(audit=tmp_path / "audit")
+    teams = [RoleMemory(controller, [PLANNER, ANALYST], thread="t") for _ in range(3)]
+
+    def work(n: int) -> None:
+        for k in range(4):
+            done = False
+            while not done:
+                with suppress(ConflictError):  # another team's update of the role is running
+                    teams[n].update("planner", f"The host worker-{n}-{k} has {k + 1} cores.")
+                    done = True
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    state = teams[0].state("planner")
+    assert (state.turn, state.branch) == (12, "main")
+    said = {teams[0].open_evidence("planner", f"a{turn}") for turn in range(1, 13)}
+    assert said == {
+        f"The host worker-{n}-{k} has {k + 1} cores." for n in range(3) for k in range(4)
+    }
 
 
 def test_what_an_operator_retires_is_gone_from_the_role() -> None:
