@@ -77,9 +77,7 @@ def since_the_user(branch: Branch, number: int, made: Sequence[Artifact]) -> lis
 
 
 def _told(turn: Turn) -> list[Artifact]:
-    """Return what the agent alone heard before its words, in a turn of these words alone. It is not stored."""
-    if any(o.channel is Channel.USER for o in turn.observations):
-        return []
+    """Return the tools' and documents' words that the turn names as heard before; they are not stored with it."""
     return [
         Artifact(id="", thread="", branch="", seq=0, turn=0, channel=o.channel, text=o.text)
         for o in turn.heard

@@ -28,6 +28,7 @@ from acc import (
 from acc.board import Board, BoardState
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.state.render import LEGEND
+from acc.turn.observations import Observation, Trust
 
 RULE = "Never use Lambda in production."
 GIVEN = turn(said(Channel.USER, RULE), said(Channel.AGENT, "We use Kinesis because it scales."))
@@ -101,6 +102,18 @@ def test_a_limit_that_the_memory_may_outgrow_is_warned_of_once(
     of.context("analyst", "task", [], of.bound("analyst") + 1)
     (record,) = caplog.records
     assert "role 'planner': the task and the memory may grow to" in record.getMessage()
+
+
+@pytest.mark.parametrize("asked", [[], [said(Channel.USER, "Who approves deployments?")]])
+def test_what_an_answer_repeats_of_a_tool_is_stored_with_the_tools_trust(
+    asked: list[Observation],
+) -> None:
+    told = "The approval of Ana covers all deployments of the ingest pipeline until December."
+    of = team(board=BOARD)
+    of.update("planner", turn(*asked, said(Channel.TOOL, told, "wiki"), said(Channel.AGENT, told)))
+    with of.memory("planner")._locked_log(of.thread("planner")) as log:
+        stored = [(a.channel, a.trust) for a in log.branch("main").artifacts if a.ref == "a1"]
+    assert stored == [(Channel.AGENT, Trust.TOOL)]
 
 
 def test_a_role_without_a_turn_yet_reads_the_board() -> None:
