@@ -33,7 +33,8 @@ from urllib.parse import urlsplit
 
 from acc import InMemoryStore, MemoryController, Observation, Proposal, Settings, Thread, Turn
 from acc.board import Board
-from acc.board.half import HERE, Half, rebased
+from acc.board.half import HERE, Half
+from acc.board.rebase import rebased
 from acc.board.writer import Origin
 from acc.errors import AccError
 from acc.state.model import CompressedCognitiveState

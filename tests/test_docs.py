@@ -156,7 +156,7 @@ FAST = ("01_update_state",)
 
 EXAMPLES = [
     pytest.param(path, id=path.stem, marks=[] if path.stem in FAST else [pytest.mark.slow])
-    for path in sorted((ROOT / "examples").glob("0*.py"))
+    for path in sorted((ROOT / "examples").glob("[0-9]*.py"))
 ]
 
 

@@ -15,6 +15,8 @@ from acc.background.uncommitted_turns import (
     resolve_pending,
     waiting_place,
 )
+from acc.board.board import Board
+from acc.board.writer import BoardMemory
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
@@ -52,7 +54,13 @@ class BackgroundCore:
     """The part of a background memory that waits only for the store."""
 
     def __init__(
-        self, memory: Memory, *, a_thread: int, in_all: int, on_error: OnError | None
+        self,
+        memory: Memory,
+        *,
+        a_thread: int,
+        in_all: int,
+        on_error: OnError | None,
+        board: Board | None = None,
     ) -> None:
         if a_thread < 1 or in_all < 1:
             raise ConfigurationError(
@@ -62,6 +70,8 @@ class BackgroundCore:
             )
         self._memory = memory
         self._on_error = on_error
+        self.board = board
+        self._boards = BoardMemory(memory, board) if board is not None else None
         self.backlog = Backlog(a_thread, in_all)
         self._is_open = True
         _OPEN.add(self)
@@ -128,8 +138,15 @@ class BackgroundCore:
             thread=who,
             state=state,
             turn=turn,
-            reads=with_legend(shown(state, self._memory.settings.policy)),
+            reads=with_legend(self._read(state, who)),
         )
+
+    def _read(self, state: State, who: Thread) -> str:
+        """Return what the agent reads: its state with pending turns, after the board if it shares one."""
+        own = shown(state, self._memory.settings.policy)
+        if self.board is None or self._boards is None:
+            return own
+        return self.board.beside(self._boards.head(self.board.thread_of(who)), own)
 
     def with_news(self, entry: Entry) -> Entry:
         """Return ``entry`` with the commits and errors since the previous one. It does not wait."""

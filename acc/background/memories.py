@@ -11,6 +11,7 @@ from typing import Generic, Self, TypeVar
 
 from acc.background.core import BackgroundCore, OnError
 from acc.background.entries import Entry
+from acc.board.board import Board
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.memory import whose
@@ -79,6 +80,7 @@ class BackgroundMemory(_Background[MemoryController]):
         a_thread: int = 4,
         in_all: int = 64,
         on_error: OnError | None = None,
+        board: Board | None = None,
     ) -> None:
         """Wrap a memory. The caller remains its owner and closes it after this object.
 
@@ -90,6 +92,7 @@ class BackgroundMemory(_Background[MemoryController]):
             in_all: The same limit for all conversations.
             on_error: Called with the conversation and the error when a commit raises, in the
                 committing thread. Without it, the next entry raises the error.
+            board: A board that the agents share (`acc.board`); `Entry.reads` begins with it.
 
         Raises:
             ConfigurationError: A limit or the number of threads is below 1.
@@ -99,7 +102,9 @@ class BackgroundMemory(_Background[MemoryController]):
                 "commits need a thread to be made in", where="threads", hint="give 1 or more"
             )
         self._memory = memory
-        self.entrance = BackgroundCore(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self.entrance = BackgroundCore(
+            memory, a_thread=a_thread, in_all=in_all, on_error=on_error, board=board
+        )
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="acc-background")
 
     def begin(
@@ -234,7 +239,9 @@ class BackgroundMemory(_Background[MemoryController]):
         """Commit the finished turns of a thread until none is left or a commit raises."""
         while (job := self.entrance.backlog.next(key)) is not None:
             try:
-                step = self._memory.step(job.prior, job.turn, thread=job.thread)
+                step = self._memory.step(
+                    job.prior, job.turn, thread=job.thread, board=self.entrance.board
+                )
             except BaseException as error:  # no caller waits for this thread: keep and report it
                 if not self.entrance.failed(job, error):
                     return
@@ -270,10 +277,13 @@ class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
         a_thread: int = 4,
         in_all: int = 64,
         on_error: OnError | None = None,
+        board: Board | None = None,
     ) -> None:
         """Like `BackgroundMemory`; ``on_error`` runs in the event loop."""
         self._memory = memory
-        self.entrance = BackgroundCore(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self.entrance = BackgroundCore(
+            memory, a_thread=a_thread, in_all=in_all, on_error=on_error, board=board
+        )
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def begin(
@@ -338,7 +348,9 @@ class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
         cancelled: asyncio.CancelledError | None = None
         while (job := self.entrance.backlog.next(key)) is not None:
             try:
-                step = await self._memory.step(job.prior, job.turn, thread=job.thread)
+                step = await self._memory.step(
+                    job.prior, job.turn, thread=job.thread, board=self.entrance.board
+                )
             except asyncio.CancelledError as error:
                 if cancelled is not None:
                     self.entrance.backlog.interrupted(key)

@@ -23,7 +23,8 @@ What a step with ``board=`` does:
 
 board.py   `Board` and `BoardState`: which thread, which policy, which slots are shared
 view.py    what the compressor sees; how its proposal is split
-half.py    the board's half, checked in the agent's whole context; checked anew on a newer state
+half.py    the board's half, checked in the agent's whole context
+rebase.py  what of a half still applies on a newer state of the board
 turn.py    the agent's turn with a board
 writer.py  `BoardMemory`: reads the board's newest state; commits a half to it
 """

@@ -149,11 +149,11 @@ class Board:
             own: The agent's state.
             policy: The agent's policy; None for the defaults of its state's class.
         """
-        policy = policy or Policy(schema=type(own))
-        parts = (
-            (HEADING, self.policy.rendered(shared)),
-            (OWN_HEADING, policy.rendered(own)),
-        )
+        return self.beside(shared, (policy or Policy(schema=type(own))).rendered(own))
+
+    def beside(self, shared: CompressedCognitiveState, own: str) -> str:
+        """Return the board's state as text, then the text ``own`` of an agent's; empty texts stay out."""
+        parts = ((HEADING, self.policy.rendered(shared)), (OWN_HEADING, own))
         return "\n".join(f"{heading}\n{text}" for heading, text in parts if text)
 
     def _is_shared(self, slot: SlotField) -> bool:

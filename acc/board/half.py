@@ -9,16 +9,17 @@ written. What the first commit refuses is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.commit.draft import DOUBT_TURNS, Draft
-from acc.state.items import Item
+from acc.keyless.overflow import without_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem
 from acc.state.reasons import REFUSALS, Note, Reason
+from acc.text.tokens import TokenCounter
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -145,7 +146,10 @@ class Context:
         if self._has_nothing(proposal):
             return Checked(None, ())
         self._read(proposal)
-        allowed, notes = self._allowed(proposal)
+        bounds = _Bounds(self._policy, self._policy.max_tokens, self._policy.counter)
+        fits = without_overflow(proposal, self._whole, self._board, self._evidence, bounds)
+        allowed, notes = self._allowed(fits.model_copy(update={"remarks": ()}))
+        notes += [Note(reason=Reason.NO_ROOM, slot=r.slot, text=r.text) for r in fits.remarks]
         wanted = outcome(self._commit(allowed).state, self._whole.number)
         if wanted == outcome(self._aged, self._whole.number):
             return Checked(None, tuple(notes))
@@ -157,7 +161,7 @@ class Context:
 
     def _has_nothing(self, proposal: Proposal) -> bool:
         """Return whether there is nothing to judge: no proposal, no doubt to answer, no rule to expire."""
-        ends = any(item.dated and item.dated.until for _, item in self._board.items())
+        ends = any(i.dated and i.dated.until and i.is_open for _, i in self._board.items())
         return not (proposal.items or proposal.retire or self._board.doubted or ends)
 
     @property
@@ -181,21 +185,24 @@ class Context:
         if (many := max(len(proposal.items), len(proposal.retire))) > MOST:
             notes.append(Note(reason=Reason.FLOOD, detail=f"{many - MOST} for the board not read"))
         bare = proposal.model_copy(update={"items": (), "retire": ()})
+        before = self._commit(bare)
         retire = tuple(
             gone
             for gone in proposal.retire[:MOST]
-            if self._does(bare.model_copy(update={"retire": (gone,)}), bare, notes)
+            if self._does(bare.model_copy(update={"retire": (gone,)}), before, notes)
         )
         bare = bare.model_copy(update={"retire": retire})
+        before = self._commit(bare) if retire else before
         items = [
             item
             for item in proposal.items[:MOST]
-            if self._does(bare.model_copy(update={"items": (item,)}), bare, notes)
+            if self._does(bare.model_copy(update={"items": (item,)}), before, notes)
         ]
         return bare.model_copy(update={"items": tuple(items)}), notes
 
-    def _does(self, proposal: Proposal, without: Proposal, notes: list[Note]) -> bool:
-        done, before = self._commit(proposal), self._commit(without)
+    def _does(self, proposal: Proposal, before: Commit, notes: list[Note]) -> bool:
+        """Return whether ``proposal`` changes more than the commit ``before``; else note what was refused."""
+        done = self._commit(proposal)
         number = self._whole.number
         if outcome(done.state, number) != outcome(before.state, number):
             return True
@@ -265,70 +272,16 @@ class Context:
         return outcome(done.state, self._whole.number) == wanted
 
 
-class Rebased(NamedTuple):
-    """A half for a newer state of the board, and the conflicts with what others did meanwhile."""
+@dataclass
+class _Bounds:
+    """The board's bounds, for `without_overflow`: a goal that finds no room ends no step."""
 
-    half: Half
-    conflicts: tuple[Note, ...]
+    of: Policy
+    max_tokens: int
+    counter: TokenCounter
 
-
-def rebased(half: Half, read: CompressedCognitiveState, head: CompressedCognitiveState) -> Rebased:
-    """Return ``half``, which was proposed on ``read``, for the board's state ``head``.
-
-    What others have changed or ended meanwhile is left as it is. A new item on a subject that another agent has
-    settled meanwhile stands beside it as a hypothesis, if its type has a status. Each conflict has a note.
-    """
-    if read.hash == head.hash:
-        return Rebased(half, ())
-    conflicts: list[Note] = []
-
-    def still(item_id: str) -> bool:
-        old, new = read.find(item_id), head.find(item_id)
-        if old is None or (new is not None and new[1].words == old[1].words):
-            return True
-        detail = f"now: {new[1].words}" if new else "another agent ended it meanwhile"
-        conflicts.append(_conflict(old[0].name, old[1].words, detail, item_id))
-        return False
-
-    items = []
-    for item in (i for i in half.proposal.items if not i.id or still(i.id)):
-        rival = _rival(item, read, head)
-        if rival is None:
-            items.append(item)
-            continue
-        is_kept = "status" in type(rival).own_fields()
-        beside = "kept beside as a hypothesis" if is_kept else "not written"
-        text = " ".join(map(str, item.fields.values()))
-        conflicts.append(_conflict(item.slot, text, f"{beside}: {rival.id} {rival.words}"))
-        if is_kept:
-            fields = {**item.fields, "status": "hypothesis"}
-            items.append(item.model_copy(update={"fields": fields}))
-    retire = tuple(r for r in half.proposal.retire if still(r.id))
-    proposal = half.proposal.model_copy(update={"items": tuple(items), "retire": retire})
-    return Rebased(replace(half, proposal=proposal), tuple(conflicts))
-
-
-def _rival(
-    item: ProposedItem, read: CompressedCognitiveState, head: CompressedCognitiveState
-) -> Item | None:
-    """Return the item on the same subject that another agent has written since ``read``, or None."""
-    slot = type(head).slots().get(item.slot)
-    if item.id or slot is None or slot.rules.quote:
-        return None  # of rules and goals commit knows which say the same
-    about = tuple(str(item.fields.get(name, "")).casefold() for name in slot.item.key)
-    words = " ".join(str(item.fields.get(n, "")) for n in slot.item.shown_fields())
-    for other in getattr(head, slot.name):
-        old = read.find(other.id)
-        is_new = old is None or old[1].words != other.words
-        if is_new and other.about[: len(about)] == about and not words.startswith(other.words):
-            return other  # type: ignore[no-any-return]
-    return None
-
-
-def _conflict(slot: str, text: str, detail: str, item_id: str = "") -> Note:
-    return Note(
-        reason=Reason.BOARD_CONFLICT, slot=slot, item=item_id, text=text[:400], detail=detail[:400]
-    )
+    def policy(self, schema: type[CompressedCognitiveState]) -> Policy:
+        return self.of
 
 
 def _cited(proposal: Proposal) -> set[str]:

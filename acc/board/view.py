@@ -28,18 +28,14 @@ MARK = "B"
 
 @dataclass(frozen=True)
 class ViewPolicy(Policy):
-    """The bounds of a view: the agent's own room, and the places of both states."""
+    """The bounds of a view: those of the agent, and in a shared slot the board's, where new items go."""
 
     own: Policy = field(default_factory=Policy)
-    board: Policy = field(default_factory=Policy)
-    slots: tuple[tuple[str, str], ...] = ()
+    shared: tuple[tuple[str, int], ...] = ()
 
     def places(self, slot: SlotField) -> int:
-        """Return the places of a slot of the agent's, and of the board's slot beside it."""
-        mine, theirs = self.own.schema.slots(), self.board.schema.slots()
-        shared = dict(self.slots).get(slot.name)
-        places = self.own.places(mine[slot.name]) if slot.name in mine else 0
-        return places + (self.board.places(theirs[shared]) if shared else 0)
+        """Return the places of a slot; a shared one has room for the agent's items and the board's places."""
+        return dict(self.shared).get(slot.name) or self.own.places(slot)
 
 
 @lru_cache(maxsize=64)
@@ -108,10 +104,14 @@ class View:
     def policy(self, state: CompressedCognitiveState, own: Policy, board: Policy) -> Policy:
         """Return the policy of the view's ``state``: the agent's bound, and room for what the board holds."""
         beside = own.counter(own.rendered(state)) - own.counter(own.rendered(self.own))
+        theirs = type(self.shared).slots()
+        shared = tuple(
+            (name, len(getattr(self.own, name, ())) + board.places(theirs[other]))
+            for name, other in self.slots.items()
+        )
         return ViewPolicy(
             schema=type(state), max_tokens=own.max_tokens + max(0, beside), counter=own.counter,
-            style=own.style, lifting=own.lifting, own=own, board=board,
-            slots=tuple(self.slots.items()),
+            style=own.style, lifting=own.lifting, own=own, shared=shared,
         )  # fmt: skip
 
     def evidence(self, cited: Iterable[str] = ()) -> list[Evidence]:

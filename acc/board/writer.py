@@ -21,14 +21,17 @@ from acc.audit.log import AuditLog
 from acc.audit.medium import audit_store
 from acc.audit.redaction import Erased, Traces, erased_state
 from acc.board.board import Board
-from acc.board.half import HERE, Half, changes, rebased
+from acc.board.half import HERE, Half, changes
+from acc.board.rebase import rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
-from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
+from acc.errors import AuditError, ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.memory import Memory, Run
 from acc.operators import retire, with_operator_acts
 from acc.pipeline.session import ThreadSession
 from acc.pipeline.turn_pipeline import Step, TurnPipeline
+from acc.pipeline.update import Stored
+from acc.recovery import adopt, recover
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Note
 from acc.stores.copies import copy_mark
@@ -156,7 +159,11 @@ class BoardMemory(Memory):
         """
         if self.settings.audit is None:
             return self._unlogged(thread)
-        last = self.last_state(thread)
+        try:
+            last = self.last_state(thread)
+        except AuditError as error:
+            error.add_note("of a board, call recover and adopt on memory.board(board)")
+            raise
         if last is None:
             return self.settings.policy.schema.empty()
         with self._shared.locks[thread.key]:
@@ -181,6 +188,17 @@ class BoardMemory(Memory):
             step = retire(self, ids, reason, thread, self.head(thread))
             self._keep(thread, step.state)
             return step
+
+    def adopt(self, state: Stored, *, thread: Thread) -> CompressedCognitiveState:
+        """Go on from ``state`` on the board ``thread``; see `acc.controller.MemoryController.adopt`."""
+        return adopt(self, state, thread)
+
+    def recover(self, thread: Thread) -> CompressedCognitiveState | None:
+        """Commit the board's stored turns again that its audit log lacks, by the keyless rules.
+
+        See `acc.controller.MemoryController.recover`.
+        """
+        return recover(self, thread)
 
     def open_evidence(self, ref: str, *, thread: Thread) -> str:
         """Return the full text behind a ref of the board ``thread``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,10 +23,12 @@ from acc import (
     Turn,
 )
 from acc.board import Board, BoardState
-from acc.errors import ConfigurationError, InputError
+from acc.compress.prompt import CompressorPrompt, Reading
+from acc.errors import AuditError, ConfigurationError, InputError
 from acc.pipeline.turn_pipeline import BoardStep
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
+from acc.turn.observations import Evidence
 
 NIGHT = "never page anybody between 22:00 and 07:00"
 
@@ -202,6 +204,45 @@ def test_one_agents_question_is_no_context_of_anothers_yes(team: Team) -> None:
     assert said(team.head()) == [NIGHT]
 
 
+def test_nobody_lifts_a_rule_through_another_agents_words(team: Team) -> None:
+    lift = "You may page anybody between 22:00 and 07:00 once the launch is over."
+    team.step("a", user(f"Please {NIGHT}. {lift}"), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
+    for cite in ("u1", f"{team.place.key[:8]}/u1", "Bc1", "here/u1"):
+        gone = Proposal(retire=(end("Bc1", cite, quote=lift),))
+        step = team.step("b", user("Go on."), proposal=gone)
+        assert on_board(step).commit is None
+    assert said(team.head()) == [NIGHT]
+
+
+def test_a_models_prompt_shows_the_board(team: Team) -> None:
+    told = (user(f"Please {NIGHT}."), agent("I decided that the region is eu-west."))
+    items = (rule(NIGHT, "u1"), decision("region", "eu-west", "a1"))
+    team.step("a", *told, proposal=Proposal(items=items))
+    prompts: list[str] = []
+
+    class Model:
+        def under(self, policy: Policy) -> object:
+            def compressor(
+                turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+            ) -> Proposal:
+                reading = Reading(turn, state, tuple(evidence), policy, "revise")
+                prompts.extend(message.text for message in CompressorPrompt()(reading))
+                return Proposal()
+
+            return compressor
+
+        def __call__(self, *_: object) -> Proposal:
+            raise AssertionError("the policy was not given")
+
+    with MemoryController(team.memory.artifacts, Model(), team.memory.settings) as other:
+        other.step(None, Turn.said("hi"), thread=team.thread("b"), board=team.board)
+    system, material = prompts
+    assert "decisions (by agent or above)" in system
+    assert "- Bc1 [user, u1" in material
+    assert "- Bz2 [agent, a1" in material
+    assert "constraints (1 of 24 places)" in material
+
+
 def test_a_doubt_is_shown_to_all_and_anyones_yes_ends_it(team: Team) -> None:
     team.step("a", user(f"Please {NIGHT}."), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
     words_ = "Paging at night would be ok I guess for the big customer."
@@ -236,6 +277,30 @@ def test_an_agents_item_may_cite_the_board(team: Team) -> None:
     assert Reason.CITE_UNKNOWN not in notes
 
 
+@pytest.mark.parametrize("how", ["recover", "adopt"])
+def test_a_board_goes_on_where_its_audit_log_is_behind(tmp_path: Path, how: str) -> None:
+    team = Team.on(tmp_path, keyless=True)
+    with team.memory:
+        for name in ("db-1", "db-2", "db-3"):
+            team.step("a", user(f"Never restart {name}."))
+        log = team.memory._audit_of(team.place)
+        assert log is not None
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(lines[0])
+    again = Team.on(tmp_path, keyless=True)
+    with again.memory:
+        with pytest.raises(AuditError, match="acknowledged turns are missing"):
+            again.step("b", user("Where are we?"))
+        board = again.memory.board(BOARD)
+        if how == "recover":
+            board.recover(again.place)
+        else:
+            board.adopt(board.state_at(again.place, "main", 1), thread=again.place)
+        again.step("b", user("Never restart db-4."))
+        kept = (1, 2, 3, 4) if how == "recover" else (1, 4)
+        assert said(again.head()) == [f"Never restart db-{n}" for n in kept]
+
+
 def test_an_overflow_of_the_board_says_so_and_can_be_mended(tmp_path: Path) -> None:
     board = Board("small", policy=Policy(schema=BoardState, max_tokens=64))
     team = Team.on(tmp_path, board)
@@ -253,6 +318,16 @@ def test_an_overflow_of_the_board_says_so_and_can_be_mended(tmp_path: Path) -> N
     assert said(team.head()) == []
     team.step("b", user("Never page me."), proposal=Proposal(items=(rule("Never page me", "u1"),)))
     assert said(team.head()) == ["Never page me"]
+
+
+def test_a_goal_that_finds_no_room_on_the_board_ends_no_step(tmp_path: Path) -> None:
+    team = Team.on(tmp_path, keyless=True)
+    with team.memory:
+        for n in range(8):
+            step = team.step(f"a{n}", user(f"My goal is to move service {n} to the new cluster."))
+        assert len(team.head().goal_orientation) == 6
+        told = [note.reason for note in (*on_board(step).notes, *step.commit.notes)]
+        assert Reason.NO_ROOM in told
 
 
 def test_on_overflow_makes_room_on_the_board(tmp_path: Path) -> None:

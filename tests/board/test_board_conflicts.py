@@ -15,7 +15,8 @@ from acc import InMemoryStore, MemoryController, Proposal, Settings, Step, Threa
 from acc.audit.folder import FolderLogs
 from acc.audit.medium import End
 from acc.board import BoardState
-from acc.board.half import Half, rebased
+from acc.board.half import Half
+from acc.board.rebase import rebased
 from acc.errors import AuditError, ConflictError
 from acc.pipeline.turn_pipeline import BoardStep
 from acc.state.model import CompressedCognitiveState
