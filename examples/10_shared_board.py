@@ -2,7 +2,7 @@
 
 import tempfile
 
-from acc import MemoryController, Thread, Turn
+from acc import CompressedCognitiveState, MemoryController, Thread, Turn
 from acc.board import Board
 
 TALK = (
@@ -17,12 +17,13 @@ def main() -> None:
     """Each agent has a thread and a state of its own; both share the board of the incident."""
     board = Board("incident-42")
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
-        states = {}
+        states: dict[str, CompressedCognitiveState] = {}
         for agent, words in TALK:
             thread = Thread(thread="INC-42", agent=agent, user="ann")
             step = memory.step(states.get(agent), Turn.said(words), thread=thread, board=board)
             states[agent] = step.state
-            reads = board.rendered(step.board.state, step.state, memory.settings.policy)
+            shared = memory.read_board(board, thread=thread)
+            reads = board.rendered(shared, step.state, memory.settings.policy)
             print(f"to the {agent}: {words}\n\n{reads}\n\n{'-' * 40}")
 
         place, operator = board.thread_of(thread), memory.board(board)

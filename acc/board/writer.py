@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from acc.audit.log import AuditLog
-from acc.audit.medium import audit_store
+from acc.audit.medium import End, audit_store
 from acc.audit.redaction import Erased, Traces, erased_state
 from acc.board.board import Board
 from acc.board.half import HERE, Half, changes
@@ -26,7 +26,7 @@ from acc.board.rebase import rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
 from acc.errors import AuditError, ConfigurationError, ConflictError, InputError, PinnedOverflow
-from acc.memory import Memory, Run
+from acc.memory import MOST_AUDITS, Memory, Run
 from acc.operators import retire, with_operator_acts
 from acc.pipeline.session import ThreadSession
 from acc.pipeline.turn_pipeline import Step, TurnPipeline
@@ -149,6 +149,7 @@ class BoardMemory(Memory):
         )
         self._board = board
         self._shared = _shared_by(self._threads)
+        self._read_at: dict[str, tuple[End, CompressedCognitiveState]] = {}
 
     def head(self, thread: Thread) -> CompressedCognitiveState:
         """Return the newest state of the board ``thread``; an empty one if there is none.
@@ -157,8 +158,13 @@ class BoardMemory(Memory):
             AuditError: The audit log cannot be read.
             StoreError: The store cannot be read.
         """
-        if self.settings.audit is None:
+        audit = self._audit_of(thread)
+        if audit is None:
             return self._unlogged(thread)
+        end = audit.end()
+        known = self._read_at.get(thread.key)
+        if known is not None and known[0] == end:
+            return known[1]  # the log has not changed
         try:
             last = self.last_state(thread)
         except AuditError as error:
@@ -167,7 +173,12 @@ class BoardMemory(Memory):
         if last is None:
             return self.settings.policy.schema.empty()
         with self._shared.locks[thread.key]:
-            return with_operator_acts(self, last, thread)
+            head = with_operator_acts(self, last, thread)
+        if end is not None:
+            self._read_at[thread.key] = (end, head)
+            if len(self._read_at) > MOST_AUDITS:
+                del self._read_at[next(iter(self._read_at))]
+        return head
 
     def _unlogged(self, thread: Thread) -> CompressedCognitiveState:
         """Return the newest state of a board without an audit log, without what was erased since."""
