@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "show": ("show", "Show the state that the agent reads."),
     "diff": ("show", "Show what changed between two turns, and why."),
     "threads": ("show", "List the threads of a memory."),
+    "inspect": ("inspect", "Serve a local page over the threads of a memory."),
     "verify": ("show", "Check the audit logs by recomputing every commit."),
     "doctor": ("doctor", "Check the installation, a memory or a model endpoint."),
     "ingest": ("evidence", "Add documents that agents can recall."),

@@ -9,7 +9,14 @@ from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import typer
 
-from acc.cli.opening import Interrupts, logged_thread, opened, opened_store, policy_of
+from acc.cli.opening import (
+    Interrupts,
+    LoggedThread,
+    logged_thread,
+    opened,
+    opened_store,
+    policy_of,
+)
 from acc.cli.options import (
     DEFAULT_MEMORY,
     AgentOption,
@@ -41,8 +48,10 @@ from acc.evidence.references import hold as put_hold
 from acc.evidence.references import release
 from acc.evidence.retention import DEFAULT_KINDS, Plan, PrunedKind, Retention
 from acc.evidence.usage import holds
-from acc.stores.directory import enrolled, namespace
-from acc.stores.protocol import UNNAMED
+from acc.memory import Memory
+from acc.schema.catalog import Schema
+from acc.stores.directory import enrolled, namespace, namespace_of
+from acc.stores.protocol import UNNAMED, Thread
 from acc.stores.shelf import Shelf
 
 
@@ -63,22 +72,31 @@ def retire(
 
     The evidence stays in the memory, and the audit log records what was retired and why.
     """
-    logged = logged_thread(memory, thread)
+    with Interrupts():
+        done = retire_items(logged_thread(memory, thread), memory, ids, reason, server, schema)
+    done.print(as_json=json)
+
+
+def retire_items(
+    logged: LoggedThread,
+    memory: Path,
+    ids: Sequence[str],
+    reason: str,
+    server: Server | None,
+    schema: Schema | None,
+) -> Summary:
+    """Retire items of a thread; return what was done."""
     policy = policy_of(logged.last, schema=schema)
-    with opened(memory, policy, server=server) as controller, Interrupts():
+    with opened(memory, policy, server=server) as controller:
         step = controller.retire(ids, reason, thread=logged.thread)
     retired = {e.item.id: e.item.words for e in step.commit.set_aside if e.item.id in ids}
-    if json:
-        print_json({
-            "thread": logged.thread.model_dump(), "turn": step.state.turn,
-            "tokens": step.commit.tokens,
-            "retired": [{"id": item_id, "said": words} for item_id, words in retired.items()],
-        })  # fmt: skip
-        return
-    for item_id, words in retired.items():
-        print(f"retired {item_id}: {words}")
     limit = f"{step.commit.tokens:,} of at most {policy.max_tokens:,} tokens"
-    print(f"thread {logged.thread.thread!r}, after turn {step.state.turn:,}: {limit}")
+    lines = [f"retired {item_id}: {words}" for item_id, words in retired.items()]
+    lines.append(f"thread {logged.thread.thread!r}, after turn {step.state.turn:,}: {limit}")
+    return Summary(lines, {
+        "thread": logged.thread.model_dump(), "turn": step.state.turn, "tokens": step.commit.tokens,
+        "retired": [{"id": item_id, "said": words} for item_id, words in retired.items()],
+    })  # fmt: skip
 
 
 PolicyName = Literal["period", "history", "combined", "intersection"]
@@ -282,12 +300,7 @@ def hold(
     space = namespace(user, agent, tenant)
     owner = space.model_copy(update={"thread": thread})
     with opened_store(memory, server) as controller:
-        usage = Shelf(controller.artifacts, space, "usage")
-        if release_:
-            release(usage, owner, ref, controller._now())
-        elif ref or thread:
-            put_hold(usage, owner, ref, reason, controller._now())
-        held = holds(usage.records()).reasons
+        held = held_after(controller, owner, ref, reason, release_=release_)
         names = {each.key: each.thread for each in enrolled(controller.artifacts, space)}
     if json:
         print_json(held)
@@ -299,6 +312,18 @@ def hold(
         print_table(("thread", "ref", "reason"), rows, wrap=("reason",))
     else:
         print("no holds")
+
+
+def held_after(
+    memory: Memory, owner: Thread, ref: str, reason: str, *, release_: bool
+) -> dict[str, str]:
+    """Set or release a hold on evidence of ``owner``, if any is named; return the reasons of all holds."""
+    usage = Shelf(memory.artifacts, namespace_of(owner), "usage")
+    if release_:
+        release(usage, owner, ref, memory._now())
+    elif ref or owner.thread:
+        put_hold(usage, owner, ref, reason, memory._now())
+    return holds(usage.records()).reasons
 
 
 _KINDS = {
@@ -365,9 +390,9 @@ def erase(
 
         def act() -> Summary:
             receipts.append(eraser.erase(plan, urls))
-            return _receipt_summary(receipts[0], plan)
+            return receipt_summary(receipts[0], plan)
 
-        carry_out(consent, _plan_summary(plan, urls, with_text=consent.shows_text), act)
+        carry_out(consent, plan_summary(plan, urls, with_text=consent.shows_text), act)
     for receipt in receipts:
         refuse_unproved(receipt)
 
@@ -405,7 +430,7 @@ def _settle(
         raise StoreError("; ".join(left), where="checkpoints of earlier erasures")
 
 
-def _plan_summary(plan: ErasurePlan, checkpointers: Sequence[str], *, with_text: bool) -> Summary:
+def plan_summary(plan: ErasurePlan, checkpointers: Sequence[str], *, with_text: bool) -> Summary:
     target = plan.target
     owner = f"tenant {target.tenant!r}, user {target.whose!r}"
     if target.kind != "user":
@@ -428,7 +453,7 @@ def _plan_summary(plan: ErasurePlan, checkpointers: Sequence[str], *, with_text:
     return Summary(lines, value)
 
 
-def _receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
+def receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
     found = f"{len(receipt.traces)} traces" if receipt.traces else "no trace"
     lines = [f"erasure {receipt.id} is done:", *_effect_lines(plan, receipt.effects)]
     lines += [f"  {log.log} ends with state {log.head}" for log in receipt.rewritten]

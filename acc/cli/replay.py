@@ -16,6 +16,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from acc.audit.log import AuditLog
+from acc.cli.inspect import reader_of
 from acc.cli.opening import (
     Interrupts,
     LoggedThread,
@@ -36,18 +38,14 @@ from acc.cli.options import (
     StyleOption,
 )
 from acc.cli.output import JsonLines, Screen, coloured, count, width
-from acc.cli.replay_report import (
-    COLUMNS,
-    MODEL_COLUMNS,
-    ReplayReport,
-    TurnReport,
-    format_money,
-    heading,
-)
+from acc.cli.replay_turns import COLUMNS, MODEL_COLUMNS, TurnReport, format_money, heading
 from acc.controller import MemoryController
 from acc.errors import InputError
 from acc.folders import refuse_memorys
+from acc.inspector.logs import Logs
+from acc.inspector.page import exported_page
 from acc.memory import whose
+from acc.report.page import write_page
 from acc.state.model import CompressedCognitiveState
 from acc.text.lines import raw
 from acc.turn.conversations import Conversation, read_conversation
@@ -208,7 +206,6 @@ class _Replay:
         self._failed = 0
         self._usage: Counter[str] = Counter()
         self._money: float | None = None
-        self._page = ReplayReport(self._policy, self.name) if self.report else None
 
     def run(self, logged: LoggedThread | None) -> None:
         """Continue after the turns of ``logged`` up to the last turn, then print the summary."""
@@ -241,7 +238,8 @@ class _Replay:
             self._money = (self._money or 0.0) + step.money
         turn = TurnReport.of_step(index + 1, self._transcript[index], step)
         self._tokens.append(turn.tokens)
-        self._write(turn)
+        if self.out is not None:
+            self.out.write(turn.as_json(self._policy))
         self.screen.line(turn.row(self.columns))
 
     def _resume(self, logged: LoggedThread) -> None:
@@ -255,18 +253,13 @@ class _Replay:
                     hint="name another thread with --thread or another memory with --memory",
                 )
             self._tokens.append(record["tokens"])
-            if self.out is not None or self._page is not None:
+            if self.out is not None:
                 transcript = self._transcript[index]
-                self._write(TurnReport.of_record(index + 1, transcript, record, self._policy))
+                turn = TurnReport.of_record(index + 1, transcript, record, self._policy)
+                self.out.write(turn.as_json(self._policy))
         # Opening the log writes what a killed run had evicted, even if no turn follows.
         self.controller._log_of(whose(self.name))
         self._state = self.controller.last_state(self.name)
-
-    def _write(self, turn: TurnReport) -> None:
-        if self.out is not None:
-            self.out.write(turn.as_json(self._policy))
-        if self._page is not None:
-            self._page.add(turn, self.conversation.turns[turn.turn - 1])
 
     def _announce(self, done: int) -> None:
         where = f"thread {self.name!r} in {self.kept_in or 'a temporary memory'}"
@@ -292,9 +285,13 @@ class _Replay:
         if self._state is None or not done:
             self.screen.last("0 turns")
             return
-        if self._page is not None and self.report is not None:
-            log = self.controller._log_of(whose(self.name))
-            self._page.write(self.report, log.branch(self._state.branch))
+        place = self.controller.settings.audit
+        if self.report is not None and place is not None:
+            log = AuditLog.of(place, whose(self.name)).name
+            reader = reader_of(self._policy.schema)
+            write_page(
+                exported_page(Logs(place), log, reader, f"Replay of {self.name}"), self.report
+            )
         if self.screen.prints_lines:
             print(f"\nthe state after turn {self._state.turn:,}, as the agent reads it:\n")
             print(self._policy.rendered(self._state))

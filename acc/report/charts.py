@@ -49,12 +49,7 @@ def line_chart(
     ticks = "".join(_tick(across(t), f"{t:,}") for t in _ticks_of(first, last))
     axis = f'<text class="tick end" x="{WIDTH - RIGHT}" y="{BASE + 2 * LINE + 2}">turn</text>'
     inside = f"{scale.rules()}{ticks}{axis}{''.join(drawn)}"
-    # The page's script marks a turn in the chart, and finds the turn of a click.
-    span = (
-        f' data-first="{first}" data-last="{last}" data-left="{LEFT}" '
-        f'data-right="{WIDTH - RIGHT}" data-end="{BASE}"'
-    )
-    return _figure(title, inside, list(series), 2, span)
+    return _figure(title, inside, list(series), 2, as_lines=True)
 
 
 def bar_chart(
@@ -145,11 +140,13 @@ def _whisker(x: float, scale: _Scale, value: float, about: float) -> str:
     return f'<path class="whisker" d="M{x:.1f},{low:.1f} V{high:.1f}"/>'
 
 
-def _figure(title: str, inside: str, labels: Sequence[str], lines: int, span: str = "") -> str:
+def _figure(
+    title: str, inside: str, labels: Sequence[str], lines: int, *, as_lines: bool = False
+) -> str:
     """A chart with ``lines`` of text under its axis."""
 
     def shape(place: int) -> str:
-        if span:
+        if as_lines:
             return f'<path class="{_look(place)}" d="M1,4 H25"/>'
         return f'<rect class="bar b{place % SERIES}" x="8" width="10" height="8"/>'
 
@@ -160,7 +157,7 @@ def _figure(title: str, inside: str, labels: Sequence[str], lines: int, span: st
     size = f"0 0 {WIDTH} {BASE + LINE * lines + 6}"
     return (
         f'<figure><figcaption>{escape(title)}</figcaption><svg role="img" '
-        f'aria-label="{escape(title)}" viewBox="{size}"{span}>{inside}</svg>'
+        f'aria-label="{escape(title)}" viewBox="{size}">{inside}</svg>'
         f'<p class="keys">{keys}</p></figure>'
     )
 

@@ -20,27 +20,38 @@ from acc.folders import opened_private, private_folder
 from acc.text.lines import inert
 
 
-def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:
-    """Return the page.
+def page(title: str, body: str) -> str:
+    """Return a page without a script, in the style of the reports.
 
     Args:
         title: Title and heading.
         body: HTML. The caller has escaped all foreign text in it.
+    """
+    style = files("acc.report").joinpath("style.css").read_text(encoding="utf-8")
+    return document(title, f"<main><h1>{escape(title)}</h1>{body}</main>", style=style)
+
+
+def document(
+    title: str, body: str, *, style: str, script: str = "", data: Any = None, policy: str = ""
+) -> str:
+    """Return a page of this style that loads nothing and runs only this script.
+
+    Args:
+        title: The title.
+        body: HTML. The caller has escaped all foreign text in it.
+        style: CSS.
         script: JavaScript; empty for none.
         data: JSON values that the script reads from the element ``data``.
+        policy: What the content security policy allows besides.
     """
-    style = _resource("style.css")
-    allowed = f"default-src 'none'; style-src '{_hash(style)}'"
-    if script:
-        allowed += f"; script-src '{_hash(script)}'"
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{allowed}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{allowed(style, script, policy)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         f"<title>{escape(title)}</title><style>{style}</style></head>",
-        f"<body><main><h1>{escape(title)}</h1>{body}</main>",
+        f"<body>{body}",
     ]
     if data is not None:
         parts.append(f'<script type="application/json" id="data">{_inert(data)}</script>')
@@ -49,9 +60,11 @@ def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:
     return "\n".join([*parts, "</body></html>", ""])
 
 
-def script_named(name: str) -> str:
-    """The text of a script in this package."""
-    return _resource(name)
+def allowed(style: str, script: str = "", policy: str = "") -> str:
+    """Return the content security policy of a page with this style and script."""
+    parts = ["default-src 'none'", f"style-src '{_hash(style)}'"]
+    parts += [f"script-src '{_hash(script)}'"] if script else []
+    return "; ".join([*parts, "base-uri 'none'", "form-action 'none'", *filter(None, [policy])])
 
 
 def write_page(text: str, file: Path) -> None:
@@ -99,7 +112,3 @@ def _inert(data: Any) -> str:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _resource(name: str) -> str:
-    return files("acc.report").joinpath(name).read_text(encoding="utf-8")

@@ -243,5 +243,6 @@ def test_every_command_can_tell_it_in_json() -> None:
     }
     assert {"replay", "verify", "schema list", "eval probe"} <= commands.keys()
     without = [name for name, options in commands.items() if "--json" not in options]
-    assert sorted(without) == ["mcp", "schema export"]  # one speaks a protocol, one has --as
+    # Two serve, and one has --as.
+    assert sorted(without) == ["inspect", "mcp", "schema export"]
     assert "--as" in commands["schema export"]

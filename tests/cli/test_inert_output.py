@@ -17,7 +17,7 @@ from acc import Channel, MemoryController, Observation, Turn
 from acc.cli import run
 from acc.evaluation.probe_results import write_csv
 from acc.evidence.documents import Documents
-from acc.report.page import page, write_page
+from acc.report.page import document, write_page
 from acc.stores.directory import namespace
 from acc.text.lines import InertStream, inert, inert_line
 
@@ -108,7 +108,7 @@ def test_no_cell_of_a_csv_is_a_formula(cell: str, tmp_path: Path) -> None:
 
 
 def test_a_page_holds_no_control_character(tmp_path: Path) -> None:
-    write_page(page(f"x{ESCAPES}", "", data={"said": ESCAPES}), tmp_path / "p.html")
+    write_page(document(f"x{ESCAPES}", "", style="", data={"said": ESCAPES}), tmp_path / "p.html")
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
     assert not ACTIVE.search(text)
     data = re.search(r'id="data">(.*?)</script>', text)

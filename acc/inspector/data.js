@@ -1,0 +1,62 @@
+// Where the page's data comes from: the server of a live page, or the page itself.
+const page = JSON.parse(by("data").textContent);
+
+async function ask(path, wanted = {}, options = {}) {
+  const query = new URLSearchParams(wanted).toString();
+  try {
+    const answer = await fetch(`/api/${path}${query ? `?${query}` : ""}`, { cache: "no-store", ...options });
+    const value = await answer.json();
+    if (answer.ok) return value;
+    throw value;
+  } catch (error) {
+    if (error.name === "AbortError" || error.error) throw error;
+    throw { error: "the inspector does not answer", hint: "start acc inspect again" };
+  }
+}
+
+const live = {
+  threads: async () => (await ask("threads")).threads,
+  thread: (log, known) => ask("thread", { log, after: known.length, last: known.at(-1)?.digest ?? "" }),
+  turn: (log, position, signal) => ask("turn", { log, position }, { signal }),
+  source: (log, position, ref) => ask("source", { log, position, ref }),
+};
+
+const kept = value => typeof value === "number" ? page.pool[value] : value;
+const exported = {
+  threads: async () => [],
+  thread: async () => ({ after: 0, entries: page.entries, faults: page.faults }),
+  turn: async (_, position) => {
+    const turn = page.turns[position];
+    return { ...turn, items: turn.items.map(kept), rendered: turn.rendered && turn.rendered.map(kept).join("\n") };
+  },
+  source: async (_, __, ref) => page.sources[ref] ?? { ref, unavailable: "the page does not have this text" },
+};
+
+const data = page.live ? live : exported;
+
+// Calls `changed` with the logs that changed, while the page is seen; `state` gets a word and why.
+function listen(changed, state) {
+  let stream = null;
+  const open = () => {
+    if (stream || document.hidden) return;
+    stream = new EventSource("/api/changes");
+    stream.addEventListener("change", event => {
+      state("live");
+      changed(JSON.parse(event.data).logs);
+    });
+    stream.addEventListener("fault", event => state("fault", JSON.parse(event.data).error));
+    stream.addEventListener("error", () => {
+      state("away");
+      if (stream.readyState !== EventSource.CLOSED) return;
+      close();
+      setTimeout(open, 3000);
+    });
+  };
+  const close = () => {
+    stream?.close();
+    stream = null;
+  };
+  // A browser opens few streams to one host: a hidden tab must not hold one.
+  document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
+  open();
+}

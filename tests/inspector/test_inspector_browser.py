@@ -1,0 +1,365 @@
+"""The page in a browser: a person reads, follows and acts; hostile words stay words."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspected import HOSTILE, SAID, many_turns, only_log, remembered
+
+from acc import MemoryController, Thread, Turn
+from acc.audit.folder import FolderLogs
+from acc.cli import run
+
+pytest.importorskip("playwright", reason="playwright is not installed")
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed: apt install chromium"),
+]
+
+WAIT = 20_000
+"""Milliseconds that a step of the page may take on a busy machine."""
+
+AGENT = """
+import sys
+from acc import MemoryController, Turn
+with MemoryController.open(sys.argv[1]) as memory:
+    state = memory.last_state("ops")
+    for line in sys.stdin:
+        state = memory.step(state, Turn.said(line.strip()), thread="ops").state
+        print(state.turn, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that must neither open a dialog, nor log a fault, nor ask another host."""
+    context = browser.new_context()
+    context.set_default_timeout(WAIT)
+    expect.set_options(timeout=WAIT)
+    opened = context.new_page()
+    faults: list[str] = []
+    opened.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on(
+        "console", lambda message: faults.append(message.text) if message.type == "error" else None
+    )
+    opened.on("request", lambda asked: None if own(asked.url) else faults.append(asked.url))
+    yield opened
+    context.close()
+    # The browser logs refused acts, and that the server went away at the end.
+    assert [fault for fault in faults if not re.search("status of 40|net::ERR_", fault)] == []
+
+
+def own(url: str) -> bool:
+    return url.startswith(("http://127.0.0.1:", "file://"))
+
+
+@contextmanager
+def serving(memory: Path, *options: str) -> Iterator[tuple[str, str]]:
+    """The address of `acc inspect` in another process, and the operator's token if it prints one."""
+    command = [sys.executable, "-m", "acc", "inspect", "--memory", str(memory), "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--interval", "0.1", *options], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        token = process.stdout.readline() if "--operator" in options else ""
+        yield address, token.partition(": ")[2].strip()
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+@contextmanager
+def agent(memory: Path) -> Iterator[Callable[[str], None]]:
+    """An agent in another process, which holds the memory's store; says a turn and waits for its commit."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", AGENT, str(memory)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+    def says(words: str) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{words}\n")
+        process.stdin.flush()
+        assert process.stdout.readline().strip().isdigit()
+
+    try:
+        yield says
+    finally:
+        process.communicate(timeout=60)
+
+
+def kept(folder: Path, said: Any = SAID, thread: Any = "ops") -> Path:
+    with MemoryController.open(folder, input_chars=300_000) as memory:
+        remembered(folder / "audit", said, thread, memory)
+    return folder
+
+
+def sections(page: Page) -> dict[str, str]:
+    return {
+        card.locator("h2").inner_text(): card.inner_text()
+        for card in page.locator("#turn .card").all()
+    }
+
+
+def test_a_person_finds_a_thread_and_reads_its_turns(page: Page, tmp_path: Path) -> None:
+    memory = kept(tmp_path / "memory")
+    with MemoryController.open(memory) as more:
+        remembered(memory / "audit", ["Is node-9 up?"], Thread(thread="billing", user="ann"), more)
+    with serving(memory) as (address, _):
+        page.goto(address)
+        rows = page.locator("#threads tbody tr")
+        expect(rows).to_have_count(2)
+        page.keyboard.press("/")
+        page.keyboard.type("ANN bill")
+        expect(rows).to_have_count(1)
+        expect(page.locator("#count")).to_have_text("1 of 2 threads")
+        page.locator("#search").fill("ops")
+        page.get_by_role("link", name="ops").click()
+        expect(page.locator("#thread-title")).to_have_text("ops")
+        expect(page.locator("#number")).to_have_value("3")
+        # Turn 1 by the slider: the rule is new, and its source has the quoted words marked.
+        page.locator("#slider").fill("0")
+        expect(page.locator("#number")).to_have_value("1")
+        expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
+        expect(page.locator(".items .item.added").first).to_be_visible()
+        assert "added" in sections(page)["What changed, and why"]
+        page.locator(".item", has_text="Never restart db-1").first.click()
+        expect(page.locator("#drawer mark")).to_have_text("Never restart db-1")
+        expect(page.locator("#drawer .said")).to_have_text(SAID[0])
+        page.keyboard.press("Escape")
+        expect(page.locator("#drawer")).not_to_be_visible()
+        page.get_by_role("button", name="Text").click()
+        expect(page.locator("pre.rendered")).to_contain_text("constraints[1]{text}:")
+        # The keys go through the turns, and the last one has verdicts and what left.
+        page.locator("h1#thread-title").click()
+        page.keyboard.press("End")
+        expect(page.locator("#number")).to_have_value("3")
+        expect(page.locator("#turn .message .said").first).to_have_text(SAID[2])
+        expect(page.locator(".verdicts .meter").first).to_be_visible()
+        shown = sections(page)
+        assert re.search(r"0\.\d\d|1\.00", shown["What was recalled"])
+        assert "retired" in shown["What changed, and why"]
+        assert "commit" in shown["Latency and cost"]
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#number")).to_have_value("2")
+        page.get_by_role("button", name="Latency by stage").click()
+        expect(page.locator("#legend")).to_contain_text("compress")
+        page.reload()
+        expect(page.locator("#number")).to_have_value("2")
+
+
+def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path) -> None:
+    memory = kept(tmp_path / "memory", SAID[:1])
+    with agent(memory) as says, serving(memory, "--operator") as (address, token):
+        says(SAID[1])
+        page.goto(address)
+        expect(page.locator("#threads tbody td.right").first).to_have_text("2")
+        says("Is node-8 ready?")
+        expect(page.locator("#threads tbody td.right").first).to_have_text("3")
+        page.locator("#threads a").click()
+        expect(page.locator("#number")).to_have_value("3")
+        says("Never reboot node-8.")
+        expect(page.locator("#number")).to_have_value("4")
+        expect(page.locator("#turn")).to_contain_text("Never reboot node-8")
+        # Who looks at an earlier turn stays there while later ones come.
+        page.locator("#before").click()
+        expect(page.locator("#number")).to_have_value("3")
+        says("Is node-9 ready?")
+        expect(page.locator("#where")).to_contain_text("of 5")
+        expect(page.locator("#number")).to_have_value("3")
+        # The agent's process holds the store: an act says so, and nothing happens.
+        page.locator("#thread-acts summary").click()
+        page.get_by_role("button", name="Erase thread").click()
+        page.get_by_label("Operator's token").fill(token)
+        page.get_by_role("button", name="Show the plan").click()
+        expect(page.locator("#act .notice")).to_contain_text("the agent's process holds the store")
+        page.keyboard.press("Escape")
+        says("Is node-10 ready?")
+        expect(page.locator("#where")).to_contain_text("of 6")
+
+
+def test_a_fork_is_one_of_two_pasts(page: Page, tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path / "memory") as memory:
+        remembered(tmp_path / "memory" / "audit", SAID[:1], memory=memory)
+        first = memory.last_state("ops")
+        for words in ("The limit is 40 pods.", "The limit is 50 pods."):
+            memory.step(first, Turn.said(words), thread="ops")
+    with serving(tmp_path / "memory") as (address, _):
+        page.goto(address)
+        page.locator("#threads a").click()
+        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 50 pods.")
+        page.get_by_label("Branch").select_option("main")
+        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 40 pods.")
+        expect(page.locator("#number")).to_have_value("2")
+        page.locator("#before").click()
+        expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
+
+
+def test_an_operator_erases_after_a_dry_run(page: Page, tmp_path: Path) -> None:
+    memory = kept(tmp_path / "memory")
+    log = memory / "audit" / only_log(memory / "audit")
+    before = log.read_bytes()
+    with serving(memory, "--operator") as (address, token):
+        page.goto(address)
+        page.locator("#threads a").click()
+        page.locator("#slider").fill("1")
+        page.locator("button.ref", has_text="u2").first.click()
+        page.locator("#drawer").get_by_role("button", name="Erase").click()
+        page.get_by_label("Operator's token").fill("wrong")
+        page.get_by_role("button", name="Show the plan").click()
+        expect(page.locator("#act .notice")).to_contain_text("the token is wrong")
+        page.get_by_label("Operator's token").fill(token)
+        page.get_by_role("button", name="Show the plan").click()
+        expect(page.locator("#act .plan")).to_contain_text("to erase: the artifact 'u2'")
+        assert log.read_bytes() == before
+        page.get_by_role("button", name="Erase for good").click()
+        expect(page.locator("#act .plan")).to_contain_text("no trace left")
+        page.locator("#act").get_by_role("button", name="Close").last.click()
+        expect(page.locator("#where")).to_contain_text("erasure")
+    assert b"40 pods" not in log.read_bytes()
+
+
+def test_a_page_without_operator_offers_no_act(page: Page, tmp_path: Path) -> None:
+    memory = kept(tmp_path / "memory", SAID[:1])
+    with serving(memory) as (address, _):
+        page.goto(address)
+        page.locator("#threads a").click()
+        page.locator(".item").first.click()
+        expect(page.locator("#drawer .message")).to_be_visible()
+        assert page.get_by_role("button", name=re.compile("Erase|Retire|Hold")).count() == 0
+
+
+def test_hostile_words_are_only_words(page: Page, tmp_path: Path) -> None:
+    name = HOSTILE.rstrip("\ud800")
+    long = "A" * 200_000
+    memory = kept(
+        tmp_path / "memory",
+        [HOSTILE, f"Never restart {long}", "Ok?"],
+        Thread(thread=name, user=name),
+    )
+    with serving(memory) as (address, _):
+        page.goto(address)
+        expect(page.locator("#threads a")).to_contain_text(
+            "<img src=x onerror=alert(2)> U+202EU+2066txetU+2069 U+001B"
+        )
+        page.locator("#threads a").click()
+        for place in ("0", "1", "2"):
+            page.locator("#slider").fill(place)
+            expect(page.locator("#number")).to_have_value(str(int(place) + 1))
+            page.wait_for_selector("#turn .card")
+        page.locator("#slider").fill("0")
+        expect(page.locator("#turn .said").first).to_contain_text("<script>alert(1)</script>")
+        assert page.locator("main img, main script").count() == 0
+        assert "\u202e" not in page.locator("body").inner_text()
+        page.locator("#slider").fill("1")
+        more = page.locator("#turn .more").first
+        expect(more).to_be_visible()
+        assert len(page.locator("#turn .message .said").first.inner_text()) < 2_000
+        more.click()
+        expect(page.locator("#turn .message .said").first).to_have_text(re.compile("A{9999}"))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [380, 1280])
+def test_a_thread_fits_any_screen_and_its_words_can_be_read(
+    scheme: Any, width: int, browser: Browser, tmp_path: Path
+) -> None:
+    memory = kept(tmp_path / "memory")
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    opened = context.new_page()
+    with serving(memory) as (address, _):
+        opened.goto(address)
+        assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        opened.locator("#threads a").click()
+        opened.wait_for_selector("#turn .card")
+        assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert opened.evaluate(CONTRAST) == []
+        assert opened.evaluate(UNNAMED) == []
+    context.close()
+
+
+CONTRAST = """() => {
+  const parts = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
+  const under = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = parts(getComputedStyle(at).backgroundColor);
+      if (found.length === 3 || found[3] === 1) return found;
+    }
+    return parts(getComputedStyle(document.body).backgroundColor);
+  };
+  const weak = [];
+  for (const element of document.querySelectorAll("main *, header *")) {
+    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.checkVisibility({ opacityProperty: true }) || element.closest("[disabled], .none")) continue;
+    const [one, other] = [light(parts(getComputedStyle(element).color)), light(under(element))].sort((a, b) => b - a);
+    const said = element.textContent.slice(0, 30);
+    if ((one + 0.05) / (other + 0.05) < 4.5) weak.push(`${element.tagName}.${element.className}: ${said}`);
+  }
+  return weak;
+}"""
+"""Texts whose contrast with what is behind them is under 4.5 (WCAG AA)."""
+
+UNNAMED = """() => [...document.querySelectorAll("button, input, [role=meter], svg[role=img], a")]
+  .filter(e => e.checkVisibility() && !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
+  .map(e => e.outerHTML.slice(0, 80))"""
+
+
+def test_a_thousand_turns_open_with_what_fifty_need(page: Page, tmp_path: Path) -> None:
+    memory = kept(tmp_path / "memory")
+    path = memory / "audit" / only_log(memory / "audit")
+    path.write_bytes(b"".join(many_turns(list(FolderLogs(path.parent).lines(path.name)), 1_000)))
+    asked: list[str] = []
+    with serving(memory) as (address, _):
+        page.goto(address)
+        page.on("request", lambda request: asked.append(request.url))
+        page.locator("#threads a").click()
+        expect(page.locator("#number")).to_have_value("1000")
+        expect(page.locator("#turn .card").first).to_be_visible()
+        # One request for the list of turns, one for the newest; the drawing does not grow with the turns.
+        assert len([url for url in asked if "/api/turn" in url]) == 1
+        assert page.locator("#chart path").count() < 20
+        assert page.locator("#turn *").count() < 2_000
+        page.locator("#slider").fill("500")
+        expect(page.locator("#turn .message")).not_to_have_count(0)
+        expect(page.locator("#number")).to_have_value("501")
+
+
+def test_an_exported_page_is_the_same_page(page: Page, tmp_path: Path) -> None:
+    said = tmp_path / "in.json"
+    said.write_text(
+        '[{"role": "user", "content": "Never restart db-1."}, {"role": "assistant", "content": "Ok."}]'
+    )
+    out = tmp_path / "out.html"
+    assert run(["replay", str(said), "--quiet", "--report", str(out)]) == 0
+    page.goto(out.as_uri())
+    expect(page.locator("#live")).to_have_text("Exported page")
+    page.locator(".item", has_text="Never restart db-1").first.click()
+    expect(page.locator("#drawer mark")).to_have_text("Never restart db-1")
