@@ -21,6 +21,7 @@ from acc.evidence.erasure_reach import (
     is_document,
     kept_elsewhere,
     logs_to_rewrite,
+    read_by_roles,
     refs_in,
     with_derived,
     worded_records,
@@ -278,7 +279,8 @@ class _Planning:
         """Return the effects on other namespaces that may see the documents among ``going``."""
         others = {space: threads for space, threads in self._known.items() if space not in own}
         copies = board_copies(self._store, self._known, going, own)
-        return [*Reach(self._store, going, echoes=echoes).into(others), *copies]
+        roles = read_by_roles(self._store, self._known, going, own)
+        return [*Reach(self._store, going, echoes=echoes).into(others), *copies, *roles]
 
     def _digests(self, records: Sequence[Artifact]) -> tuple[str, ...]:
         """Return the ids of claims and refusal notes with digests of the words of ``records``."""

@@ -118,6 +118,32 @@ def board_copies(
             yield Affected(namespace_of(board), records, refs)
 
 
+def read_by_roles(
+    store: ManagedStore,
+    known: Mapping[Thread, Sequence[Thread]],
+    going: Sequence[Artifact],
+    own: Sequence[Thread],
+) -> Iterator[Affected]:
+    """Yield what an erasure includes in the conversation's other roles (`acc.roles`), which may have read the evidence.
+
+    That is what rests on it alone. Roles in the namespaces ``own`` are part of the target.
+    """
+    gone = frozenset(map(evidence_key, going))
+    readers = [thread for threads in known.values() for thread in threads]
+    owners = {a.thread for a in going}
+    talks = {(t.user, t.thread) for t in readers if t.key in owners}
+    for thread in readers:
+        if (thread.user, thread.thread) not in talks or thread.agent == BOARD:
+            continue
+        if thread.key in owners or namespace_of(thread) in own:
+            continue
+        evidence = worded_records(store, thread)
+        keys = with_derived(gone, evidence, [thread], frozenset(), lambda _: Traces(()))
+        records = [a for a in evidence if evidence_key(a) in keys and not is_erased(a)]
+        refs = refs_in(thread, keys, frozenset())
+        yield Affected(namespace_of(thread), records, [(thread, refs)])
+
+
 def logs_to_rewrite(
     store: ArtifactStore, audit: AuditPlace | None, plan: ErasurePlan
 ) -> Iterator[tuple[AuditLog, Erased]]:

@@ -16,8 +16,9 @@ from pydantic_core import from_json
 
 from acc.errors import ConfigurationError, StateError
 from acc.state.items import Item
-from acc.state.migrations import Stored, class_named, migrated, stored_name
+from acc.state.migrations import Stored, class_named, migrated, stored_name, without_other_roles
 from acc.state.reasons import EvictedItem
+from acc.state.slots import read_slots
 from acc.text.lines import sha256_of
 from acc.turn.observations import Channel, Trust
 
@@ -35,7 +36,9 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
         return raw
     stored = _plain(schema, raw)
     name = str(stored.get("schema_name", ""))
-    if class_named(name) != schema.__name__:
+    # A class that got slots for roles, or has none any more, takes up what was stored before.
+    before = without_other_roles(name, schema.__name__)
+    if class_named(before) not in (schema.__name__, schema.__name__.partition("[")[0]):
         raise StateError(
             f"the state has the schema {name!r}",
             where=f"loading {schema.__name__}",
@@ -63,6 +66,7 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
 
 def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
     """Migrate items by slot from the schema version ``stored``; a `StateError` names an item that cannot be."""
+    stored = without_other_roles(stored, schema.__name__)
     return migrated(schema, schema.slots(), stored, items)
 
 
@@ -83,7 +87,7 @@ def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[Evic
 
 
 def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:
-    slot = schema.slots().get(name)
+    slot = read_slots(schema).get(name)
     if slot is None:
         raise _no_state(schema, f"there is no slot {name!r}", str(stored["id"]))
     try:
@@ -102,7 +106,7 @@ def _of_today(schema: type[State], stored: Mapping[str, Any], name: str) -> Stat
 
 def _is_items(schema: type[State], key: str, value: Any) -> bool:
     """Return whether a stored value holds the items of a slot in the current or an earlier schema."""
-    known = key in schema.slots() or key not in schema.model_fields
+    known = key in read_slots(schema) or key not in schema.model_fields
     return known and isinstance(value, list) and all(isinstance(i, dict) for i in value)
 
 
@@ -123,11 +127,15 @@ def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
 
 def _validated(schema: type[State], stored: Mapping[str, Any]) -> State:
     try:
-        return schema.model_validate(stored)
+        state = schema.model_validate(stored)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole state"
         raise _no_state(schema, first["msg"], place) from error
+    for name in read_slots(schema) if schema.projected_for else ():
+        if name not in schema.slots() and getattr(state, name):
+            raise _no_state(schema, f"{schema.projected_for!r} has no slot {name!r} any more", name)
+    return state
 
 
 def _no_state(schema: type[State], what: str, place: str) -> StateError:

@@ -31,6 +31,7 @@ API = {
     "acc.compress": "Compressors",
     "acc.background": "Behind the agent",
     "acc.telemetry.otel": "OpenTelemetry",
+    "acc.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
     "acc.mcp_server": "MCP server",
