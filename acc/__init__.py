@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from acc.pipeline.turn_pipeline import Step as Step
     from acc.pipeline.update import aupdate_state as aupdate_state
     from acc.pipeline.update import update_state as update_state
+    from acc.roles.context import construct_context as construct_context
+    from acc.roles.memory import AsyncRoleMemory as AsyncRoleMemory
+    from acc.roles.memory import RoleMemory as RoleMemory
+    from acc.roles.role import Role as Role
     from acc.state.items import Item as Item
     from acc.state.model import CompressedCognitiveState as CompressedCognitiveState
     from acc.state.policy import Policy as Policy
@@ -42,6 +46,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AccError": "acc.errors",
     "AsyncMemoryController": "acc.controller",
+    "AsyncRoleMemory": "acc.roles.memory",
     "Channel": "acc.turn.observations",
     "ChromaArtifactStore": "acc.stores.chroma.store",
     "CompressedCognitiveState": "acc.state.model",
@@ -56,6 +61,8 @@ _HOME = {
     "PinnedOverflow": "acc.errors",
     "Policy": "acc.state.policy",
     "Proposal": "acc.state.proposal",
+    "Role": "acc.roles.role",
+    "RoleMemory": "acc.roles.memory",
     "RuleCompressor": "acc.keyless.compressor",
     "Settings": "acc.pipeline.session",
     "Slot": "acc.state.slots",
@@ -64,6 +71,7 @@ _HOME = {
     "Trust": "acc.turn.observations",
     "Turn": "acc.turn.turn",
     "aupdate_state": "acc.pipeline.update",
+    "construct_context": "acc.roles.context",
     "update_state": "acc.pipeline.update",
 }
 

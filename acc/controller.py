@@ -165,7 +165,8 @@ class _Controller(Memory):
         """Return the full text behind a reference in ``state``.
 
         The reference may name evidence of the thread itself or a document that the thread may see. If
-        the user is known, it may also name evidence of that user's other threads with the same agent.
+        the user is known, it may also name evidence of that user's other threads with the same agent. A recall with a
+        method ``text_behind(ref, thread)`` opens what it proposes from elsewhere (`acc.roles.sharing.SharedRecall`).
 
         Raises:
             InputError: The state's branch has no such reference, or the thread may not see it.
@@ -176,6 +177,9 @@ class _Controller(Memory):
         with self._locked_log(who) as log:
             branch = log.branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
+            shared = getattr(self.settings.recall, "text_behind", None)
+            if not text and shared is not None:
+                text = shared(ref, who)
         if not (text or branch.parts(ref)):
             raise InputError(
                 f"no evidence {ref!r}",

@@ -34,11 +34,11 @@ VENDORS = (
 def test_the_public_names_are_this_list() -> None:
     assert sorted(acc.__all__) == sorted(
         [
-            "AccError", "AsyncMemoryController", "Channel", "ChromaArtifactStore",
+            "AccError", "AsyncMemoryController", "AsyncRoleMemory", "Channel", "ChromaArtifactStore",
             "CompressedCognitiveState", "InMemoryStore", "Item", "LangChainCompressor",
             "MemoryController", "MemoryMiddleware", "MemoryNode", "Observation", "OpenAICompressor",
-            "PinnedOverflow", "Policy", "Proposal", "RuleCompressor", "Settings", "Slot", "Step",
-            "Thread", "Trust", "Turn", "__version__", "aupdate_state", "update_state",
+            "PinnedOverflow", "Policy", "Proposal", "Role", "RoleMemory", "RuleCompressor", "Settings", "Slot", "Step",
+            "Thread", "Trust", "Turn", "__version__", "aupdate_state", "construct_context", "update_state",
         ]
     )  # fmt: skip
 

@@ -265,7 +265,8 @@ def policy_of(
 def _recorded_schema(name: str) -> Schema:
     is_own = name.partition(":")[0].partition(".")[0] in OWN_PACKAGES
     # The published ones are found in the metadata of all installed packages, which takes a while.
-    if not is_own and name not in (entry.value for entry in published().values()):
+    value = name.partition("[")[0]  # a role's projection: module:Class[role]
+    if not is_own and value not in (entry.value for entry in published().values()):
         raise ConfigurationError(
             "the thread uses a schema that is not installed", where=name,
             hint=f"give --schema {name}",

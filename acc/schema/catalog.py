@@ -57,7 +57,7 @@ def schema_named(name: str) -> Schema:
 
     Args:
         name: A published name; ``module:Class``; ``file.py``; or ``file.py:Class`` if the file has
-            several classes.
+            several classes. ``Class[role]`` names what a role sees of a class.
 
     Raises:
         ConfigurationError: The name is unknown, cannot be imported, or is not a state class.
@@ -125,6 +125,9 @@ def _module_of(file: Path) -> ModuleType:
 
 
 def _chosen(module: ModuleType, path: str, name: str) -> Schema:
+    path, bracket, role = path.partition("[")
+    if bracket:  # a projection: Class[role]
+        return _chosen(module, path, name).for_role(role.removesuffix("]"))
     if not path:
         return _only(module, name)
     found: object = module
@@ -213,6 +216,7 @@ def _rules(slot: SlotField) -> dict[str, Any]:
         "guidance": rules.guidance,
         "cues": list(rules.cues),
         "examples": [{"text": e.text, "fields": dict(e.fields)} for e in rules.examples],
+        **({"roles": list(rules.roles)} if rules.roles else {}),
     }
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from acc.errors import SchemaError
 from acc.state.items import Item, Status, wire_field
-from acc.state.slots import TAKEN_LETTERS, Example, Slot, SlotField
+from acc.state.slots import TAKEN_LETTERS, Example, Slot, SlotField, is_role_name
 from acc.turn.observations import Channel, Trust
 
 Problem = tuple[str, str]
@@ -45,6 +45,11 @@ def value_problems(name: str, rules: Slot) -> Iterator[Problem]:
         yield (
             f"slot {name!r} has examples that are not a tuple of Example",
             "give a tuple; for one example write examples=(Example(...),)",
+        )
+    if not isinstance(rules.roles, tuple) or not all(map(is_role_name, rules.roles)):
+        yield (
+            f"slot {name!r} has roles={rules.roles!r}",
+            'give a tuple of names of letters, digits, spaces and .-_; for one role write roles=("planner",)',
         )
 
 
@@ -147,6 +152,7 @@ def _inheritance(
             "pinned": old.pinned and not new.pinned,
             "quote": old.quote and not new.quote,
             "ephemeral": (old.pinned or old.ephemeral) and new.ephemeral != old.ephemeral,
+            "roles": new.roles != old.roles,
             "item type": not issubclass(slots[name].item, parent.item),
         }
         for rule in (rule for rule, is_looser in loosened.items() if is_looser):

@@ -18,6 +18,7 @@ from acc.errors import ConfigurationError, StateError
 from acc.state.items import Item
 from acc.state.migrations import Stored, class_named, migrated, stored_name
 from acc.state.reasons import EvictedItem
+from acc.state.slots import read_slots
 from acc.text.lines import sha256_of
 from acc.turn.observations import Channel, Trust
 
@@ -102,7 +103,7 @@ def _of_today(schema: type[State], stored: Mapping[str, Any], name: str) -> Stat
 
 def _is_items(schema: type[State], key: str, value: Any) -> bool:
     """Return whether a stored value holds the items of a slot in the current or an earlier schema."""
-    known = key in schema.slots() or key not in schema.model_fields
+    known = key in read_slots(schema) or key not in schema.model_fields
     return known and isinstance(value, list) and all(isinstance(i, dict) for i in value)
 
 
@@ -123,11 +124,15 @@ def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
 
 def _validated(schema: type[State], stored: Mapping[str, Any]) -> State:
     try:
-        return schema.model_validate(stored)
+        state = schema.model_validate(stored)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the whole state"
         raise _no_state(schema, first["msg"], place) from error
+    for name in read_slots(schema) if schema.projected_for else ():
+        if name not in schema.slots() and getattr(state, name):
+            raise _no_state(schema, f"{schema.projected_for!r} has no slot {name!r} any more", name)
+    return state
 
 
 def _no_state(schema: type[State], what: str, place: str) -> StateError:

@@ -127,6 +127,7 @@ class CompressedCognitiveState(BaseModel):
     schema_version: ClassVar[int] = 1
     migrations: ClassVar[Migrations] = {}
     max_tokens: ClassVar[int] = 800
+    projected_for: ClassVar[str] = ""
 
     schema_name: str = ""
     version: int = 0
@@ -259,6 +260,20 @@ class CompressedCognitiveState(BaseModel):
         return _slots_of(cls)
 
     @classmethod
+    def for_role(cls, role: str) -> type[Self]:
+        """Return the class as ``role`` sees it: without the slots that name other roles (`Slot.roles`).
+
+        A projection is a subclass named ``Class[role]``. A compressor is asked for the role's slots only, commit
+        refuses the others, and nothing else is rendered or stored. If the role sees every slot, it is the class itself.
+
+        Raises:
+            SchemaError: ``role`` cannot name a role, or the class is a projection for another role.
+        """
+        from acc.state.projection import projected
+
+        return projected(cls, role)
+
+    @classmethod
     def empty(cls) -> Self:
         """Return an empty CCS_0 with its hash."""
         return cls(schema_name=stored_name(cls)).sealed()
@@ -368,5 +383,6 @@ def _slots_of(state: type) -> dict[str, SlotField]:
     if not (isinstance(state, type) and issubclass(state, BaseModel)):
         return {}
     if state not in _SLOTS:
-        _SLOTS[state] = read_slots(state)
+        role = getattr(state, "projected_for", "")
+        _SLOTS[state] = {n: s for n, s in read_slots(state).items() if s.rules.is_for(role)}
     return _SLOTS[state]

@@ -8,6 +8,7 @@ wrong declaration fails when the class is created (`acc.state.declaration`), not
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
@@ -20,6 +21,13 @@ from acc.turn.observations import Trust
 
 TAKEN_LETTERS = "adotux"
 """First letters of refs: agent, document, operator, tool, user, and x for set-aside items."""
+
+_ROLE = re.compile(r"[^\W_]([\w .-]{0,62}[^\W_])?")
+
+
+def is_role_name(name: object) -> bool:
+    """Return whether ``name`` can name a role: 1 to 64 letters, digits, spaces, and ``.``, ``-``, ``_`` within."""
+    return isinstance(name, str) and _ROLE.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, init=False)
@@ -57,6 +65,8 @@ class Slot:
         guidance: Describes the slot's content to the compressor.
         cues: Words that identify the slot's content for a compressor without a model.
         examples: Example sentences with the resulting items.
+        roles: Roles that see and write the slot (`acc.state.model.CompressedCognitiveState.for_role`); empty for
+            every role.
     """
 
     max_items: int
@@ -70,6 +80,11 @@ class Slot:
     guidance: str = ""
     cues: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    def is_for(self, role: str) -> bool:
+        """Return whether ``role`` sees the slot; without a role, everything is seen."""
+        return not role or not self.roles or role in self.roles
 
 
 @dataclass(frozen=True)
@@ -138,6 +153,7 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
             "letter": slot.rules.id_prefix,
             "join": slot.rules.join,
             "guidance": slot.rules.guidance,
+            **({"roles": list(slot.rules.roles)} if slot.rules.roles else {}),
         }
         for slot in slots.values()
     ]

@@ -76,6 +76,16 @@ def since_the_user(branch: Branch, number: int, made: Sequence[Artifact]) -> lis
     return heard
 
 
+def _told(turn: Turn) -> list[Artifact]:
+    """Return what the agent alone heard before its words, in a turn of these words alone. It is not stored."""
+    if any(o.channel is Channel.USER for o in turn.observations):
+        return []
+    return [
+        Artifact(id="", thread="", branch="", seq=0, turn=0, channel=o.channel, text=o.text)
+        for o in turn.heard
+    ]
+
+
 def lower_trust(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
     """Lower the trust of an agent's words to that of the lowest tool or document that they repeat.
 
@@ -386,7 +396,7 @@ class ThreadLog:
                 branch, observation, key, ref, number, observation.at or turn.at
             )
         ]
-        heard = [*since_the_user(branch, number, made), *stored, *made]
+        heard = [*_told(turn), *since_the_user(branch, number, made), *stored, *made]
         new = [lower_trust(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())

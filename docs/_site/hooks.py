@@ -30,6 +30,7 @@ API = {
     "acc.gate": "Gates",
     "acc.compress": "Compressors",
     "acc.background": "Behind the agent",
+    "acc.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
     "acc.evidence.documents": "Documents",

@@ -1,0 +1,311 @@
+"""One memory for each role of a team of agents, beside one shared conversation.
+
+    team = RoleMemory(MemoryController.open("memory"), [Role("planner"), Role("engineer")], thread="pipeline")
+    reads = team.context("planner", task, history, max_tokens=4_000)
+    team.update("planner", answer)
+
+Each role is an agent with a thread, a state and an audit log of its own, and the controller's loop steps it. The two
+classes differ in `RoleMemory.update` and `AsyncRoleMemory.update` alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from threading import Lock
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+from acc.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConfigurationError, ConflictError, InputError
+from acc.memory import whose
+from acc.operators import with_operator_acts
+from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.update import Stored
+from acc.roles.context import construct_context
+from acc.roles.role import Role, check_slots, schema_of, team_of
+from acc.roles.sharing import Peer, SharedRecall
+from acc.state.model import ROOT, CompressedCognitiveState
+from acc.state.policy import policy_with
+from acc.state.render import with_legend
+from acc.stores.protocol import Thread
+from acc.thread.branch import Branch
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
+
+_LOG = logging.getLogger(__name__)
+
+UpdateFrom = Literal["output", "turn"]
+"""What a role's memory is updated from: its agent's own output alone, as in the paper, or the whole turn."""
+
+C = TypeVar("C", MemoryController, AsyncMemoryController)
+
+
+class _Roles(Generic[C]):
+    """Everything that both classes share except the update.
+
+    Attributes:
+        roles: The roles by name.
+        team: The conversation.
+        update_from: What an update reads of a turn.
+    """
+
+    def __init__(
+        self,
+        memory: C,
+        roles: Sequence[Role],
+        *,
+        thread: str | Thread,
+        update_from: UpdateFrom = "output",
+        states: Mapping[str, Stored] | None = None,
+    ) -> None:
+        self._check(memory, update_from)
+        self.roles = team_of(roles)
+        self.team = whose(thread)
+        self.update_from = update_from
+        settings = memory.settings
+        check_slots(self.roles.values(), settings.policy.schema)
+        self._memories = {name: self._memory_of(memory, role) for name, role in self.roles.items()}
+        self._busy = {name: Lock() for name in self.roles}
+        self._states: dict[str, CompressedCognitiveState] = {}
+        if states and settings.audit is not None:
+            raise ConfigurationError(
+                "states are given, but the memory's audit logs have the newest ones",
+                where="RoleMemory",
+                hint="leave states out, or keep no audit logs",
+            )
+        for name, state in (states or {}).items():
+            self._states[name] = self.memory(name).load(state)
+
+    def thread(self, role: str) -> Thread:
+        """Return the thread of a role's memory, for the controller, `acc show` and erasures.
+
+        Raises:
+            InputError: The team has no such role. Every method raises it.
+        """
+        return self._role(role).thread(self.team)
+
+    def memory(self, role: str) -> C:
+        """Return the controller of a role's memory, with its schema, for nodes and tools.
+
+        Pass `thread` with it: ``evidence_tool(team.memory("planner"), identity=lambda _: team.thread("planner"))``.
+        """
+        return self._memories[self._role(role).name]
+
+    def state(self, role: str) -> CompressedCognitiveState | None:
+        """Return a role's newest state, without what operators have retired since; None before its first update.
+
+        With audit logs it is the newest in the log, whichever process wrote it.
+
+        Raises:
+            AuditError, StoreError: The log or the store cannot be read.
+        """
+        state = self._newest(role)
+        if state is None:
+            return None
+        return with_operator_acts(self.memory(role), state, self.thread(role))
+
+    def reads(self, role: str) -> str:
+        """Return what a role reads of its memory: its description, then its state after the legend."""
+        state = self.state(role)
+        policy = self.memory(role).settings.policy
+        own = with_legend(policy.rendered(state)) if state is not None else ""
+        return "\n\n".join(filter(None, (self.roles[role].text, own)))
+
+    def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
+        """Return what a role reads before it speaks: the task, its memory, and the newest turns that fit.
+
+        See `acc.roles.context.construct_context`; `reads` is the memory.
+
+        Args:
+            role: The role that speaks.
+            task: The initial task description.
+            history: The turns of the shared conversation after the task, oldest first.
+            max_tokens: The limit on all parts together.
+
+        Raises:
+            ConfigurationError: The task and the memory alone exceed ``max_tokens``.
+            InputError: The task or a turn is not a text.
+        """
+        counter = self.memory(role).settings.policy.counter
+        return construct_context(task, self.reads(role), history, max_tokens, counter=counter)
+
+    def open_evidence(self, role: str, ref: str) -> str:
+        """Return the full text behind a reference that ``role`` may see.
+
+        A role sees its own evidence, the documents of its namespace, and what other roles share (`Role.shares`).
+
+        Raises:
+            InputError: There is no such reference, or the role may not see it.
+        """
+        memory = self.memory(role)
+        state = self._newest(role) or memory.settings.policy.schema.empty()
+        return memory.open_evidence(ref, state, thread=self.thread(role))
+
+    @staticmethod
+    def _check(memory: Any, update_from: Any) -> None:
+        if not isinstance(memory, MemoryController | AsyncMemoryController):
+            raise ConfigurationError(
+                f"the memory is {type(memory).__name__}",
+                where="RoleMemory",
+                hint='give a controller: MemoryController.open("memory")',
+            )
+        if update_from not in get_args(UpdateFrom):
+            raise ConfigurationError(
+                f"update_from is {update_from!r}",
+                where="RoleMemory",
+                hint='give "output" or "turn"',
+            )
+
+    def _memory_of(self, memory: C, role: Role) -> C:
+        """Return a controller on the same store with the role's schema, and a recall that sees what others share."""
+        settings = memory.settings
+        schema = schema_of(role, settings.policy.schema)
+        policy = policy_with(
+            settings.policy, None if schema is settings.policy.schema else schema, role.max_tokens
+        )
+        if role.schema is None and role.max_tokens is None:
+            policy = replace(policy, max_tokens=settings.policy.max_tokens)
+        peers = partial(self._peers, role.name)
+        reader = role.thread(self.team)
+        recall = SharedRecall(own=settings.recall, reader=reader, peers=peers)
+        return type(memory)(
+            memory.artifacts, memory.compressor, replace(settings, policy=policy, recall=recall)
+        )
+
+    def _peers(self, role: str) -> list[Peer]:
+        """Return the other roles that share anything."""
+        others = (other for name, other in self.roles.items() if name != role and other.shares)
+        return [Peer(o.name, o.shares, partial(self._branch, o.name)) for o in others]
+
+    def _branch(self, role: str) -> Branch:
+        """Return the branch of a role's newest state. The caller holds the lock."""
+        state = self._states.get(role)
+        log = self._memories[role]._log_of(self.thread(role))
+        return log.branch(ROOT if state is None else state.branch)
+
+    def _role(self, name: str) -> Role:
+        if name not in self.roles:
+            raise InputError(
+                f"there is no role {name!r}",
+                where=f"team {self.team.thread!r}",
+                hint=f"use one of {', '.join(map(repr, self.roles))}",
+            )
+        return self.roles[name]
+
+    def _newest(self, role: str) -> CompressedCognitiveState | None:
+        memory = self.memory(role)
+        if memory.settings.audit is not None:
+            logged = memory.last_state(self.thread(role))
+            if logged is not None:
+                self._states[role] = logged
+        return self._states.get(role)
+
+    @contextmanager
+    def _updating(self, role: str, said: str | Turn) -> Iterator[Turn]:
+        """Yield the turn that an update of a role steps; only one update of a role may run at a time."""
+        lock = self._busy[self._role(role).name]
+        turn = self._turn(role, said)
+        if not lock.acquire(blocking=False):
+            raise ConflictError(
+                f"another update of {role!r} is running",
+                where=f"team {self.team.thread!r}",
+                hint="wait until it ends: a role speaks once at a time",
+            )
+        try:
+            yield turn
+        finally:
+            lock.release()
+
+    def _turn(self, role: str, said: Any) -> Turn:
+        """Return the turn that a role's memory is updated from."""
+        if isinstance(said, str):
+            return Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
+        if not isinstance(said, Turn):
+            raise InputError(
+                f"the update is {type(said).__name__}",
+                where=f"role {role!r}",
+                hint="pass the agent's output as text, or a Turn",
+            )
+        return said if self.update_from == "turn" else self._own_output(role, said)
+
+    def _own_output(self, role: str, turn: Turn) -> Turn:
+        """Return ``turn`` with the agent's own words alone.
+
+        What it repeats of a tool or document keeps their trust, although they stay out of its memory.
+        """
+        own = tuple(o for o in turn.observations if o.channel is Channel.AGENT and not o.is_call)
+        if not own:
+            raise InputError(
+                "the turn has no output of the agent",
+                where=f"role {role!r}",
+                hint='pass its answer as text or as Channel.AGENT, or use update_from="turn"',
+            )
+        others = [o for o in turn.observations if not any(o is mine for mine in own)]
+        if others:
+            _LOG.info(
+                "role %r: own_output: %d other observations of the turn stay out of its memory (%s)",
+                role, len(others), ", ".join(sorted({o.channel.value for o in others})),
+            )  # fmt: skip
+        heard = (*turn.heard, *(o for o in others if o.trust < Trust.AGENT))
+        return turn.model_copy(update={"observations": own, "reply": None, "heard": heard})
+
+
+class RoleMemory(_Roles[MemoryController]):
+    """The memories of a team: one state, thread and audit log for each role, on one store.
+
+    Args:
+        memory: The controller whose store, compressor and settings the roles use. Close it when the team is done.
+        roles: The roles; each name is the agent of the role's thread.
+        thread: The conversation.
+        update_from: "output" updates a role's memory from its agent's own output alone, as the paper's memory
+            update function does; "turn" from everything in the turn.
+        states: States to go on from, by role, if the memory keeps no audit logs.
+
+    Raises:
+        ConfigurationError: Two roles have one name, a slot names a role that is not there, or a setting is invalid.
+        StateError: A given state does not load.
+    """
+
+    def update(self, role: str, said: str | Turn) -> Step:
+        """Commit a role's next state: M = f(M, O), the paper's memory update function.
+
+        Args:
+            role: The role that spoke.
+            said: Its output, or the turn. With ``update_from="output"`` only the agent's own words of a turn count.
+                Other agents' words belong in a turn as documents: ``Observation(channel=Channel.DOCUMENT,
+                name="planner", text=...)``.
+
+        Returns:
+            The step of the role's thread.
+
+        Raises:
+            ConflictError: Another update of this role is running.
+            InputError: There is no such role, or a turn without an output of the agent.
+            PinnedOverflow, StateError, StoreError, ConfigurationError: See `acc.controller.MemoryController.step`.
+        """
+        with self._updating(role, said) as turn:
+            memory, thread = self.memory(role), self.thread(role)
+            step = memory.step(self.state(role), turn, thread=thread)
+            self._states[role] = step.state
+            return step
+
+
+class AsyncRoleMemory(_Roles[AsyncMemoryController]):
+    """`RoleMemory` for asynchronous agents, on an `AsyncMemoryController`.
+
+    `context`, `reads`, `state` and `open_evidence` are synchronous: pass them to ``asyncio.to_thread``.
+    """
+
+    async def update(self, role: str, said: str | Turn) -> Step:
+        """See `RoleMemory.update`."""
+        with self._updating(role, said) as turn:
+            memory, thread = self.memory(role), self.thread(role)
+            newest = await asyncio.to_thread(self._newest, role)
+            prior = await memory.with_operator_acts(newest, thread)
+            step = await memory.step(prior, turn, thread=thread)
+            self._states[role] = step.state
+            return step
