@@ -19,7 +19,7 @@ from acc.compress.asking import endpoint_named
 from acc.errors import AccError, ConfigurationError
 
 from .rule_agents import NOTICE, TALK
-from .running import MEMORIES, Plan, as_json, studied
+from .running import HEARING, MEMORIES, Plan, as_json, studied
 from .tables import page
 
 
@@ -77,10 +77,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--judge", default="", help="the judge's model; the agents' by default")
     add("--compressor", choices=("model", "rules"), default="model", help="updates role memories")
     add("--log", type=Path, help="keeps every call; the same command goes on from it")
-    add("--memory", action="append", choices=MEMORIES, help="repeatable; all by default")
+    add(
+        "--memory",
+        action="append",
+        choices=(*MEMORIES, HEARING),
+        help="repeatable; all but the last by default",
+    )
     add(
         "--baseline",
-        choices=[m for m in MEMORIES if not m.startswith("roles")],
+        choices=MEMORIES[:-1],
         default="window",
         help="of Table 2",
     )

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from acc import (
-    Channel,
     CompressedCognitiveState,
     InMemoryStore,
     MemoryController,
-    Observation,
-    Policy,
-    Settings,
-    Turn,
+    Role,
+    RoleMemory,
+    construct_context,
 )
 from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError
-from acc.state.render import LEGEND, with_legend
+from acc.state.render import LEGEND
 from acc.text.tokens import utf8_quarter
 
 
@@ -93,23 +91,17 @@ class Broadcast(_Turns):
 
 
 class Window(_Turns):
-    """The newest turns that fit beside the task: the paper's baseline, "limited to the most recent conversation turns"."""
+    """The newest turns that fit beside the task.
+
+    This is the paper's baseline: conversation history alone, "limited to the most recent conversation turns".
+    """
 
     def __init__(self, tokens: int) -> None:
         self._tokens = tokens
 
     def chosen(self, task: str, turns: Sequence[str]) -> Sequence[str]:
         """The newest turns that fit."""
-        return newest(turns, self._tokens - utf8_quarter(task))
-
-
-def newest(turns: Sequence[str], room: int) -> Sequence[str]:
-    """The newest turns that fit, up to the first that does not (the paper's Algorithm 1)."""
-    first = len(turns)
-    while first and (size := utf8_quarter(turns[first - 1])) <= room:
-        room -= size
-        first -= 1
-    return turns[first:]
+        return construct_context(task, "", turns, self._tokens)[2:]
 
 
 LEAST_MEMORY = 64
@@ -137,12 +129,12 @@ def memory_bound(task: str, tokens: int, most: int) -> int:
 
 
 class RoleMemories:
-    """A state for each role, updated from the role's own words, before the newest turns that fit (Algorithm 1).
+    """`acc.roles`: a state for each role, and before it speaks the task, its state and the newest turns that fit.
 
     Args:
         templates: The schema of each role.
         tokens: Limit of task, memory and turns together.
-        memory_tokens: Limit of one role's memory.
+        memory_tokens: Limit of one role's state.
         compressor: Updates the memories; None for the keyless rules.
         hearing: Update every role from every turn. By default only the speaker's, as the paper's f_memory_update.
     """
@@ -157,34 +149,22 @@ class RoleMemories:
         hearing: bool = False,
     ) -> None:
         self._tokens = tokens
-        self._controllers = {
-            role: MemoryController(
-                InMemoryStore(),
-                compressor,
-                Settings(policy=Policy(schema=schema, max_tokens=memory_tokens)),
-            )
-            for role, schema in templates.items()
-        }
-        self._states = {role: schema.empty() for role, schema in templates.items()}
+        self._controller = MemoryController(InMemoryStore(), compressor)
+        roles = [Role(name, schema=s, max_tokens=memory_tokens) for name, s in templates.items()]
+        self._team = RoleMemory(self._controller, roles, thread="pipeline")
         self._hearing = hearing
         self.failures = 0
 
     def context(self, role: str, task: str, turns: Sequence[str]) -> Context:
         """The task, the role's memory, and the newest turns that fit beside both."""
-        policy = self._controllers[role].settings.policy
-        memory = with_legend(policy.rendered(self._states[role]))
-        room = self._tokens - utf8_quarter(task) - utf8_quarter(memory)
-        return Context(task, memory, newest(turns, room))
+        task, memory, *newest = self._team.context(role, task, turns, self._tokens)
+        return Context(task, memory, newest)
 
     def spoke(self, role: str, text: str) -> None:
         """Update the speaker's memory, or every memory, from what was said."""
-        turn = Turn(observations=(Observation(channel=Channel.AGENT, text=text),))
-        for each in self._controllers if self._hearing else (role,):
-            step = self._controllers[each].step(self._states[each], turn, thread=each)
-            self._states[each] = step.state
-            self.failures += bool(step.failure)
+        for each in self._team.roles if self._hearing else (role,):
+            self.failures += bool(self._team.update(each, text).failure)
 
     def close(self) -> None:
-        """Close the stores."""
-        for controller in self._controllers.values():
-            controller.close()
+        """Close the store."""
+        self._controller.close()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from acc.roles import Selection
+
 from .memories import Context, Memory
-from .team import WORKERS
 
 
 class Said(NamedTuple):
@@ -16,26 +17,10 @@ class Said(NamedTuple):
     text: str
 
 
-def next_speaker(said: Sequence[Said]) -> str:
-    """Algorithm 2. Where it is silent, CDA speaks: at the beginning, and after ERA.
+SELECTION = Selection()
+"""Algorithm 2, with the paper's names; its docstring says what is done where the paper is silent."""
 
-    It looks for "FINALIZATION" in the last message; the paper's text says "FINALIZE". Both count, from CDA alone, which is
-    the only agent that may say it.
-    """
-    if not said:
-        return "CDA"
-    last = said[-1]
-    if last.speaker == "CDA":
-        if "FINALIZ" in last.text:
-            return "DJE"
-        return WORKERS[_worker_turns(said) % len(WORKERS)]
-    if last.speaker in WORKERS:
-        return "KIA" if _worker_turns(said) % len(WORKERS) == 0 else "CDA"
-    return "ERA" if last.speaker == "KIA" else "CDA"
-
-
-def _worker_turns(said: Sequence[Said]) -> int:
-    return sum(turn.speaker in WORKERS for turn in said)
+DOCUMENTER = SELECTION.documenter
 
 
 class Conversation(NamedTuple):
@@ -43,7 +28,7 @@ class Conversation(NamedTuple):
 
     Attributes:
         said: Its turns; the last one is the document.
-        agreed: Whether CDA finalized; False if the turns were used up.
+        agreed: Whether somebody finalized; False if the turns were used up.
     """
 
     said: Sequence[Said]
@@ -64,13 +49,13 @@ def converse(
     """
     said: list[Said] = []
     while True:
-        speaker = next_speaker(said)
-        agreed = speaker == "DJE"
-        if len(said) + 1 >= most_turns:
-            speaker = "DJE"
+        last = said[-1].text if said else ""
+        agreed = (speaker := SELECTION([turn.speaker for turn in said], last)) == DOCUMENTER
+        if speaker is None or len(said) + 1 >= most_turns:
+            speaker = DOCUMENTER
         turns = [f"{turn.speaker}: {turn.text}" for turn in said]
         text = answer(speaker, memory.context(speaker, task, turns))
         said.append(Said(speaker, text))
         memory.spoke(speaker, text)
-        if speaker == "DJE":
+        if speaker == DOCUMENTER:
             return Conversation(said, agreed)

@@ -22,7 +22,7 @@ from .rule_judge import verdicts
 from .rule_points import COMPONENTS, POINTS, Point, said_in
 from .team import WORKERS
 
-NOTICE = "agents and judge answer by rule: these are no language model's results, and say nothing about how one would do"
+NOTICE = "agents and judge answer by rule: these are no language model's results, and say nothing about one"
 
 SHARE = 0.8
 """The chance that an agent of a run knows a statement of its role. It makes the runs differ."""

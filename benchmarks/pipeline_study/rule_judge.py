@@ -1,7 +1,7 @@
 """A judge by rule: it counts for which of the needed components a design says something of a kind.
 
-It knows nothing of what the rule agents know: only words by which any text speaks of growth, failures, costs and reasons.
-It counts words and cannot tell a true statement from a false one.
+It knows nothing of what the rule agents know: only words by which any text speaks of growth, failures, costs and
+reasons. It counts words and cannot tell a true statement from a false one.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ NEEDED = (
 )  # fmt: skip
 """What the task needs a component for, as its name says it."""
 
+_MONEY = "(?:dollars|USD|euros|EUR)"
 _SAYS = {
     "scalability": (r"\bscal(?:es|ing|able)\b|auto-?scal|elastic",),
     "reliability": (r"\brecover|\bretr(?:y|ies)\b|fail-?over|checkpoint|backup|fault",),
-    "usability": (r"\buse \w*[A-Z]|\bon \w*[A-Z]|\bthe [A-Z]", r"\d(?!\d* ?(?:dollars|USD))(?<![$€]\d)"),
-    "cost_effectiveness": (r"\d ?(?:dollars|USD)|[$€] ?\d", r"\bsav(?:es|ing)|\bspot\b|reserved|cheaper"),
+    "usability": (r"\b(?:[Uu]se|with|on) (?:the )?[A-Z]", rf"(?<![$€\d.,])(?<![$€] )\d(?![\d.,]* ?{_MONEY})"),
+    "cost_effectiveness": (rf"\d ?{_MONEY}|[$€] ?\d", r"\bsav(?:es|ing)|\bspot\b|reserved|cheaper"),
     "documentation": (r"\bbecause\b|\breason|\bin order to\b", r"\bdrawback|\btrade-?off|\bcons?\b"),
 }  # fmt: skip
 """For each metric, what a component's text has to say; each part counts the same."""
 
 
 def verdicts(design: str) -> Mapping[str, Any]:
-    """A verdict for each metric: 1 if no needed component has what the metric asks for, 10 if every one has all of it."""
+    """A verdict for each metric: 1 if no needed component has what it asks for, 10 if every one has all of it."""
     texts = _components(design)
     needed = [next((text for name, text in texts if re.search(n, name, re.I)), "") for n in NEEDED]
     found = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -11,20 +11,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.compress.asking import TEXT_SCHEMA, Patience, asked, text_in
-from acc.compress.endpoint import Ask, Endpoint, Message
+from acc.compress.endpoint import Ask, Call, Endpoint, Message, Reply
 from acc.compress.protocol import Compressor
-from acc.evaluation.judge_calls import Budget, CallLog, LoggedEndpoint, Place, Spending
+from acc.evaluation.judge_calls import Budget, CallLog, LoggedEndpoint, Place, Spending, estimate
+from acc.text.tokens import utf8_quarter
 
-from .judging import Scores, score
+from .judging import RUBRIC, Scores, score
 from .memories import Broadcast, Context, Memory, Nothing, RoleMemories, Window, memory_bound
 from .protocol import converse
 from .rule_agents import Luck, RuleEndpoint
-from .team import ROLES, TASK, system_prompt, user_prompt
+from .team import AGENTS, TASK, system_prompt, user_prompt
 
-MEMORIES = ("nothing", "window", "broadcast", "roles", "roles-hearing")
-"""What is compared."""
+MEMORIES = ("nothing", "window", "broadcast", "roles")
+"""What is compared by default."""
 
-BOUNDED = ("window", "roles", "roles-hearing")
+HEARING = "roles-hearing"
+"""Role memories that are updated from every turn, whoever speaks: eight updates a turn."""
+
+BOUNDED = ("window", "roles", HEARING)
 """Memories that the number of tokens to read decides."""
 
 
@@ -72,7 +76,7 @@ class Plan:
     judge: Endpoint | None = None
     compressor: Endpoint | None = None
     memories: Sequence[str] = MEMORIES
-    talk: int = 0
+    talk: int = 2
     concurrency: int = 1
     patience: Patience = field(default_factory=Patience)
 
@@ -80,7 +84,10 @@ class Plan:
         """All that determines the prompts."""
         asked = {"agent": self.model, "judge": self.judge, "compressor": self.compressor}
         models = {name: each.model if each else "by rule" for name, each in asked.items()}
-        return {"models": models, "memory": self.memory, "turns": self.turns, "talk": self.talk}
+        prompts = [*map(system_prompt, AGENTS.values()), TASK, RUBRIC]
+        digest = hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16]
+        sizes = {"memory": self.memory, "turns": self.turns, "talk": self.talk}
+        return {"models": models, **sizes, "prompts": digest}
 
     @property
     def conditions(self) -> list[Condition]:
@@ -96,7 +103,7 @@ class Outcome(NamedTuple):
     """One run of one condition.
 
     Attributes:
-        tokens: Input and output tokens of each agent's calls: its whole prompts, instructions included, and its answers.
+        tokens: Input and output tokens of each agent's calls: whole prompts with instructions, and answers.
         memory_tokens: The same of the calls that update the memories.
         turns: Turns of the conversation, the document included.
         agreed: Whether the agents agreed before the turns were used up.
@@ -142,6 +149,36 @@ def studied(plan: Plan, log: Path, told: Callable[[str], None] = lambda _: None)
     return outcomes
 
 
+class Metered:
+    """Counts the tokens of every call that is answered, whether this study or an earlier start of it paid for it.
+
+    Attributes:
+        endpoint: The endpoint that is asked.
+        tokens: Input and output of whole calls, as the endpoint reports them; estimated where it reports none.
+    """
+
+    def __init__(self, endpoint: LoggedEndpoint) -> None:
+        self.endpoint = endpoint
+        self.model = endpoint.model
+        self.retries_itself = endpoint.retries_itself
+        self.tokens = 0
+
+    def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
+        """The calls of the endpoint."""
+        reply = yield from self.endpoint.steps(ask)
+        usage = reply.usage or {**estimate(ask), "output": utf8_quarter(reply.text)}
+        self.tokens += usage.get("input", 0) + usage.get("output", 0)
+        return reply
+
+    def send(self, call: Call, seconds: float) -> Reply:
+        """Make a call."""
+        return self.endpoint.send(call, seconds)
+
+    async def asend(self, call: Call, seconds: float) -> Reply:
+        """Make a call without blocking."""
+        return await self.endpoint.asend(call, seconds)
+
+
 class _Run:
     """One run of one condition."""
 
@@ -155,32 +192,34 @@ class _Run:
         self._run = run
         self._place = f"{condition.label}/{run}"
         rule = RuleEndpoint(Luck(run, plan.talk))
-        self._agents = {role: self._logged(plan.model or rule, "agent", role) for role in ROLES}
+        self._agents = {role: self._logged(plan.model or rule, "agent", role) for role in AGENTS}
         self._judge = self._logged(plan.judge or rule, "judge")
         self._updater = self._logged(plan.compressor, "compressor") if plan.compressor else None
 
-    def _logged(self, endpoint: Endpoint, kind: str, role: str = "") -> LoggedEndpoint:
-        return LoggedEndpoint(endpoint, self._log, self._spending, Place(self._place, kind, role))
+    def _logged(self, endpoint: Endpoint, kind: str, role: str = "") -> Metered:
+        place = Place(self._place, kind, role)
+        return Metered(LoggedEndpoint(endpoint, self._log, self._spending, place))
 
     def played(self) -> Outcome:
         """Let the agents speak, and judge what they wrote."""
         with closing(self._memory()) as memory:
             talk = converse(TASK, memory, self._answer, self._plan.turns)
             failures = memory.failures
-        if self._updater is not None:
-            self._updater.confirm()
+        self._settle()
         scores = score(self._judge, talk.document, self._plan.patience)
+        tokens = {role: agent.tokens for role, agent in self._agents.items()}
+        updates = self._updater.tokens if self._updater else 0
         return Outcome(
-            self._condition, self._run, self._spent("agent"), sum(self._spent("compressor").values()),
-            len(talk.said), talk.agreed, scores, failures, talk.document,
+            self._condition, self._run, tokens, updates, len(talk.said), talk.agreed, scores,
+            failures, talk.document,
         )  # fmt: skip
 
     def _memory(self) -> Memory:
         plan, (memory, context) = self._plan, self._condition
-        if memory in ("roles", "roles-hearing"):
-            templates = {code: role.template for code, role in ROLES.items()}
+        if memory in ("roles", HEARING):
+            templates = {code: agent.template for code, agent in AGENTS.items()}
             bound = memory_bound(TASK, context, plan.memory)
-            hearing = memory == "roles-hearing"
+            hearing = memory == HEARING
             return RoleMemories(templates, context, bound, self._compressor(), hearing=hearing)
         if memory == "window":
             return Window(context)
@@ -194,18 +233,15 @@ class _Run:
         return ModelCompressor(self._updater)
 
     def _answer(self, role: str, context: Context) -> str:
-        system, user = system_prompt(ROLES[role]), user_prompt(context)
+        self._settle()
+        system, user = system_prompt(AGENTS[role]), user_prompt(context)
         ask = Ask((Message("system", system), Message("user", user)), TEXT_SCHEMA, ANSWER_TOKENS)
         return text_in(asked(self._agents[role], ask, self._plan.patience)) or NO_ANSWER
 
-    def _spent(self, kind: str) -> dict[str, int]:
-        """Tokens of this run's calls by role, from the log: what the endpoint reports of each whole call."""
-        spent: Counter[str] = Counter()
-        for call in self._log.calls():
-            if call["run"] == self._place and call["role"] == kind:
-                usage = call["usage"]
-                spent[call["agent"]] += usage.get("input", 0) + usage.get("output", 0)
-        return dict(spent)
+    def _settle(self) -> None:
+        """Log the updates that failed: a study that goes on has to meet the same failures."""
+        if self._updater is not None:
+            self._updater.endpoint.confirm()
 
 
 def as_json(plan: Plan, outcomes: Sequence[Outcome], note: str) -> dict[str, Any]:

@@ -12,10 +12,15 @@ from scipy.stats import PermutationMethod, mannwhitneyu, wilcoxon
 from .judging import METRICS
 from .running import Condition, Outcome
 
+
+def _scored(metric: str) -> Callable[[Outcome], float | None]:
+    return lambda outcome: None if outcome.scores is None else outcome.scores[metric]
+
+
 MEASURES: Mapping[str, Callable[[Outcome], float | None]] = {
     "tokens": lambda outcome: outcome.total,
     "turns": lambda outcome: outcome.turns,
-    **{m: lambda outcome, m=m: outcome.scores[m] if outcome.scores else None for m in METRICS},
+    **{metric: _scored(metric) for metric in METRICS},
 }
 """The rows of the paper's Table 2."""
 
@@ -54,7 +59,7 @@ def mean(outcomes: Sequence[Outcome], condition: Condition, measure: str) -> flo
 def compared(
     outcomes: Sequence[Outcome], first: Condition, second: Condition, measure: str
 ) -> Comparison:
-    """Compare two conditions. Both tests are two-sided and exact as far as ties allow; nothing is corrected for several."""
+    """Compare two conditions. Both tests are two-sided; nothing is corrected for the number of measures."""
     one, two = values(outcomes, first, measure), values(outcomes, second, measure)
     runs = sorted(one.keys() & two.keys())
     x, y = np.array([one[r] for r in runs]), np.array([two[r] for r in runs])

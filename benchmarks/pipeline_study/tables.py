@@ -8,7 +8,7 @@ from .judging import METRICS
 from .paper_figures import TABLE_2
 from .running import BOUNDED, Condition, Outcome, Plan
 from .statistics import MEASURES, compared, mean
-from .team import ROLES
+from .team import AGENTS
 
 NAMES = {"turns": "Conversation turns", "cost_effectiveness": "Cost-effectiveness"}
 """Measures that the paper names otherwise than by their field."""
@@ -27,7 +27,17 @@ def page(plan: Plan, outcomes: Sequence[Outcome], note: str, baseline: str) -> s
     parts.append(f"Tokens of each agent in a run, means\n\n{_lines(agents(plan, outcomes))}")
     if failed := sum(outcome.failures for outcome in outcomes):
         parts.append(f"{failed} memory updates failed; the memories stayed as they were.")
+    if copies := sum(_copies(outcomes, condition) for condition in has):
+        parts.append(
+            f"{copies} runs end in the very document of another run of their condition. Runs that are copies are not "
+            "independent, and the p-values too small: let the model sample (a temperature above 0)."
+        )
     return "\n\n".join(parts)
+
+
+def _copies(outcomes: Sequence[Outcome], condition: Condition) -> int:
+    documents = [outcome.document for outcome in outcomes if outcome.condition == condition]
+    return len(documents) - len(set(documents))
 
 
 def table_2(
@@ -43,7 +53,7 @@ def table_2(
         yield (
             _name(measure), f"{paper.baseline:g}", f"{paper.intrinsic:g}", f"{paper.p:g}",
             _number(measure, ours.first), _number(measure, ours.second),
-            f"{ours.signed_rank:.4f}", f"{ours.rank_sum:.4f}",
+            _chance(ours.signed_rank), _chance(ours.rank_sum),
         )  # fmt: skip
 
 
@@ -64,10 +74,10 @@ def means(plan: Plan, outcomes: Sequence[Outcome]) -> Iterable[Sequence[str]]:
 
 def agents(plan: Plan, outcomes: Sequence[Outcome]) -> Iterable[Sequence[str]]:
     """Tokens by agent: whole prompts and answers; then those of memory updates."""
-    yield ("Condition", *ROLES, "memory updates")
+    yield ("Condition", *AGENTS, "memory updates")
     for condition in plan.conditions:
         own = [outcome for outcome in outcomes if outcome.condition == condition]
-        spent = [sum(outcome.tokens.get(role, 0) for outcome in own) for role in ROLES]
+        spent = [sum(outcome.tokens.get(role, 0) for outcome in own) for role in AGENTS]
         spent.append(sum(outcome.memory_tokens for outcome in own))
         yield (condition.label, *(f"{tokens / len(own):,.0f}" for tokens in spent))
 
@@ -78,6 +88,10 @@ def _name(measure: str) -> str:
 
 def _number(measure: str, value: float) -> str:
     return f"{value:,.0f}" if measure == "tokens" else f"{value:.2f}"
+
+
+def _chance(p: float) -> str:
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _lines(rows: Iterable[Sequence[str]]) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from acc import CompressedCognitiveState
 from acc.evaluation.judge import instruction, material
+from acc.roles import Selection
 
 from . import templates
 from .memories import Context
@@ -29,8 +30,8 @@ This is a discussion of a design, not a project: assign no tasks and no deadline
 """The paper's task (its Figure 5), in our words."""
 
 
-class Role(NamedTuple):
-    """An agent's role.
+class Agent(NamedTuple):
+    """One of the eight agents.
 
     Attributes:
         code: Its name in Algorithm 2.
@@ -47,56 +48,55 @@ class Role(NamedTuple):
     template: type[CompressedCognitiveState]
 
 
-_WORKER = (
-    "Say what your field adds to the design or what it has to change: for each component the technology and the reason, "
-    "settings, growth, failures, costs, drawbacks, as far as they are yours. Repeat nothing that was said. When the "
-    "proposed solution has all that your field asks for, say ACCEPT."
-)
-_ROLES = (
-    Role(
+_WORKER = """\
+Say what your field adds to the design or what it has to change: for each component the technology and the reason, \
+settings, growth, failures, costs, drawbacks, as far as they are yours. Repeat nothing that was said. When the \
+proposed solution has all that your field asks for, say ACCEPT."""
+_AGENTS = (
+    Agent(
         "BOA", "Business Objective Engineer", "You check the design against the business's requirements and its costs.",
         _WORKER, templates.BusinessState,
     ),
-    Role(
+    Agent(
         "DEA", "Data Engineer Agent", "You determine how the data is taken in and processed.",
         _WORKER, templates.DataEngineerState,
     ),
-    Role(
+    Agent(
         "MLA", "Machine Learning Engineer", "You provide the implementation of training and inference.",
         _WORKER, templates.MachineLearningState,
     ),
-    Role(
+    Agent(
         "IA", "Infrastructure Engineer", "You design the cloud infrastructure.",
         _WORKER, templates.InfrastructureState,
     ),
-    Role(
+    Agent(
         "CDA", "Conversation Delegation Agent", "You lead the conversation.",
-        "Say which agents have accepted so far and what is still open, and let the next agent speak. When BOA, DEA, MLA and "
-        "IA have all said ACCEPT, and only then, say FINALIZE.",
+        "Say which agents have accepted so far and what is still open, and let the next agent speak. When BOA, DEA, "
+        "MLA and IA have all said ACCEPT, and only then, say FINALIZE.",
         templates.DelegationState,
     ),
-    Role(
+    Agent(
         "KIA", "Knowledge Integration Agent", "You summarize each round of the discussion.",
         "Write down all that the team has proposed and agreed so far, component by component, and leave nothing out.",
         templates.KnowledgeState,
     ),
-    Role(
+    Agent(
         "ERA", "Evaluation Agent", "You evaluate the proposed solution.",
-        "Say for each component what the proposal lacks: a choice with its reason, settings, growth, recovery from failures, "
-        "costs, drawbacks.",
+        "Say for each component what the proposal lacks: a choice with its reason, settings, growth, recovery from "
+        "failures, costs, drawbacks.",
         templates.EvaluationState,
     ),
-    Role(
+    Agent(
         "DJE", "Documentation Joining Agent", "You write the final document when the team has agreed.",
-        "Write the result that the task asks for, from what you read of the discussion, with PIPELINE_OVERVIEW.json as one "
-        "JSON object. Give each component all that was agreed on it.",
+        "Write the result that the task asks for, from what you read of the discussion, with PIPELINE_OVERVIEW.json as "
+        "one JSON object. Give each component all that was agreed on it.",
         templates.DocumentationState,
     ),
 )  # fmt: skip
-ROLES = {role.code: role for role in _ROLES}
+AGENTS = {agent.code: agent for agent in _AGENTS}
 """The agents by their names in Algorithm 2. The paper's list says EA and MLE where the algorithm says ERA and MLA."""
 
-WORKERS = ("BOA", "DEA", "MLA", "IA")
+WORKERS = Selection().workers
 """In the order of Algorithm 2."""
 
 _SYSTEM = """\
@@ -105,11 +105,11 @@ You are {code}, the {title} of a team of eight agents: {team}. {duty} Your own w
 {manner}"""
 
 
-def system_prompt(role: Role) -> str:
+def system_prompt(agent: Agent) -> str:
     """What an agent is told, whatever its memory."""
-    team = ", ".join(f"{each.code} ({each.title})" for each in ROLES.values())
+    team = ", ".join(f"{each.code} ({each.title})" for each in AGENTS.values())
     return instruction(
-        _SYSTEM, code=role.code, title=role.title, team=team, duty=role.duty, manner=role.manner
+        _SYSTEM, code=agent.code, title=agent.title, team=team, duty=agent.duty, manner=agent.manner
     )
 
 

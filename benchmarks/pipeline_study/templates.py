@@ -110,49 +110,84 @@ Settings = Annotated[
     tuple[Setting, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="b", guidance="how each component is set up",
-        examples=(Example("Ingestion runs with one shard for each sensor.", component="Ingestion", setting="one shard for each sensor"),),
+        examples=(
+            Example(
+                "Ingestion runs with one shard for each sensor.",
+                component="Ingestion", setting="one shard for each sensor",
+            ),
+        ),
     ),
 ]  # fmt: skip
 Scalings = Annotated[
     tuple[Scaling, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="h", guidance="how each component grows with data and users",
-        examples=(Example("Ingestion scales by adding shards.", component="Ingestion", way="adding shards"),),
+        examples=(
+            Example(
+                "Ingestion scales by adding shards.",
+                component="Ingestion", way="adding shards",
+            ),
+        ),
     ),
 ]  # fmt: skip
 Recoveries = Annotated[
     tuple[Recovery, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="j", guidance="how each component survives failures",
-        examples=(Example("Ingestion recovers by replaying seven days.", component="Ingestion", way="replaying seven days"),),
+        examples=(
+            Example(
+                "Ingestion recovers by replaying seven days.",
+                component="Ingestion", way="replaying seven days",
+            ),
+        ),
     ),
 ]  # fmt: skip
 Costs = Annotated[
     tuple[Cost, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="m", guidance="what each component costs",
-        examples=(Example("Ingestion costs 900 dollars a month.", component="Ingestion", amount="900 dollars a month"),),
+        examples=(
+            Example(
+                "Ingestion costs 900 dollars a month.",
+                component="Ingestion", amount="900 dollars a month",
+            ),
+        ),
     ),
 ]  # fmt: skip
 Savings = Annotated[
     tuple[Saving, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="z", guidance="what keeps the cost of each component low",
-        examples=(Example("Ingestion saves money by batching records.", component="Ingestion", way="batching records"),),
+        examples=(
+            Example(
+                "Ingestion saves money by batching records.",
+                component="Ingestion", way="batching records",
+            ),
+        ),
     ),
 ]  # fmt: skip
 Drawbacks = Annotated[
     tuple[Drawback, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="n", guidance="what speaks against each component",
-        examples=(Example("A drawback of ingestion is the shard limit.", component="ingestion", drawback="the shard limit"),),
+        examples=(
+            Example(
+                "A drawback of ingestion is the shard limit.",
+                component="ingestion", drawback="the shard limit",
+            ),
+        ),
     ),
 ]  # fmt: skip
 Gaps = Annotated[
     tuple[Gap, ...],
     Slot(
         max_items=10, eviction_priority=KEPT, id_prefix="l", guidance="what the proposal still lacks",
-        examples=(Example("Ingestion lacks a recovery.", component="Ingestion", lacking="a recovery"),),
+        examples=(
+            Example(
+                "Ingestion lacks a recovery.",
+                component="Ingestion", lacking="a recovery",
+            ),
+        ),
     ),
 ]  # fmt: skip
 
@@ -167,14 +202,14 @@ class RoleState(CompressedCognitiveState):
     current_position: Annotated[
         tuple[Position, ...],
         Slot(
-            max_items=8, eviction_priority=KEPT, id_prefix="w", guidance="which agents accept what, as far as you said it",
+            max_items=8, eviction_priority=KEPT, id_prefix="w", guidance="which agents accept what",
             examples=(Example("DEA accepts the proposal.", agent="DEA", subject="the proposal"),),
         ),
     ] = ()  # fmt: skip
     proposed_solution: Annotated[
         tuple[Choice, ...],
         Slot(
-            max_items=10, eviction_priority=KEPT + 5, id_prefix="y", guidance="the technology of each component, and why",
+            max_items=10, eviction_priority=KEPT + 5, id_prefix="y", guidance="the technology of each component",
             examples=(
                 Example(
                     "For ingestion, use Amazon Kinesis, because shards scale alone.",
