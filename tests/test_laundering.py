@@ -141,3 +141,52 @@ def test_an_update_that_joins_a_tools_item_has_no_more_trust_than_it() -> None:
     }
     facts = written(held, (user("Kestrel account is active"),), join).relational_map
     assert {fact.trust for fact in facts if "DE99" in fact.words} == {Trust.TOOL}
+
+
+KESTREL = {"subject": "Kestrel account", "predicate": "status", "object": ACTIVE["object"]}
+
+
+def told_by_a_tool() -> CompressedCognitiveState:
+    first = said(Channel.TOOL, f"The Kestrel account status: {ACTIVE['object']}.")
+    return written(CompressedCognitiveState.empty(), (first,), {**KESTREL, "cites": ["t1"]})
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {**KESTREL, "subject": "Kestrel"},
+        {**KESTREL, "predicate": "is"},
+        {**KESTREL, "subject": "the account", "object": "verified by phone on Monday"},
+        {**KESTREL, "id": "r1", "predicate": "is now"},
+        {**KESTREL, "id": "r1", "subject": "Kestrel", "object": f"{ACTIVE['object']}, too"},
+        {**KESTREL, "id": "r1", "predicate": "is", "status": "confirmed"},
+    ],
+)
+@pytest.mark.parametrize("words", ["Thank you.", "What about the Kestrel account?"])
+def test_what_a_tool_said_in_an_earlier_turn_is_not_the_users_by_a_cite(
+    fact: dict[str, Any], words: str
+) -> None:
+    held = told_by_a_tool()
+    facts = written(held, (user(words),), {**fact, "cites": ["u2"]}).relational_map
+    assert facts
+    assert {each.trust for each in facts} == {Trust.TOOL}
+
+
+@pytest.mark.parametrize(
+    ("words", "fact"),
+    [
+        ("It is blocked since Friday.", {**KESTREL, "object": "blocked since Friday"}),
+        ("No, closed.", {**KESTREL, "id": "r1", "object": "closed"}),
+        (
+            "The Kestrel account was verified by phone on Monday.",
+            {**KESTREL, "predicate": "check", "object": "verified by phone on Monday"},
+        ),
+    ],
+)
+def test_the_users_own_correction_of_a_tools_fact_is_the_users(
+    words: str, fact: dict[str, Any]
+) -> None:
+    held = told_by_a_tool()
+    facts = written(held, (user(words),), {**fact, "cites": ["u2"]}).relational_map
+    new = next(each for each in facts if each.object == fact["object"])
+    assert new.trust is (Trust.TOOL if "id" in fact else Trust.USER)

@@ -1,4 +1,4 @@
-"""Audit logs in a folder: one file for each log. All processes of a machine may share it."""
+"""Audit logs in a folder, each in files (`acc.audit.segments`). All processes of a machine may share it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from acc.audit import segments
 from acc.audit.medium import AuditPlace, End, other_end
 from acc.audit.record import changed, is_whole
 from acc.errors import AuditError
@@ -27,7 +28,6 @@ LOCK_SECONDS = 30
 """Maximum time in seconds that a writer waits for another process to write its record."""
 
 SUFFIX = ".jsonl"
-_HALF = ".half"
 _UNFINISHED = ".erasing"
 
 
@@ -81,6 +81,7 @@ class FolderLogs:
 
     def _extend(self, path: Path, line: bytes) -> int:
         _drop_torn_line(path)
+        segments.rotate(path, sync=self._sync)
         with opened_private(path, "ab") as file:
             file.write(line)
             if self._sync:
@@ -90,7 +91,13 @@ class FolderLogs:
     def _create(self, path: Path, line: bytes) -> int:
         # A killed writer must not leave a new log without a whole record: an empty log means that
         # somebody emptied it.
-        half = path.with_suffix(_HALF)
+        if segments.has_segments(path):
+            raise AuditError(
+                "the file of the log's newest records is missing, but its older records are there",
+                where=str(path),
+                hint="restore the file from a backup, or move its folder of segments away",
+            )
+        half = path.with_suffix(segments.HALF)
         with opened_private(half) as file:
             file.write(line)
             if self._sync:
@@ -103,14 +110,12 @@ class FolderLogs:
     def lines(self, name: str) -> Iterator[bytes]:
         path = self.folder / name
         with _readable(path):
-            if path.exists():
-                with path.open("rb") as file:
-                    yield from file
+            yield from segments.lines(path)
 
     def newest_first(self, name: str, words: bytes = b"") -> Iterator[bytes]:
         path = self.folder / name
         with _readable(path):
-            for line in _tail_first(path):
+            for line in segments.newest_first(path):
                 if words in line:
                     yield line
 
@@ -121,11 +126,14 @@ class FolderLogs:
             private_folder(self.folder)
             with self.lock:
                 try:
+                    if path.exists():
+                        segments.drop_unused(path)
                     if (lines := change()) is None:
                         return
                     with opened_private(unfinished) as file:
                         file.writelines(lines)
                         synced(file)
+                    segments.join(path)
                     os.replace(unfinished, path)
                     sync_folder(self.folder)
                 finally:  # a kill may have left one, too
@@ -141,6 +149,7 @@ class FolderLogs:
     def delete(self, name: str) -> None:
         path = self.folder / name
         try:
+            segments.remove(path)
             if path.exists():
                 path.unlink()
         except OSError as error:
@@ -155,7 +164,7 @@ class FolderLogs:
         if not self.folder.is_dir():
             return
         with _readable(self.folder), self.lock:
-            for half in self.folder.glob(f"*{_HALF}"):
+            for half in self.folder.glob(f"*{segments.HALF}"):
                 half.unlink()
 
     def close(self) -> None:
@@ -182,24 +191,6 @@ def _end(path: Path) -> End | None:
     return End(found.st_ino, found.st_size)
 
 
-def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:
-    """Yield the lines of a file, last first, without reading the whole file."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        position = file.seek(0, os.SEEK_END)
-        rest = b""
-        while position > 0:
-            size = min(chunk, position)
-            position -= size
-            file.seek(position)
-            rest = file.read(size) + rest
-            lines = rest.splitlines(keepends=True)
-            if position > 0:
-                rest, lines = lines[0], lines[1:]
-            yield from reversed(lines)
-
-
 def _drop_torn_line(path: Path) -> None:
     """Complete or drop the last line of a file if it has no line feed, as after a kill."""
     with path.open("rb+") as file:
@@ -207,7 +198,7 @@ def _drop_torn_line(path: Path) -> None:
         file.seek(max(0, end - 1))
         if file.read(1) in (b"\n", b""):
             return
-        if (torn := next(_tail_first(path), None)) is None:
+        if (torn := segments.last(path)) is None:
             return  # a device, which has no size
         if is_whole(torn[:-1]) and not is_whole(torn):
             raise changed(str(path))

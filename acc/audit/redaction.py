@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acc.audit.segments import readable
 from acc.errors import StoreError
 from acc.state.model import UNLESS_EMPTY
 from acc.stores.embedding import embed
@@ -83,7 +84,10 @@ class Traces:
         return {found for _, found in self._found(data)}
 
     def in_files(self, paths: Iterable[Path]) -> Iterator[Trace]:
-        """Yield every trace in the bytes of files. Files deleted during the search are skipped."""
+        """Yield every trace in the bytes of files; those of an audit log's segments are decompressed.
+
+        Files deleted during the search are skipped.
+        """
         for path in paths if self else ():
             try:
                 yield from self._in_file(path)
@@ -98,7 +102,7 @@ class Traces:
 
     def _in_file(self, path: Path) -> Iterator[Trace]:
         longest = max((len(p) for group in self._heads.values() for p, _ in group), default=0)
-        with path.open("rb") as file:
+        with readable(path) as file:
             start, rest = 0, b""
             while block := file.read(_BLOCK):
                 data = rest + block

@@ -26,7 +26,7 @@ from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
-LAWS = 5
+LAWS = 6
 """Version of the laws; it increases when the same inputs can produce a different state.
 
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
@@ -34,7 +34,8 @@ from before a phrase that only a tool or document said counted as theirs, before
 what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
 a doubted rule was shown apart for some turns, and before an update could join items. Version 4 covers records from
 before a second reading, before a figure of the same unit and size ended a rule, before a state named what was evicted
-from it, and before items had a time, rules could expire, and lowered labels had a note.
+from it, and before items had a time, rules could expire, and lowered labels had a note. Version 5 covers records
+from before what a tool's or document's item says kept that source's trust when a new item cited the user for it.
 """
 
 

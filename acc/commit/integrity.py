@@ -60,8 +60,8 @@ class Cited(NamedTuple):
 class Provenance(NamedTuple):
     """The trust and sources of an item.
 
-    ``endorsed`` says that a user's assent raised the trust. ``lowered_by`` is the ref of an observation that
-    lowered it because the words repeat it.
+    ``endorsed`` says that a user's assent raised the trust. ``lowered_by`` is the ref of an observation, or the
+    id of an item, that lowered it because the words repeat it.
     """
 
     trust: Trust
@@ -107,9 +107,13 @@ class Sources:
         return (*(o.text for o in self.lower), *self.lower_items)
 
     @cached_property
+    def _lower_items(self) -> tuple[Item, ...]:
+        return tuple(i for i in self._items.values() if i.trust < Trust.AGENT)
+
+    @cached_property
     def lower_items(self) -> tuple[str, ...]:
         """The texts of items with less than the agent's trust."""
-        return tuple(i.words for i in self._items.values() if i.trust < Trust.AGENT)
+        return tuple(i.words for i in self._lower_items)
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -169,17 +173,22 @@ class Sources:
         theirs = foreign & vocabulary(tuple(lower)).stems - stems(" ".join(marks(words)))
         return len(theirs) <= LEAST_TAKEN and not takes_phrase(words, foreign, lower, LEAST_TAKEN)
 
-    def weigh(self, words: str, cited: Sequence[Cited], held: Sequence[Item] = ()) -> Provenance:
+    def weigh(
+        self, words: str, cited: Sequence[Cited], held: Sequence[Item] = (), claim: str = ""
+    ) -> Provenance:
         """Compute the provenance of an item that says ``words`` and cites ``cited`` (at least one).
 
         The trust is that of the least trusted source. It is lower if the words come from a tool or a document
-        instead of the cited sources and the ``held`` items of at least the same trust that the item changes. It is
-        the user's if the user assented to the agent's own proposal.
+        instead of the cited sources and the ``held`` items of at least the same trust that the item changes, or if
+        the ``claim`` comes from an item of a tool or a document: the part of the words that says something of
+        the item's subject, by default all. It is the user's if the user assented to the agent's own proposal.
         """
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
         if trust >= Trust.AGENT and (true := self._miscited(words, cited, trust, held)):
             return Provenance(true.trust, sources, lowered_by=true.ref)
+        if trust >= Trust.AGENT and (source := self._remembered(claim or words, cited, trust)):
+            return Provenance(source.trust, sources, lowered_by=source.id)
         if trust is not Trust.AGENT:
             return Provenance(trust, sources)
         if echoed := self._echoed(words, cited):
@@ -228,6 +237,13 @@ class Sources:
         if not theirs and len(stems(words)) >= LEAST_TOLD and not bears(words, own):
             theirs = list(self.lower)
         return min(theirs, key=lambda o: o.trust, default=None)
+
+    def _remembered(self, claim: str, cited: Sequence[Cited], trust: Trust) -> Item | None:
+        """Return the tool's or document's item that ``claim`` comes from, if the cited sources do not support it."""
+        own = [*(_says(c) for c in cited), *self.privileged_texts]
+        most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
+        theirs = (i for i in self._lower_items if taken(claim, own, [i.words], most))
+        return min(theirs, key=lambda i: i.trust, default=None)
 
     def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
         """Return the least trusted observation that the agent repeats in ``words``, or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -181,7 +181,8 @@ def _add(
     cited = _proposers(draft, slot, said, cited, sources)
     if not cited:
         return
-    weight = _weighed(draft, slot, said, cited, sources)
+    claim = _claim(slot, proposed.fields, slot.item.key)
+    weight = _weighed(draft, slot, said, cited, sources, (), claim)
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
         if not _only_shortens(said, proposed, [c.item for c in cited if c.item]):
@@ -238,8 +239,9 @@ def _weighed(
     cited: Sequence[Cited],
     sources: Sources,
     held: Sequence[Item] = (),
+    claim: str = "",
 ) -> Provenance:
-    weight = sources.weigh(said, cited, held)
+    weight = sources.weigh(said, cited, held, claim)
     if weight.lowered_by:
         draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
     if weight.endorsed:
@@ -320,7 +322,13 @@ def _update(
     held = [prior, *joined]
     weight = (
         _least_weighed(
-            draft, slot, said, changed, [*seen, *_told_by(said, prior, seen, others)], sources, held
+            draft,
+            slot,
+            proposed,
+            changed,
+            [*seen, *_told_by(said, prior, seen, others)],
+            sources,
+            held,
         )
         if seen
         else Provenance(min(i.trust for i in held), tuple(r for i in joined for r in i.sources))
@@ -348,21 +356,27 @@ def _told_by(said: str, prior: Item, seen: Sequence[Cited], others: Sequence[Cit
 def _least_weighed(
     draft: Draft,
     slot: SlotField,
-    said: str,
+    proposed: ProposedItem,
     changed: dict[str, Any],
     cited: Sequence[Cited],
     sources: Sources,
     held: Sequence[Item],
 ) -> Provenance:
     """Weigh an update as a whole, and what it changes alone: kept words must not hide a tool's word among them."""
-    labels = (n for n in changed if "enum" in wire_field(slot.item, n))
-    new = " ".join(str(changed[n]) for n in changed if n not in {*labels, *slot.item.unseen})
-    whole = _weighed(draft, slot, said, cited, sources, held)
+    new, claim = _claim(slot, changed), _claim(slot, proposed.fields, slot.item.key)
+    whole = _weighed(draft, slot, _said(slot, proposed), cited, sources, held, claim)
     alone = sources.weigh(new, cited, held) if stems(new) else whole
     if alone.trust >= whole.trust:
         return whole
     draft.note(Reason.LOWERED, slot.name, text=new, detail=f"repeats {alone.lowered_by}")
     return alone
+
+
+def _claim(slot: SlotField, fields: Mapping[str, Any], subject: Collection[str] = ()) -> str:
+    """Return the words of ``fields`` without labels of a closed set and without those of the ``subject``."""
+    apart = {*subject, *slot.item.unseen}
+    names = [n for n in fields if n in slot.item.wire_fields() and n not in apart]
+    return " ".join(str(fields[n]) for n in names if "enum" not in wire_field(slot.item, n))
 
 
 def _what_is_wrong(said: str, prior: Item) -> str:

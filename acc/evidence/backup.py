@@ -18,6 +18,7 @@ from typing import NamedTuple
 from filelock import Timeout
 
 from acc.audit.folder import FolderLogs
+from acc.audit.segments import files_of
 from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.upkeep import interrupted_in
 from acc.folders import opened_private, private_folder, sync_folder, synced
@@ -92,7 +93,10 @@ def _copied(folder: Path, audit: Path | None, half: Path) -> Copied:
         if logs:
             private_folder(half / "audit")
         for log in logs:
-            _copy(log, half / "audit" / log.name)
+            for file in files_of(log):
+                copy = half / "audit" / file.relative_to(log.parent)
+                private_folder(copy.parent)
+                _copy(file, copy)
         for kept in (path for name in _KEPT for path in sorted(folder.glob(name))):
             _copy(kept, half / kept.name)
         _copy_database(folder / DATABASE, half / DATABASE)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from conversation_files import agent, as_lines, operations, user
 
-import acc.audit.folder
 from acc import MemoryController, Policy, Turn
+from acc.audit import segments
 from acc.cli import run
 from acc.testing.scripted import ScriptedCompressor
 
@@ -185,13 +185,13 @@ def test_show_reads_no_log_of_another_thread(
         file = as_lines(tmp_path / f"{name}.jsonl", operations(1))
         assert run(["replay", str(file), "--memory", str(tmp_path / "m"), "--quiet"]) == 0
     opened: list[str] = []
-    tail_first = acc.audit.folder._tail_first
+    newest_first = segments.newest_first
 
-    def counted(path: Path, *rest: Any) -> Any:
+    def counted(path: Path) -> Any:
         opened.append(path.name)
-        return tail_first(path, *rest)
+        return newest_first(path)
 
-    monkeypatch.setattr(acc.audit.folder, "_tail_first", counted)
+    monkeypatch.setattr(segments, "newest_first", counted)
     assert run(["show", "--memory", str(tmp_path / "m"), "--thread", "one"]) == 0
     assert opened
     assert all(name.startswith("one-") for name in opened)
