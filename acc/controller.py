@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
@@ -23,7 +24,7 @@ from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
-from acc.memory import Memory, whose
+from acc.memory import Memory, Run, whose
 from acc.operators import make_room, retire, with_operator_acts
 from acc.pipeline.session import Durability, OnOverflow, Redactor, Settings, StateKey
 from acc.pipeline.turn_pipeline import Step, TurnPipeline
@@ -37,6 +38,8 @@ from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
 if TYPE_CHECKING:
+    from acc.board.board import Board
+    from acc.board.writer import BoardMemory
     from acc.evidence.backup import Copied
 
 _LOG = logging.getLogger(__name__)
@@ -126,23 +129,65 @@ class _Controller(Memory):
             raise
         return memory
 
-    async def _astep(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+    def board(self, board: Board) -> BoardMemory:
+        """Return this memory for operators of a board: its newest state, evidence, history and retirements.
+
+        Raises:
+            ConfigurationError: This memory cannot keep a board; see `acc.board`.
+        """
+        from acc.board.writer import BoardMemory
+
+        return BoardMemory(self, board)
+
+    def read_board(self, board: Board, *, thread: str | Thread) -> CompressedCognitiveState:
+        """Return the newest state of a board that the agent of ``thread`` shares; an empty one at first.
+
+        Raises:
+            ConfigurationError: This memory cannot keep a board; see `acc.board`.
+            AuditError: The audit log cannot be read.
+            StoreError: The store cannot be read.
+        """
+        return self.board(board).head(board.thread_of(whose(thread)))
+
+    def _run(self, board: Board | None) -> Run:
+        """Return what makes the pipeline of a turn, with or without a board."""
+        if board is None:
+            return TurnPipeline
+        from acc.board.turn import SharedTurn
+
+        return partial(SharedTurn, board=board, memory=self.board(board))
+
+    def _room(
+        self, overflow: PinnedOverflow, state: Stored, thread: str | Thread, board: Board | None
+    ) -> tuple[Step, Stored] | None:
+        """Make room as the operator, in the thread or on the board; return the step and the state to go on from."""
+        is_boards = board is not None and overflow.thread == board.thread_of(whose(thread))
+        memory = self.board(board) if board is not None and is_boards else self
+        room = make_room(memory, overflow, self.settings.on_overflow)
+        return None if room is None else (room, state if is_boards else room.state)
+
+    async def _astep(
+        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None
+    ) -> Step:
         """One step for asynchronous callers, on either controller."""
         key = whose(thread).key
         async with self._off_loop.resting(key):
             try:
-                return await self._stages(state, turn, thread)
+                return await self._stages(state, turn, thread, board)
             except PinnedOverflow as overflow:
-                room = await self._off_loop.run(key, make_room, self, overflow)
-                if room is None:
+                made = await self._off_loop.run(key, self._room, overflow, state, thread, board)
+                if made is None:
                     raise
-            step = await self._stages(room.state, turn, thread)
+            room, state = made
+            step = await self._stages(state, turn, thread, board)
             return step.model_copy(update={"room": room})
 
-    async def _stages(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+    async def _stages(
+        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None
+    ) -> Step:
         key = whose(thread).key
         await self._threads.after_cancelled(key)
-        with self._running(state, turn, thread) as run:
+        with self._running(state, turn, thread, self._run(board)) as run:
             await self._off_loop.run(key, run.store)
             await self._off_loop.run(key, run.recall)
             await self._think(run)
@@ -232,21 +277,25 @@ class MemoryController(_Controller):
     Use `open` for a folder. For another store, pass the store, a compressor and `Settings`.
     """
 
-    def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
+    def step(
+        self, state: Stored, turn: Turn, *, thread: str | Thread, board: Board | None = None
+    ) -> Step:
         """Store a turn and commit the next state.
 
         Args:
             state: CCS_t-1, or its canonical JSON; None for the first turn of the thread.
             turn: The observations since the last commit.
             thread: The conversation. Pass a `Thread` to separate tenants, users or agents.
+            board: A board that this agent shares with others (`acc.board`). `Step.board` has its state.
 
         Returns:
             The commit with CCS_t, the verdicts, and the cost.
 
         Raises:
             PinnedOverflow: Rules and goals alone exceed the bounds (law 7), and `Settings.on_overflow`
-                made no room. ``state`` stays valid: continue from it, without this turn's words.
-            ConflictError: Another step of this thread is running.
+                made no room. ``state`` stays valid: continue from it, without this turn's words. On a board,
+                `PinnedOverflow.thread` is the board's.
+            ConflictError: Another step of this thread is running, or others write to the board all the time.
             StateError: The state was edited, has another schema, or belongs to another thread. A state
                 of the same tenant, user and agent may seed a new thread.
             StoreError: The evidence cannot be written; nothing was committed.
@@ -254,16 +303,19 @@ class MemoryController(_Controller):
                 stored; fix the setting and repeat the step.
         """
         try:
-            return self._step(state, turn, thread)
+            return self._step(state, turn, thread, board)
         except PinnedOverflow as overflow:
-            room = make_room(self, overflow)
-            if room is None:
+            made = self._room(overflow, state, thread, board)
+            if made is None:
                 raise
-        return self._step(room.state, turn, thread).model_copy(update={"room": room})
+        room, state = made
+        return self._step(state, turn, thread, board).model_copy(update={"room": room})
 
-    def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+    def _step(
+        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None
+    ) -> Step:
         self._off_loop.settle(whose(thread).key)
-        with self._running(state, turn, thread) as run:
+        with self._running(state, turn, thread, self._run(board)) as run:
             run.store()
             run.recall()
             run.think()
@@ -425,13 +477,15 @@ class AsyncMemoryController(_Controller):
     ``asyncio.to_thread``.
     """
 
-    async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
+    async def step(
+        self, state: Stored, turn: Turn, *, thread: str | Thread, board: Board | None = None
+    ) -> Step:
         """See `MemoryController.step`. A compressor with ``acompress`` is awaited.
 
         A cancelled step loses nothing that was said: what it was writing is written first, for which it
         waits a short while, and the next step from ``state`` reads it.
         """
-        return await self._astep(state, turn, thread)
+        return await self._astep(state, turn, thread, board)
 
     async def _think(self, run: TurnPipeline) -> None:
         await run.athink()

@@ -36,6 +36,9 @@ from acc.turn.turn import Turn, normalize
 
 _LOG = logging.getLogger(__name__)
 
+Run = Callable[[ThreadSession, CompressedCognitiveState, Turn], TurnPipeline]
+"""Makes the pipeline of one turn."""
+
 MOST_AUDITS = 512
 """Maximum number of audit logs of which a memory knows the end; it reads the end of any other log again."""
 
@@ -217,8 +220,10 @@ class Memory:
             return log.journal.was_refused(taken)
 
     @contextmanager
-    def _running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
-        """Yield the pipeline of one turn; only one step of a thread may run at a time.
+    def _running(
+        self, state: Any, turn: Turn, thread: str | Thread, run: Run = TurnPipeline
+    ) -> Iterator[TurnPipeline]:
+        """Yield the pipeline of one turn, which ``run`` makes; only one step of a thread may run at a time.
 
         Afterwards call `TurnPipeline.received`.
 
@@ -230,7 +235,7 @@ class Memory:
         turn = self._normalize(turn, who)
         self._drop_erased(who)
         with self._threads.stepping(who):
-            yield TurnPipeline(self._session(who), self.load(state), turn)
+            yield run(self._session(who), self.load(state), turn)
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""

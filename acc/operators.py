@@ -18,6 +18,7 @@ from typing import Any
 
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.memory import Memory
+from acc.pipeline.session import OnOverflow
 from acc.pipeline.turn_pipeline import Step, proposed
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
@@ -63,14 +64,13 @@ def with_operator_acts(memory: Memory, state: Any, thread: Thread) -> Compressed
     return prior
 
 
-def make_room(memory: Memory, overflow: PinnedOverflow) -> Step | None:
-    """Retire the items that `Settings.on_overflow` names, as the operator. Return None if it names none.
+def make_room(memory: Memory, overflow: PinnedOverflow, handler: OnOverflow | None) -> Step | None:
+    """Retire the items that ``handler`` (`Settings.on_overflow`) names, as the operator; None if it names none.
 
     Raises:
         InputError: The handler names an id that is not in the state.
         PinnedOverflow: The remaining items still exceed the bounds.
     """
-    handler = memory.settings.on_overflow
     if handler is None or overflow.thread is None:
         return None
     ids = handler(overflow)

@@ -112,7 +112,11 @@ class AuditLog:
         return self.store.lines(self.name)
 
     def append(
-        self, record: Mapping[str, Any], prior: CompressedCognitiveState | None = None
+        self,
+        record: Mapping[str, Any],
+        prior: CompressedCognitiveState | None = None,
+        *,
+        follows: str | None = None,
     ) -> None:
         """Write ``record`` at the end, chained to the previous record.
 
@@ -120,6 +124,10 @@ class AuditLog:
         it. With ``sync``, and in a database, the record is on the disk when this returns: it survives a
         power cut, as the store's records do. Without it the record survives a kill of the process.
         After an `AuditError`, treat the commit as not acknowledged.
+
+        Raises:
+            ConflictError: The newest record's state has another hash than ``follows``, if that is given; or
+                other writers are faster all the time. Nothing was written.
         """
         self._check_owner(record)
         written = ""
@@ -131,6 +139,8 @@ class AuditLog:
                         self._find_end()
                     if written and self._digest == written:
                         return  # a database wrote the record before its connection broke
+                    if follows is not None and self._head and self._head != follows:
+                        break
                     line, written = self._chained(record, prior)
                     self._end = self.store.append(self.name, line, self._end)
                     self._digest, self._head = written, str(record["state"]["hash"])
@@ -140,7 +150,7 @@ class AuditLog:
             self._digest = None  # the next append drops a partly written record
             raise
         raise ConflictError(
-            "other writers change the audit log all the time", where=self.where,
+            "other writers changed the audit log meanwhile", where=self.where,
             hint="repeat the step",
         )  # fmt: skip
 

@@ -20,6 +20,8 @@ from acc.recall.candidates import Candidate
 from acc.state.loading import signature_of
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.proposal import Account, Outcome, Proposal, Retirement, redacted_proposal
+from acc.state.reasons import Note
+from acc.stores.protocol import Thread
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
 from acc.thread.claims import Claims
@@ -28,6 +30,34 @@ from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.redact import redacted, redacted_turn
 from acc.turn.turn import Turn, dated
+
+
+class BoardStep(BaseModel):
+    """What a step read from a shared board (`acc.board`), and what it wrote there.
+
+    Attributes:
+        thread: The board's thread.
+        read: The board's state that the compressor saw.
+        commit: The commit on the board; None if the step changed nothing there.
+        notes: What the board refused of the step's proposal, and conflicts with other agents.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    thread: Thread
+    read: SerializeAsAny[CompressedCognitiveState]
+    commit: Commit | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def state(self) -> CompressedCognitiveState:
+        """The board's state that the agent goes on with: as committed, else as read."""
+        return self.commit.state if self.commit is not None else self.read
+
+    def explain(self) -> str:
+        """Describe what changed on the board and what was refused; empty if nothing was."""
+        done = [self.commit.explain()] if self.commit is not None else []
+        return "\n".join(f"board: {line}" for line in (*done, *map(str, self.notes)))
 
 
 class Step(BaseModel):
@@ -47,6 +77,7 @@ class Step(BaseModel):
         account: The model's requests and how they ended, if a model was asked.
         ms: Milliseconds by stage.
         room: The operator's step before this one, in which `Settings.on_overflow` made room.
+        board: What was read from and written to the shared board, if the step had one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,6 +94,7 @@ class Step(BaseModel):
     account: Account | None = None
     ms: dict[str, float] = {}
     room: Step | None = None
+    board: BoardStep | None = None
 
     @property
     def state(self) -> CompressedCognitiveState:
@@ -76,6 +108,8 @@ class Step(BaseModel):
         again = [f"taken up {ref}: begun before, and never committed" for ref in self.recovered]
         lines = [*again, self.commit.explain(), *recalled]
         lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
+        if self.board is not None and (told := self.board.explain()):
+            lines.append(told)
         if self.room is not None:
             lines.insert(0, self.room.explain())
         if self.failure:
@@ -119,7 +153,7 @@ class TurnPipeline:
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
             whole = numbered.model_copy(update={"pending": tuple(self._unread())})
-            whole = self._with_heard(self._with_reply(whole))
+            whole = self._in_context(whole)
             # Records that were stored before redaction was on must not be shown either.
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
@@ -211,7 +245,7 @@ class TurnPipeline:
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
             if audit is not None and not self._is_logged(audit):
-                audit.append(self._record(), self._state)
+                self._append(audit)
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
@@ -234,6 +268,9 @@ class TurnPipeline:
             outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
             ms=dict(self._ms),
         )  # fmt: skip
+
+    def _append(self, audit: AuditLog) -> None:
+        audit.append(self._record(), self._state)
 
     def _is_logged(self, audit: AuditLog) -> bool:
         """Return whether a repeated step or act of an operator is in the log, and cost nothing this time."""
@@ -273,6 +310,10 @@ class TurnPipeline:
         for observation in self._state.unread():
             times = [part.when for part in self._branch.parts(observation.ref)]
             yield observation.model_copy(update={"at": "".join(times[:1])})
+
+    def _in_context(self, turn: Turn) -> Turn:
+        """Return ``turn`` with what was said before it and bears on it."""
+        return self._with_heard(self._with_reply(turn))
 
     def _with_reply(self, turn: Turn) -> Turn:
         """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""

@@ -19,6 +19,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Generic, Literal, TypeVar, get_args
 
+from acc.board import Board
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.memory import whose
@@ -50,6 +51,7 @@ class _Roles(Generic[C]):
     Attributes:
         roles: The roles by name.
         team: The conversation.
+        board: The board that the roles share; None without one.
         update_from: What an update reads of a turn.
     """
 
@@ -59,16 +61,20 @@ class _Roles(Generic[C]):
         roles: Sequence[Role],
         *,
         thread: str | Thread,
+        board: Board | None = None,
         update_from: UpdateFrom = "output",
         states: Mapping[str, Stored] | None = None,
     ) -> None:
-        self._check(memory, update_from)
+        self._check(memory, board, update_from)
         self.roles = team_of(roles)
         self.team = whose(thread)
+        self.board = board
         self.update_from = update_from
         settings = memory.settings
         check_slots(self.roles.values(), settings.policy.schema)
-        self._memories = {name: self._memory_of(memory, role) for name, role in self.roles.items()}
+        self._memories: dict[str, C] = {
+            name: self._memory_of(memory, role) for name, role in self.roles.items()
+        }
         self._busy = {name: Lock() for name in self.roles}
         self._states: dict[str, CompressedCognitiveState] = {}
         if states and settings.audit is not None:
@@ -109,11 +115,18 @@ class _Roles(Generic[C]):
         return with_operator_acts(self.memory(role), state, self.thread(role))
 
     def reads(self, role: str) -> str:
-        """Return what a role reads of its memory: its description, then its state after the legend."""
-        state = self.state(role)
-        policy = self.memory(role).settings.policy
-        own = with_legend(policy.rendered(state)) if state is not None else ""
-        return "\n\n".join(filter(None, (self.roles[role].text, own)))
+        """Return what a role reads of its memory: its description, the legend, the board, and its own state.
+
+        The board is its newest state, whoever wrote it. The bounds of the two states are separate.
+        """
+        memory, thread = self.memory(role), self.thread(role)
+        policy = memory.settings.policy
+        own = self.state(role) or policy.schema.empty()
+        if self.board is None:
+            states = policy.rendered(own)
+        else:
+            states = self.board.rendered(memory.read_board(self.board, thread=thread), own, policy)
+        return "\n\n".join(filter(None, (self.roles[role].text, with_legend(states))))
 
     def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
         """Return what a role reads before it speaks: the task, its memory, and the newest turns that fit.
@@ -146,12 +159,16 @@ class _Roles(Generic[C]):
         return memory.open_evidence(ref, state, thread=self.thread(role))
 
     @staticmethod
-    def _check(memory: Any, update_from: Any) -> None:
+    def _check(memory: Any, board: Any, update_from: Any) -> None:
         if not isinstance(memory, MemoryController | AsyncMemoryController):
             raise ConfigurationError(
                 f"the memory is {type(memory).__name__}",
                 where="RoleMemory",
                 hint='give a controller: MemoryController.open("memory")',
+            )
+        if board is not None and not isinstance(board, Board):
+            raise ConfigurationError(
+                f"board is {board!r}", where="RoleMemory", hint='give a Board: Board("pipeline")'
             )
         if update_from not in get_args(UpdateFrom):
             raise ConfigurationError(
@@ -233,18 +250,32 @@ class _Roles(Generic[C]):
         return said if self.update_from == "turn" else self._own_output(role, said)
 
     def _own_output(self, role: str, turn: Turn) -> Turn:
-        """Return ``turn`` with the agent's own words alone.
+        """Return ``turn`` with the agent's own words alone, and with a board the user's, which alone make rules.
 
         What it repeats of a tool or document keeps their trust, although they stay out of its memory.
         """
-        own = tuple(o for o in turn.observations if o.channel is Channel.AGENT and not o.is_call)
+        has_users = any(o.trust >= Trust.USER for o in turn.observations)
+        if has_users and self.board is None:
+            raise InputError(
+                "the turn has words of the user, and the role's memory is updated from its own output alone",
+                where=f"role {role!r}",
+                hint='give the team a board, which keeps the user\'s rules; use update_from="turn"; or pass the output '
+                "as text",
+            )
+        own = tuple(
+            o
+            for o in turn.observations
+            if o.trust >= Trust.USER or (o.channel is Channel.AGENT and not o.is_call)
+        )
         if not own:
             raise InputError(
                 "the turn has no output of the agent",
                 where=f"role {role!r}",
                 hint='pass its answer as text or as Channel.AGENT, or use update_from="turn"',
             )
-        others = [o for o in turn.observations if not any(o is mine for mine in own)]
+        others: list[Observation] = [
+            o for o in turn.observations if not any(o is mine for mine in own)
+        ]
         if others:
             _LOG.info(
                 "role %r: own_output: %d other observations of the turn stay out of its memory (%s)",
@@ -261,6 +292,8 @@ class RoleMemory(_Roles[MemoryController]):
         memory: The controller whose store, compressor and settings the roles use. Close it when the team is done.
         roles: The roles; each name is the agent of the role's thread.
         thread: The conversation.
+        board: Rules, goals and decisions that all roles read and that any of them can bring (`acc.board.Board`). A
+            rule that the user gives to one role is read by all from then on, and lifted for all.
         update_from: "output" updates a role's memory from its agent's own output alone, as the paper's memory
             update function does; "turn" from everything in the turn.
         states: States to go on from, by role, if the memory keeps no audit logs.
@@ -275,21 +308,22 @@ class RoleMemory(_Roles[MemoryController]):
 
         Args:
             role: The role that spoke.
-            said: Its output, or the turn. With ``update_from="output"`` only the agent's own words of a turn count.
-                Other agents' words belong in a turn as documents: ``Observation(channel=Channel.DOCUMENT,
-                name="planner", text=...)``.
+            said: Its output, or the turn. With ``update_from="output"`` only the agent's own words of a turn count,
+                and with a board the user's, which alone make and lift rules. Other agents' words belong in a turn as
+                documents: ``Observation(channel=Channel.DOCUMENT, name="planner", text=...)``.
 
         Returns:
             The step of the role's thread.
 
         Raises:
             ConflictError: Another update of this role is running.
-            InputError: There is no such role, or a turn without an output of the agent.
+            InputError: There is no such role; or a turn without an output of the agent, or with words of the user
+                that nothing would keep.
             PinnedOverflow, StateError, StoreError, ConfigurationError: See `acc.controller.MemoryController.step`.
         """
         with self._updating(role, said) as turn:
             memory, thread = self.memory(role), self.thread(role)
-            step = memory.step(self.state(role), turn, thread=thread)
+            step = memory.step(self.state(role), turn, thread=thread, board=self.board)
             self._states[role] = step.state
             return step
 
@@ -306,6 +340,6 @@ class AsyncRoleMemory(_Roles[AsyncMemoryController]):
             memory, thread = self.memory(role), self.thread(role)
             newest = await asyncio.to_thread(self._newest, role)
             prior = await memory.with_operator_acts(newest, thread)
-            step = await memory.step(prior, turn, thread=thread)
+            step = await memory.step(prior, turn, thread=thread, board=self.board)
             self._states[role] = step.state
             return step

@@ -6,11 +6,15 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from acc.board.board import AGENT
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import is_role_name
 from acc.stores.protocol import UNNAMED, Thread
 from acc.turn.observations import Channel
+
+_TAKEN = (UNNAMED, AGENT)
+"""Agents' names that stand for every agent, and for a board."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,11 @@ class Role:
     shares: frozenset[Channel] = frozenset()
 
     def __post_init__(self) -> None:
-        if not is_role_name(self.name) or self.name == UNNAMED:
+        if not is_role_name(self.name) or _folded(self.name) in _TAKEN:
             raise ConfigurationError(
                 f"a role cannot have the name {self.name!r}",
                 where="Role",
-                hint="use 1 to 64 letters, digits and spaces, with .-_ only between them, and not 'default'",
+                hint="use 1 to 64 letters, digits and spaces, and .-_ within, and neither 'default' nor 'board'",
             )
         if not isinstance(self.text, str):
             raise self._wrong("text", "give the role's description as text")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 from threading import Lock
-from typing import Any, ClassVar, TypeVar
+from types import new_class
+from typing import Any, ClassVar, TypeVar, cast
 
 from acc.errors import SchemaError
 from acc.state.model import CompressedCognitiveState
@@ -32,8 +33,7 @@ def projected(schema: type[S], role: str) -> type[S]:
     if schema.projected_for or all(s.rules.is_for(role) for s in schema.slots().values()):
         return schema
     with _LOCK:
-        made: type[S] = _made(schema, role)
-    return made
+        return cast(type[S], _made(schema, role))
 
 
 @cache
@@ -45,4 +45,8 @@ def _made(schema: type[CompressedCognitiveState], role: str) -> type[CompressedC
         "__annotations__": {"projected_for": ClassVar[str]},
         "projected_for": role,
     }
-    return type(schema)(f"{schema.__name__}[{role}]", (schema,), body)
+    name = f"{schema.__name__}[{role}]"
+    return cast(
+        type[CompressedCognitiveState],
+        new_class(name, (schema,), {}, lambda made: made.update(body)),
+    )

@@ -66,6 +66,9 @@ class Reason(StrEnum):
     LIFTED_CUT = "lifted_cut"
     POLICY_CHANGED = "policy_changed"
     LANGUAGE_NOT_READ = "language_not_read"
+    # about a shared board (`acc.board`): no commit makes these notes
+    BOARD_CONFLICT = "board_conflict"
+    BOARD_PRIVATE = "board_private"
 
 
 REFUSALS = frozenset(

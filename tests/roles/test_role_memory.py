@@ -22,6 +22,7 @@ from acc import (
     Thread,
     Trust,
 )  # fmt: skip
+from acc.board import Board
 from acc.errors import AccError, ConfigurationError, InputError
 from acc.state.render import LEGEND
 from acc.stores.in_memory import InMemoryStore
@@ -84,17 +85,24 @@ def test_output_is_the_agents_own_words_alone_and_the_log_says_what_stays_out(
         step = of.update(
             "planner",
             turn(
-                said(Channel.USER, "Never use Lambda. The budget is 4000 EUR."),
+                said(Channel.DOCUMENT, "The budget is 4000 EUR.", "analyst"),
                 said(Channel.TOOL, "quota: 500 shards", "aws"),
                 said(Channel.AGENT, "We use Kinesis because it scales."),
             ),
         )
     assert [o.channel for o in step.turn.observations] == [Channel.AGENT]
-    assert not step.state.constraints
     assert [item.what for item in step.state.decisions] == ["Kinesis"]
-    assert "2 other observations of the turn stay out of its memory (tool, user)" in caplog.text
+    assert "2 other observations of the turn stay out of its memory (document, tool)" in caplog.text
     with pytest.raises(InputError, match='use update_from="turn"'):
-        of.update("planner", turn(said(Channel.USER, "Never use Lambda.")))
+        of.update("planner", turn(said(Channel.TOOL, "quota: 500 shards", "aws")))
+
+
+def test_words_of_the_user_that_nothing_would_keep_are_an_error() -> None:
+    both = turn(said(Channel.USER, "Never use Lambda."), said(Channel.AGENT, "Understood."))
+    with pytest.raises(InputError, match="give the team a board"):
+        team().update("planner", both)
+    assert team(update_from="turn").update("planner", both).state.constraints
+    assert team(board=Board("pipeline")).update("planner", both).board.state.constraints
 
 
 def test_the_whole_turn_brings_the_users_rules_too() -> None:

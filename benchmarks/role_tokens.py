@@ -1,0 +1,249 @@
+"""Tokens that each of eight agents reads: role memories and a board against broadcasting the transcript.
+
+    python benchmarks/role_tokens.py [--rounds 12] [--max-tokens 1500] [--json]
+
+A scripted conversation, without a model. The agents are those of the paper's case study and speak in the order of
+its Algorithm 2 (`acc.roles.Selection`), ten turns a round. A worker's turn has one choice of its own among talk, and
+the user gives and lifts rules on the way. Three ways to build what the speaker reads:
+
+broadcast  the task, the role and all turns so far: every agent gets the whole transcript
+newest     Algorithm 1 with an empty memory: the task, the role and the newest turns that fit --max-tokens
+roles      Algorithm 1 with the role's own memory and the board (`acc.RoleMemory`), in the same --max-tokens
+
+Beside the tokens: the share of the speaker's own earlier choices, and of the user's rules in force, whose words stand
+in what it reads; and rules that were lifted and still stand in its memory as rules. Keyless updates cost no tokens; a
+model's would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Annotated, Any, NamedTuple
+
+from acc import (
+    Channel,
+    CompressedCognitiveState,
+    InMemoryStore,
+    Item,
+    MemoryController,
+    Observation,
+    Policy,
+    Role,
+    RoleMemory,
+    Settings,
+    Slot,
+    Trust,
+    Turn,
+    construct_context,
+)  # fmt: skip
+from acc.board import Board
+from acc.roles import Selection
+from acc.state import Example, Name, OptionalLine
+from acc.text.tokens import utf8_quarter
+
+
+class Choice(Item):
+    """A component that its agent proposes."""
+
+    key = ("component",)
+    head = "component"
+    component: Name
+    reason: OptionalLine = ""
+
+
+class DesignState(CompressedCognitiveState):
+    """An agent that designs a data pipeline with others."""
+
+    choices: Annotated[
+        tuple[Choice, ...],
+        Slot(
+            max_items=24, id_prefix="h", min_trust=Trust.AGENT, eviction_priority=95, guidance="components, and why",
+            examples=(
+                Example("I propose Kinesis-1 because it buffers 6 cameras", component="Kinesis-1",
+                        reason="it buffers 6 cameras"),
+            ),
+        ),
+    ]  # fmt: skip
+
+
+TASK = (
+    "Design a data pipeline for a self-driving application on AWS: 6 cameras (.jpg), 1 lidar (.pcd.bin), 5 radars. "
+    "Agree on one architecture, justify the choices, and estimate resources, effort and costs."
+)
+TEXTS = {
+    "BOA": "You check the design against the business requirements.",
+    "DEA": "You determine the data processing needs.",
+    "MLA": "You provide the machine learning implementation.",
+    "IA": "You design the cloud infrastructure.",
+    "CDA": "You facilitate the discussion and say FINALIZE once all accept.",
+    "KIA": "You summarize each round of the discussion.",
+    "ERA": "You evaluate the proposed solutions.",
+    "DJE": "You write the final output.",
+}
+COMPONENTS = {"BOA": "Budget", "DEA": "Glue", "MLA": "Trainer", "IA": "Cluster"}
+RULES = (
+    ("Never store raw camera images outside eu-west-1.", 1),
+    ("Always encrypt radar data with customer-managed keys.", 3),
+    ("Never use spot instances for inference.", 5),
+)
+LIFTED = (
+    "Never use spot instances for inference.",
+    7,
+    "The rule on spot instances for inference no longer applies.",
+)
+"""A rule, the round in which the user lifts it, and the words."""
+
+TALK = (
+    "The lidar stream is bursty, so the buffer in front of it has to absorb a minute of traffic at least.",
+    "I agree with the last speaker on most points, but the retention of the intermediate files is still open.",
+    "Latency matters more than throughput for the inference path, and the training path can wait for the night.",
+    "We should compare the managed service with our own cluster before anybody commits to either of them.",
+    "Monitoring has to cover each hop, since a silent drop of radar frames would spoil the labels downstream.",
+)
+
+
+class Spoken(NamedTuple):
+    """One turn of the conversation."""
+
+    round: int
+    speaker: str
+    text: str
+    choice: str
+    users: str
+
+
+def conversation(rounds: int) -> Iterator[Spoken]:
+    """The turns, in the order of Algorithm 2."""
+    select, speakers = Selection(), list[str]()
+    for turn in range(10 * rounds):
+        speaker = select(speakers) or ""
+        speakers.append(speaker)
+        number = turn // 10 + 1
+        choice = f"{COMPONENTS[speaker]}-{number}" if speaker in COMPONENTS else ""
+        own = f"I propose {choice} because it serves {number + 3} streams. " if choice else ""
+        talk = " ".join(TALK[(turn + step) % len(TALK)] for step in range(4))
+        yield Spoken(number, speaker, f"{own}{talk}", choice, _users(turn, number))
+
+
+def _users(turn: int, number: int) -> str:
+    """What the user says before the turn: rules and the lifting, to whoever speaks then."""
+    if turn % 10 != 1:
+        return ""
+    rules = [rule for rule, at in RULES if at == number]
+    return " ".join([*rules, LIFTED[2]] if number == LIFTED[1] else rules)
+
+
+class Read(NamedTuple):
+    """What one way gave a speaker in one turn."""
+
+    tokens: int
+    choices: float
+    rules: float
+    lifted: int
+
+
+def measured(parts: list[str], memory: str, spoken: Spoken, made: list[str]) -> Read:
+    """The tokens of ``parts``, and which choices and rules stand in them."""
+    text = "\n".join(parts)
+    in_force = [
+        rule.rstrip(".")
+        for rule, at in RULES
+        if at < spoken.round and not _is_lifted(rule, spoken.round)
+    ]
+    return Read(
+        sum(map(utf8_quarter, parts)),
+        _share([f"{choice} " in text or f"{choice}," in text for choice in made]),
+        _share([rule in text for rule in in_force]),
+        int(_is_lifted(LIFTED[0], spoken.round) and f"  {LIFTED[0][:-1]}\n" in memory),
+    )
+
+
+def _is_lifted(rule: str, number: int) -> bool:
+    return rule == LIFTED[0] and number > LIFTED[1]
+
+
+def _share(found: list[bool]) -> float:
+    return fmean(found) if found else 1.0
+
+
+def run(rounds: int, max_tokens: int) -> list[dict[str, Any]]:
+    """One row for each round: what the speakers read, as means over the round's turns."""
+    controller = MemoryController(
+        InMemoryStore(), settings=Settings(policy=Policy(schema=DesignState))
+    )
+    roles = [Role(name, text) for name, text in TEXTS.items()]
+    team = RoleMemory(controller, roles, thread="pipeline", board=Board("pipeline"))
+    history: list[str] = []
+    made: dict[str, list[str]] = {name: [] for name in TEXTS}
+    reads: dict[int, dict[str, list[Read]]] = {}
+    for spoken in conversation(rounds):
+        if spoken.users:
+            history.append(f"user: {spoken.users}")
+        name, text = spoken.speaker, TEXTS[spoken.speaker]
+        ways = {
+            "broadcast": [TASK, text, *history],
+            "newest": construct_context(TASK, text, history, max_tokens),
+            "roles": team.context(name, TASK, history, max_tokens),
+        }
+        row = reads.setdefault(spoken.round, {way: [] for way in ways})
+        for way, parts in ways.items():
+            row[way].append(measured(parts, parts[1], spoken, made[name]))
+        user = [Observation(channel=Channel.USER, text=spoken.users)] if spoken.users else []
+        said = Observation(channel=Channel.AGENT, text=spoken.text)
+        team.update(name, Turn(observations=(*user, said)))
+        history.append(f"{name}: {spoken.text}")
+        made[name] += [spoken.choice] if spoken.choice else []
+    return [{"round": number, "turn": 10 * number, **_means(row)} for number, row in reads.items()]
+
+
+def _means(row: dict[str, list[Read]]) -> dict[str, Any]:
+    return {
+        way: {
+            "tokens": round(fmean(r.tokens for r in found)),
+            "most_tokens": max(r.tokens for r in found),
+            "own_choices": round(fmean(r.choices for r in found), 2),
+            "rules": round(fmean(r.rules for r in found), 2),
+            "lifted_still_read": sum(r.lifted for r in found),
+        }
+        for way, found in row.items()
+    }
+
+
+def main() -> None:
+    """Print the table, or everything as JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--max-tokens", type=int, default=1_500)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rows = run(options.rounds, options.max_tokens)
+    if options.json:
+        print(json.dumps({"max_tokens": options.max_tokens, "rounds": rows}, indent=1))
+        return
+    print("| turn | tokens a turn: broadcast | newest turns | role memory + board | own choices read: newest; roles "
+          "| rules read: newest; roles | lifted rules still read: roles |")  # fmt: skip
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for row in (r for r in rows if r["round"] in (1, 2, 4, 8, options.rounds)):
+        broadcast, newest, roles = (row[way] for way in ("broadcast", "newest", "roles"))
+        print(
+            f"| {row['turn']} | {broadcast['tokens']:,} | {newest['tokens']:,} | {roles['tokens']:,} "
+            f"| {newest['own_choices']:.2f}; {roles['own_choices']:.2f} | {newest['rules']:.2f}; {roles['rules']:.2f} "
+            f"| {roles['lifted_still_read']} |"
+        )
+    total = {
+        way: sum(10 * row[way]["tokens"] for row in rows)
+        for way in ("broadcast", "newest", "roles")
+    }
+    named = ", ".join(f"{way} {tokens:,}" for way, tokens in total.items())
+    print(
+        f"\nall turns: {named} tokens; roles / broadcast {total['roles'] / total['broadcast']:.2f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
