@@ -18,7 +18,7 @@ from acc.text.tokens import utf8_quarter
 
 from .judging import RUBRIC, Scores, score
 from .memories import Broadcast, Context, Memory, Nothing, RoleMemories, Window, memory_bound
-from .protocol import converse
+from .protocol import Said, converse
 from .rule_agents import Luck, RuleEndpoint
 from .team import AGENTS, TASK, system_prompt, user_prompt
 
@@ -109,7 +109,7 @@ class Outcome(NamedTuple):
         agreed: Whether the agents agreed before the turns were used up.
         scores: By metric; None if the judge gave no usable verdict.
         failures: Memory updates that failed.
-        document: What was judged.
+        said: The whole conversation.
     """
 
     condition: Condition
@@ -120,7 +120,12 @@ class Outcome(NamedTuple):
     agreed: bool
     scores: Scores | None
     failures: int
-    document: str
+    said: Sequence[Said]
+
+    @property
+    def document(self) -> str:
+        """The design that was judged."""
+        return self.said[-1].text
 
     @property
     def total(self) -> int:
@@ -211,7 +216,7 @@ class _Run:
         updates = self._updater.tokens if self._updater else 0
         return Outcome(
             self._condition, self._run, tokens, updates, len(talk.said), talk.agreed, scores,
-            failures, talk.document,
+            failures, talk.said,
         )  # fmt: skip
 
     def _memory(self) -> Memory:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .judging import METRICS
+from .losses import losses
 from .paper_figures import TABLE_2
 from .running import BOUNDED, Condition, Outcome, Plan
 from .statistics import MEASURES, compared, mean
@@ -25,6 +26,8 @@ def page(plan: Plan, outcomes: Sequence[Outcome], note: str, baseline: str) -> s
             parts.append(f"{title}\n\n{_lines(table_2(outcomes, other, roles))}")
     parts.append(f"Every condition, means\n\n{_lines(means(plan, outcomes))}")
     parts.append(f"Tokens of each agent in a run, means\n\n{_lines(agents(plan, outcomes))}")
+    if plan.model is None:
+        parts.append(f"Statements in a run, means\n\n{_lines(losses(plan, outcomes))}")
     if failed := sum(outcome.failures for outcome in outcomes):
         parts.append(f"{failed} memory updates failed; the memories stayed as they were.")
     if copies := sum(_copies(outcomes, condition) for condition in has):

@@ -173,7 +173,7 @@ def _outcomes(condition: Condition, scores: Sequence[int | None]) -> list[Outcom
     return [
         Outcome(
             condition, run, {"CDA": 1}, 0, 9, True, None if s is None else dict.fromkeys(METRICS, s),
-            0, "",
+            0, (),
         )
         for run, s in enumerate(scores, 1)
     ]  # fmt: skip

@@ -15,10 +15,11 @@ from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
 from benchmarks.pipeline_study.__main__ import main
 from benchmarks.pipeline_study.judging import METRICS
+from benchmarks.pipeline_study.losses import losses
 from benchmarks.pipeline_study.paper_figures import TABLE_2
-from benchmarks.pipeline_study.rule_agents import NOTICE, Luck, answer
+from benchmarks.pipeline_study.rule_agents import NOTICE, Luck, answer, known
 from benchmarks.pipeline_study.running import HEARING, MEMORIES, Condition, Outcome, Plan, studied
-from benchmarks.pipeline_study.team import AGENTS, TASK, system_prompt
+from benchmarks.pipeline_study.team import AGENTS, TASK, WORKERS, system_prompt
 
 
 def _calls(log: Path, plan: Plan) -> list[dict[str, Any]]:
@@ -62,6 +63,18 @@ def test_a_memory_that_keeps_nothing_scores_worse_in_every_run(by_rule: ByRule) 
     for run in (1, 2, 3):
         for memory in ("window", "broadcast", "roles"):
             assert total["nothing", run] < total[memory, run]
+
+
+def test_where_statements_are_lost_adds_up(by_rule: ByRule) -> None:
+    plan, _, outcomes = by_rule
+    rows = {row[0]: [float(count) for count in row[1:]] for row in list(losses(plan, outcomes))[1:]}
+    knew = sum(len(known(worker, run)) for worker in WORKERS for run in (1, 2, 3)) / 3
+    for condition in plan.conditions:
+        row = rows[condition.label]
+        assert row[0] == pytest.approx(knew, abs=0.05)
+        assert row[0] >= row[1] >= max(row[2:])
+    assert rows["broadcast"][1] == rows["broadcast"][3] == rows["broadcast"][0]
+    assert rows["nothing"][3] < rows["nothing"][1] < rows["nothing"][0]
 
 
 def test_the_tokens_of_an_agent_are_those_of_its_whole_prompts_and_answers(by_rule: ByRule) -> None:
