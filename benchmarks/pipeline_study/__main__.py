@@ -57,9 +57,13 @@ def _plan(options: argparse.Namespace) -> Plan:
 
 
 def _note(plan: Plan) -> str:
+    """What a reader has to know of who answered."""
     if plan.model is None:
-        return NOTICE
-    return "the judge answers by rule and is no model" if plan.judge is None else ""
+        return NOTICE if plan.judge is None else "the agents answer by rule and are no model"
+    if plan.judge is None:
+        return "the judge answers by rule and is no model"
+    same = plan.judge.model == plan.model.model
+    return "the judge is the agents' own model, and a model favours its own words" if same else ""
 
 
 def _told(words: str) -> None:
