@@ -1,8 +1,8 @@
 """The lines of one audit log in a folder: a file of the newest lines, and compressed segments of older ones.
 
 A log of the name ``NAME`` is the file ``NAME`` and, once that has grown, the folder ``NAME.d`` with the
-segments ``000001.gz``, ``000002.gz``, and so on. The records of a thread repeat each other: a segment has about an
-eighth of the size of its lines.
+segments ``000001.gz``, ``000002.gz``, and so on. The records of a thread repeat each other: a segment has about a
+fifth of the size of its lines.
 
 A segment is written whole before the file is cut, and the file is made whole again before segments are
 deleted. A kill in between leaves segments whose lines the file has, too. A first line tells: the segment that

@@ -11,11 +11,12 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.errors import AccError, ConfigurationError, StoreError
-from acc.evidence.unfinished import read_mark, remove_mark, write_mark
+from acc.evidence.marks import Marks
 
 _SECRET = re.compile(r"([?&])(?:ssl)?password=[^&#]*&?", re.IGNORECASE)
 
@@ -191,10 +192,10 @@ class Settled(NamedTuple):
 
 
 class CheckpointsDue:
-    """Notes of due deletions in a memory's folder; without a folder, failures are not retried."""
+    """Marks of due deletions."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
 
     def owe(self, erasure: str, threads: Sequence[str], urls: Sequence[str]) -> Due:
         """Write a note of the deletion. On return it will be retried until it succeeds."""
@@ -217,20 +218,18 @@ class CheckpointsDue:
 
     def waiting(self) -> Iterator[Due]:
         """Yield deletions that earlier processes left."""
-        for path in self.notes():
-            said = read_mark(path)
+        for name in self.notes():
+            said = self._marks.read(name)
             if said is not None:
                 yield Due(said["erasure"], tuple(said["threads"]), tuple(said["urls"]))
 
-    def notes(self) -> list[Path]:
-        """Return the paths of the existing notes."""
-        return sorted(self._folder.glob(_NAME.format("*"))) if self._folder is not None else []
+    def notes(self) -> list[str]:
+        """Return the names of the existing marks."""
+        return [name for name in self._marks.names() if fnmatch(name, _NAME.format("*"))]
 
     def _note(self, due: Due) -> None:
-        if self._folder is None:
-            return
-        path = self._folder / _NAME.format(due.erasure)
+        name = _NAME.format(due.erasure)
         if due.urls and due.threads:
-            write_mark(path, due._asdict())
+            self._marks.write(name, due._asdict())
         else:
-            remove_mark(path)
+            self._marks.remove(name)

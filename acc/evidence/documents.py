@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from acc.errors import ConflictError, InputError
 from acc.evidence.addition import Addition, Judgement
+from acc.evidence.marks import Marks, marks_of
 from acc.evidence.parsing import READERS, Section, sections
-from acc.evidence.unfinished import (
-    Intent,
-    Prunes,
-    begin_intent,
-    bury,
-    end_intent,
-    marks_folder,
-    open_intents,
-)
+from acc.evidence.unfinished import Intent, Prunes, begin_intent, bury, end_intent, open_intents
 from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
 from acc.stores.shelf import Shelf
@@ -151,7 +144,7 @@ class Documents:
         now: Callable[[], str],
         addition: Addition | None = None,
         *,
-        folder: Path | None = None,
+        marks: Marks | None = None,
         redact: Redact | Literal["secrets"] | None = "secrets",
     ) -> None:
         self.shelf = Shelf(store, space, "documents")
@@ -160,14 +153,14 @@ class Documents:
         self._redact = redactor(redact)
         self._now = now
         self._usage = Shelf(store, space, "usage")
-        self._prunes = Prunes(self._usage, now, folder)
+        self._prunes = Prunes(self._usage, now, marks)
 
     @classmethod
     def of(cls, memory: Memory, space: Thread, addition: Addition | None = None) -> Self:
         """Return the documents of a namespace of ``memory``."""
-        folder = marks_folder(memory)
+        marks = marks_of(memory)
         return cls(
-            memory.artifacts, space, memory._now, addition, folder=folder, redact=memory._redact
+            memory.artifacts, space, memory._now, addition, marks=marks, redact=memory._redact
         )
 
     def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:

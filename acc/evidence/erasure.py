@@ -4,7 +4,7 @@ It deletes the records, their vectors and full-text rows, the words in audit log
 committed item that rested only on them. A tombstone commit in the thread records this. Every file
 of the memory is then searched, byte by byte, for the erased content.
 
-A running erasure has a journal, one file in the memory's folder. Before the file exists nothing has
+A running erasure has a journal, one mark (`acc.evidence.marks`). Before the mark exists nothing has
 happened; while it exists the erasure has to be completed. The journal holds the words to erase,
 because the search for traces must work after a kill. At the end it is overwritten, then removed.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +29,7 @@ from acc.errors import ConflictError, StoreError
 from acc.evidence.checkpoints import CheckpointsDue, Due, Settled, checkpointer_at, lasting_url
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Target, plan_erasure
 from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
-from acc.evidence.unfinished import folders, read_mark, remove_mark, write_mark
-from acc.folders import opened_private, synced
+from acc.evidence.marks import Marks, folders, marks_of
 from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, Thread, managed
 from acc.stores.tombstones import ERASED, is_erased, tombstone_of
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from acc.memory import Memory
 
 JOURNAL = "erasure.json"
-RECEIPTS = "erasures.jsonl"
 
 
 @dataclass(frozen=True)
@@ -109,9 +106,9 @@ class Erasure:
         self._store = managed(memory.artifacts)
         self._audit = memory.settings.audit
         self._folders = folders(memory)
-        folder = self._folders[0] if self._folders else None
-        self._journal = ErasureJournal(folder)
-        self._checkpoints = CheckpointsDue(folder)
+        marks = marks_of(memory)
+        self._journal = ErasureJournal(marks)
+        self._checkpoints = CheckpointsDue(marks)
 
     def plan(
         self, target: Target, *, echoes: bool = True, despite_holds: bool = False
@@ -252,7 +249,7 @@ class Erasure:
     def _files(self) -> list[Path]:
         """Return every file below the folders except the journal."""
         below = {p for folder in self._folders for p in folder.rglob("*") if p.is_file()}
-        return sorted(below - {self._journal.path})
+        return sorted(below - {folder / JOURNAL for folder in self._folders})
 
     def _left(self, plan: ErasurePlan, files: Iterable[Path]) -> Iterator[Trace]:
         vectors = (embed(text).tobytes() for text in plan.texts if text.strip())
@@ -283,22 +280,21 @@ _RUNNING = TypeAdapter(RunningErasure)
 
 
 class ErasureJournal:
-    """The journal and the receipts in a memory's folder; without a folder nothing survives a kill."""
+    """The journal and the receipts of a memory's erasures."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self.path = (folder or Path()) / JOURNAL
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+        self.append_receipt = marks.append_receipt
 
     def begin(self, begun: RunningErasure) -> None:
         """Write the journal. On return the erasure will complete, even after a kill."""
-        if self._folder is not None:
-            # Effects on rewritten logs are computed again during the rewrite.
-            without = {"plan": {"effects": {"rewritten"}}}
-            write_mark(self.path, _RUNNING.dump_python(begun, mode="json", exclude=without))
+        # Effects on rewritten logs are computed again during the rewrite.
+        without = {"plan": {"effects": {"rewritten"}}}
+        self._marks.write(JOURNAL, _RUNNING.dump_python(begun, mode="json", exclude=without))
 
     def under_way(self) -> RunningErasure | None:
         """Return the unfinished erasure; drop a journal that was only partly written."""
-        said = read_mark(self.path) if self._folder is not None else None
+        said = self._marks.read(JOURNAL)
         if said is None:
             return None
         try:
@@ -308,28 +304,15 @@ class ErasureJournal:
             return _RUNNING.validate_python({**said, "plan": plan})
         except (KeyError, TypeError, AttributeError, ValidationError) as error:
             raise StoreError(
-                "this file is not the journal of an erasure",
-                where=str(self.path),
-                hint="remove this file, and run the same erasure again",
+                "this is not the journal of an erasure",
+                where=self._marks.where(JOURNAL),
+                hint="remove it, and run the same erasure again",
             ) from error
 
     def end(self, receipt: dict[str, Any]) -> None:
         """Write the receipt, which contains no erased content, and remove the journal."""
         self.append_receipt(receipt)
-        if self._folder is not None:
-            remove_mark(self.path)
-
-    def append_receipt(self, receipt: dict[str, Any]) -> None:
-        """Append a line to the receipts: of an erasure, or of its deletion of checkpoints."""
-        if self._folder is None:
-            return
-        path = self._folder / RECEIPTS
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        if "records" in receipt and any(receipt["id"].encode() in line for line in lines[-1:]):
-            return  # a kill came between the receipt and the removal of the journal
-        with opened_private(path, "ab") as file:
-            file.write(json.dumps(receipt, ensure_ascii=False).encode() + b"\n")
-            synced(file)
+        self._marks.remove(JOURNAL)
 
 
 def _receipt_record(begun: RunningErasure, receipt: Receipt) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from acc.audit.medium import AuditPlace, audit_store
 from acc.audit.namespaces import existing_log, threads_of
 from acc.audit.record import digest_of
 from acc.errors import AuditError, InputError, StoreError
-from acc.evidence.unfinished import half_of, marks_folder, read_mark, remove_mark, write_mark
+from acc.evidence.marks import FolderMarks, Marks, NoMarks, folders, half_of, marks_of
 from acc.folders import opened_private, refuse_memorys
 from acc.stores.directory import namespace_of, threads_in
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
@@ -181,7 +181,8 @@ def import_into(memory: Memory, source: Path) -> Moved:
     """Import an export file into ``memory``; see `import_from`."""
     with memory._lock:
         memory._forget()  # an open thread would overwrite the imported records
-        return import_from(memory.artifacts, marks_folder(memory), source, memory.settings.audit)
+        audit = memory.settings.audit or next((f / "audit" for f in folders(memory)), None)
+        return _imported(memory.artifacts, marks_of(memory), source, audit)
 
 
 def import_from(
@@ -201,10 +202,14 @@ def import_from(
             a different record has one of its ids.
         StoreError: The store or a log cannot be written: nothing is imported.
     """
+    if folder is None:
+        return _imported(store, NoMarks(), source, audit)
+    return _imported(store, FolderMarks(folder), source, audit or folder / "audit")
+
+
+def _imported(store: ArtifactStore, marks: Marks, source: Path, audit: AuditPlace | None) -> Moved:
     found = read_export(source)
-    if folder is not None:
-        undo(store, folder, audit)  # remove an earlier import that failed
-        audit = audit or folder / "audit"
+    undo(store, marks, audit)  # remove an earlier import that failed
     space = found.space
     there = {a.id: a for a in store.get(space.tenant, [a.id for a in found.artifacts])}
     if other := [a.id for a in found.artifacts if a.id in there and there[a.id] != a]:
@@ -214,7 +219,7 @@ def import_from(
             hint="import into a memory that does not have this namespace, or has it unchanged",
         )
     fresh = [a for a in found.artifacts if a.id not in there]
-    _write_all(store, folder, space, fresh, _new_logs(found, audit), audit)
+    _write_all(store, marks, space, fresh, _new_logs(found, audit), audit)
     return Moved(space, len(found.artifacts), len(found.logs), len(fresh))
 
 
@@ -248,13 +253,12 @@ def _log_of(audit: AuditPlace, text: str) -> AuditLog:
 
 
 def _write_all(
-    store: ArtifactStore, folder: Path | None, space: Thread, fresh: list[Artifact],
+    store: ArtifactStore, marks: Marks, space: Thread, fresh: list[Artifact],
     logs: list[tuple[AuditLog, bytes]], audit: AuditPlace | None,
 ) -> None:  # fmt: skip
     names = [log.where if isinstance(log.store, FolderLogs) else log.name for log, _ in logs]
     said = {"tenant": space.tenant, "ids": [a.id for a in fresh], "logs": names}
-    if folder is not None:
-        write_mark(folder / MARK, said)
+    marks.write(MARK, said)
     try:
         for start in range(0, len(fresh), _BATCH):
             store.add(space.tenant, fresh[start : start + _BATCH])
@@ -262,23 +266,21 @@ def _write_all(
             log.store.rewrite(log.name, partial(data.splitlines, keepends=True))
     except BaseException as error:
         _delete(store, said, audit)
-        if folder is not None:
-            remove_mark(folder / MARK)
+        marks.remove(MARK)
         if isinstance(error, AuditError):
             raise StoreError(error.what, where=error.where, hint=error.hint) from error
         raise
     documents_written(store)
-    if folder is not None:
-        remove_mark(folder / MARK)
+    marks.remove(MARK)
 
 
-def undo(store: ArtifactStore, folder: Path, audit: AuditPlace | None) -> int | None:
+def undo(store: ArtifactStore, marks: Marks, audit: AuditPlace | None) -> int | None:
     """Undo an import that a kill interrupted; return the number of records; None if none."""
-    said = read_mark(folder / MARK)
+    said = marks.read(MARK)
     if said is None:
         return None
     _delete(store, said, audit)
-    remove_mark(folder / MARK)
+    marks.remove(MARK)
     return len(said["ids"])
 
 

@@ -25,7 +25,8 @@ from acc.audit.namespaces import (
 from acc.errors import ConfigurationError
 from acc.evidence.addition import Judgement
 from acc.evidence.deletion import Both, Deletion, Doomed, Either
-from acc.evidence.unfinished import Prunes, marks_folder
+from acc.evidence.marks import marks_of
+from acc.evidence.unfinished import Prunes
 from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, holds, turn_ledger
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
 from acc.stores.shelf import Shelf, ShelfName
@@ -165,7 +166,7 @@ class Retention:
 
     def _prunes(self, space: Thread) -> Prunes:
         usage = Shelf(self._store, space, "usage")
-        return Prunes(usage, self._memory._now, marks_folder(self._memory))
+        return Prunes(usage, self._memory._now, marks_of(self._memory))
 
 
 class _Planning:

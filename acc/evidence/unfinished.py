@@ -1,95 +1,22 @@
-"""Notes of unfinished work, by which a change completes or is undone after a kill.
+"""Intents: changes of a namespace's evidence that complete after a kill.
 
-A mark is a small file in the memory's folder. An intent is an event on a namespace's usage shelf: it
-counts once its last part is written. After an earlier kill, nothing has happened. After a later
-kill, the next opening of the memory finds the mark or the intent, completes the work and reports it.
+An intent is an event on the namespace's usage shelf. It counts once its last part is written: before that, nothing has
+happened. After a later kill, the next change of the kind completes it. A mark (`acc.evidence.marks`) tells the
+next opening of the memory.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from fnmatch import fnmatch
+from typing import NamedTuple
 
-from acc.audit.folder import folder_beside
-from acc.errors import StoreError
-from acc.folders import opened_private, private_folder, sync_folder, synced
+from acc.evidence.marks import Marks, NoMarks
 from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread, managed
 from acc.stores.shelf import Shelf
 from acc.stores.tombstones import tombstone_of
-
-if TYPE_CHECKING:
-    from acc.memory import Memory
-
-_HALF = ".half"
-
-
-def folders(memory: Memory) -> list[Path]:
-    """Return the folders of a memory's files: the audit logs' parent, and an embedded store's."""
-    found = (folder_beside(memory.settings.audit), getattr(memory.artifacts, "directory", None))
-    return list(dict.fromkeys(folder for folder in found if folder is not None))
-
-
-def marks_folder(memory: Memory) -> Path | None:
-    """Return the folder of a memory's marks; None if nothing outlives the process."""
-    return next(iter(folders(memory)), None)
-
-
-def write_mark(path: Path, value: Any) -> None:
-    """Write ``value`` to ``path`` atomically and durably."""
-    half = half_of(path)
-    try:
-        private_folder(path.parent)
-        half.unlink(missing_ok=True)
-        with opened_private(half, "xb") as file:
-            file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-            synced(file)
-        os.replace(half, path)
-        sync_folder(path.parent)
-    except OSError as error:
-        remove_mark(half)
-        raise StoreError(
-            f"the note of the work cannot be written, and nothing was done: "
-            f"{error.strerror or error}",
-            where=str(path),
-            hint="free disk space, or give this user write access to the folder",
-        ) from error
-
-
-def read_mark(path: Path) -> Any:
-    """Return the value of the mark at ``path``; None if there is none. Drops a partial mark."""
-    try:
-        remove_mark(half_of(path))
-        if not path.exists():
-            return None
-        return json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-    except (OSError, ValueError) as error:
-        raise StoreError(
-            "the note of interrupted work cannot be read",
-            where=str(path),
-            hint="remove this file, and start the same work again",
-        ) from error
-
-
-def remove_mark(path: Path) -> None:
-    """Remove the mark atomically, then overwrite and delete its content."""
-    if path.exists():
-        if not path.name.endswith(_HALF):
-            # From here on the mark counts as partial: a file of zeros must not be read as a mark.
-            path = path.replace(half_of(path))
-        with path.open("r+b") as file:
-            file.write(bytes(path.stat().st_size))
-            synced(file)
-        path.unlink()
-
-
-def half_of(path: Path) -> Path:
-    """Return the path of a file while it is written."""
-    return path.with_name(f".{path.name}{_HALF}")
-
 
 INTENT, DONE = "intent", "done"
 
@@ -177,10 +104,11 @@ _PRUNE = "prune"
 class Prunes:
     """Prunes of a namespace that, once begun, complete even across processes."""
 
-    def __init__(self, usage: Shelf, now: Callable[[], str], folder: Path | None = None) -> None:
+    def __init__(self, usage: Shelf, now: Callable[[], str], marks: Marks | None = None) -> None:
         self._usage = usage
         self._now = now
-        self._mark = folder / _PRUNE_MARK.format(usage.space.key) if folder is not None else None
+        self._marks = marks or NoMarks()
+        self._mark = _PRUNE_MARK.format(usage.space.key)
 
     def prune(self, ids: Sequence[str]) -> None:
         """Replace the records of these ids by tombstones."""
@@ -189,43 +117,38 @@ class Prunes:
         managed(self._usage.store)
         self.resume()  # a failed prune must finish first: its mark uses the same file
         at = self._now()
-        if self._mark is not None:
-            write_mark(self._mark, {"space": self._usage.space.model_dump(), "at": at})
+        self._marks.write(self._mark, {"space": self._usage.space.model_dump(), "at": at})
         self._complete(begin_intent(self._usage, _PRUNE, ids, at))
-        self._remove_mark()
+        self._marks.remove(self._mark)
 
     def resume(self) -> int:
         """Complete unfinished prunes; return their number."""
         intents = open_intents(self._usage.records(), _PRUNE)
         for intent in intents:
             self._complete(intent)
-        self._remove_mark()
+        self._marks.remove(self._mark)
         return len(intents)
 
     def was_completed(self, at: str) -> bool:
         """Return whether the prune that began at ``at`` is complete."""
         return any(record.name == DONE and record.at == at for record in self._usage.records())
 
-    def _remove_mark(self) -> None:
-        if self._mark is not None:
-            remove_mark(self._mark)
-
     def _complete(self, intent: Intent) -> None:
         bury(self._usage.store, self._usage.space, intent.ids, self._now())
         end_intent(self._usage, intent)
 
 
-def marked_prunes(folder: Path) -> Iterator[tuple[Thread, str]]:
-    """Yield namespaces with a possibly unfinished prune and its start, by the marks in ``folder``."""
-    for path in prune_marks(folder):
-        said = read_mark(path)
+def marked_prunes(marks: Marks) -> Iterator[tuple[Thread, str]]:
+    """Yield namespaces with a possibly unfinished prune and its start, by their marks."""
+    for name in prune_marks(marks):
+        said = marks.read(name)
         if said is not None:
             yield Thread(**said["space"]), said["at"]
 
 
-def prune_marks(folder: Path) -> list[Path]:
-    """Return the paths of the marks of prunes in ``folder``."""
-    return sorted(folder.glob(_PRUNE_MARK.format("*")))
+def prune_marks(marks: Marks) -> list[str]:
+    """Return the names of the marks of prunes."""
+    return [name for name in marks.names() if fnmatch(name, _PRUNE_MARK.format("*"))]
 
 
 def bury(store: ArtifactStore, space: Thread, ids: Sequence[str], at: str) -> None:

@@ -11,17 +11,11 @@ from acc.evidence.checkpoints import CheckpointsDue
 from acc.evidence.documents import Partial, partial_ingests, undo_ingests
 from acc.evidence.erasure import JOURNAL as ERASURE
 from acc.evidence.erasure import Erasure
+from acc.evidence.marks import FolderMarks, Marks, folders, marks_of
 from acc.evidence.portability import MARK as IMPORT
 from acc.evidence.portability import undo
 from acc.evidence.retention import Retention
-from acc.evidence.unfinished import (
-    folders,
-    marked_prunes,
-    marks_folder,
-    prune_marks,
-    remove_mark,
-    write_mark,
-)
+from acc.evidence.unfinished import marked_prunes, prune_marks
 from acc.evidence.usage import compact
 from acc.stores.directory import Directory, namespace, namespace_of, spaces_in
 from acc.stores.protocol import ArtifactStore, Thread, managed
@@ -39,17 +33,15 @@ def vacuum(memory: Memory) -> tuple[int, int, bool]:
 
     Return the bytes before and after, and whether this process owns the store's files.
     """
-    folder = marks_folder(memory)
+    marks = marks_of(memory)
     before = _bytes(folders(memory))
-    if folder is not None:
-        write_mark(folder / VACUUM, {"at": memory._now()})
+    marks.write(VACUUM, {"at": memory._now()})
     with memory._lock:
         memory._forget()
         for space in namespaces(memory):
             compact(memory.artifacts, space, memory._now)
         own = managed(memory.artifacts).compact()
-    if folder is not None:
-        remove_mark(folder / VACUUM)
+    marks.remove(VACUUM)
     return before, _bytes(folders(memory)), own
 
 
@@ -70,12 +62,12 @@ def namespaces(memory: Memory) -> list[Thread]:
 def resume(memory: Memory) -> list[str]:
     """Complete or undo work that a killed process began; return descriptions of it."""
     done: list[str] = []
-    folder = marks_folder(memory)
-    if folder is not None and (folder / VACUUM).exists():
-        remove_mark(folder / VACUUM)
+    marks = marks_of(memory)
+    if VACUUM in marks.names():
+        marks.remove(VACUUM)
         done.append("a vacuum was interrupted; no data was lost; run the vacuum again")
     audit = memory.settings.audit
-    if folder is not None and (count := undo(memory.artifacts, folder, audit)) is not None:
+    if (count := undo(memory.artifacts, marks, audit)) is not None:
         done.append(f"an import was interrupted and is undone: {count} records were removed")
     done += _resumed_erasures(memory)
     done += _resumed_prunes(memory)
@@ -87,30 +79,34 @@ def resume(memory: Memory) -> list[str]:
 
 def left_half_done(memory: Memory) -> bool:
     """Return whether `resume` may have work: a cheap check for every opening of a memory."""
-    folder = marks_folder(memory)
-    marks = folder is not None and (
-        any((folder / name).exists() for name in (ERASURE, IMPORT, VACUUM))
-        or CheckpointsDue(folder).notes()
-        or prune_marks(folder)
+    marks = marks_of(memory)
+    is_marked = bool(
+        {ERASURE, IMPORT, VACUUM} & {*marks.names()}
+        or CheckpointsDue(marks).notes()
+        or prune_marks(marks)
     )
-    return bool(marks) or bool(getattr(memory.artifacts, "after_kill", False))
+    return is_marked or bool(getattr(memory.artifacts, "after_kill", False))
 
 
 def interrupted(memory: Memory) -> list[str]:
-    """Describe the interrupted work that the folder's marks name. Changes nothing."""
-    folder = marks_folder(memory)
-    return [] if folder is None else interrupted_in(folder)
+    """Describe the interrupted work that the memory's marks name. Changes nothing."""
+    return interrupted_by(marks_of(memory))
 
 
 def interrupted_in(folder: Path) -> list[str]:
     """Describe the interrupted work that the marks in ``folder`` name."""
+    return interrupted_by(FolderMarks(folder))
+
+
+def interrupted_by(marks: Marks) -> list[str]:
+    """Describe the interrupted work that ``marks`` name."""
     names = {
         VACUUM: "a vacuum was interrupted; no data was lost",
         IMPORT: "an import was interrupted; its records have to be removed",
         ERASURE: "an erasure was interrupted; it has to be completed",
     }
-    found = [what for name, what in names.items() if (folder / name).exists()]
-    return found + (["a prune was interrupted"] if prune_marks(folder) else [])
+    found = [names[name] for name in marks.names() if name in names]
+    return found + (["a prune was interrupted"] if prune_marks(marks) else [])
 
 
 def pending(memory: Memory) -> list[str]:
@@ -155,8 +151,7 @@ def _resumed_erasures(memory: Memory) -> Iterator[str]:
 
 
 def _resumed_prunes(memory: Memory) -> Iterator[str]:
-    folder = marks_folder(memory)
-    since = dict(marked_prunes(folder)) if folder is not None else {}
+    since = dict(marked_prunes(marks_of(memory)))
     retention = Retention(memory)
     for space in dict.fromkeys([*since, *namespaces(memory)]):
         done = retention.resume(space, since.get(space, ""))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from acc import MemoryController, Settings, Turn
 from acc.audit.log import AuditLog
 from acc.audit.postgres import PostgresLogs
 from acc.audit.verify import verify
+from acc.controller import resumed
 from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target
 from acc.state.policy import Policy
@@ -99,6 +100,12 @@ def erase(thread: str) -> int:
     return erasure.erase(erasure.plan(Target(thread=thread))).records
 
 
+def die_erasing(thread: str) -> None:
+    """Erase a thread, and be killed after its records are gone and before its audit log is."""
+    AuditLog.delete = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign,assignment]
+    erase(thread)
+
+
 @pytest.fixture(scope="module")
 def where(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
     from servers import chroma, postgresql
@@ -157,7 +164,7 @@ def test_any_worker_serves_any_turn_and_any_act_of_an_operator(where: Where) -> 
             1,
         )
     logs = PostgresLogs(where[1])
-    assert len(logs.names()) == 2
+    assert len([name for name in logs.names() if name.endswith(".jsonl")]) == 2
     logs.close()
 
 
@@ -180,3 +187,22 @@ def test_the_turn_of_a_killed_worker_is_finished_by_another(
         found = seen(pools, thread)
     assert found["said"] == [question(n) for n in range(6)]
     assert found["rules"] == ["Never restart nginx"]
+
+
+def test_the_erasure_of_a_killed_worker_is_finished_by_another(where: Where) -> None:
+    with workers(where) as pools:
+        pools[0].submit(say, "erased", "Her file is MRN-88121-Z.").result(60)
+        pools[0].submit(say, "stays", "Her file is red.").result(60)
+        with pytest.raises(BrokenProcessPool):
+            pools[0].submit(die_erasing, "erased").result(60)
+    with closing(PostgresLogs(where[1])) as logs, opened(where) as memory:
+        assert b"MRN-88121-Z" in b"".join(logs.lines("marks")), "what is to be erased is noted"
+        (done,) = resumed(memory)
+        assert "was interrupted and is now complete" in done
+        assert resumed(memory) == []
+        assert memory.last_state("erased") is None
+        assert memory.last_state("stays") is not None
+        rows = [line for name in (*logs.names(), "marks", "erasures") for line in logs.lines(name)]
+        assert rows
+        assert not [line for line in rows if b"MRN-88121-Z" in line]
+        assert len(list(logs.lines("erasures"))) >= 1

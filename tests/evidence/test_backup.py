@@ -12,7 +12,7 @@ from acc import InMemoryStore, MemoryController, Turn
 from acc.cli import run
 from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.backup import back_up
-from acc.evidence.unfinished import write_mark
+from acc.evidence.marks import FolderMarks
 from acc.memory import whose
 
 WRITER = """
@@ -88,7 +88,7 @@ def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="exists"):
             memory.back_up(tmp_path / "there")
         mark = tmp_path / "memory" / "erasure.json"
-        write_mark(mark, {})
+        FolderMarks(mark.parent).write(mark.name, {})
         with pytest.raises(ConflictError, match="an erasure was interrupted"):
             memory.back_up(tmp_path / "copy")
         mark.unlink()

@@ -14,7 +14,7 @@ from acc import MemoryController
 from acc.cli import run
 from acc.errors import StoreError
 from acc.evidence.checkpoints import CheckpointsDue, lasting_url
-from acc.evidence.unfinished import write_mark
+from acc.evidence.marks import FolderMarks
 from acc.evidence.upkeep import resume
 
 __all__ = ["postgres"]
@@ -58,11 +58,10 @@ def test_no_password_is_in_what_an_interrupted_erasure_leaves(
     monkeypatch.setattr("acc.evidence.erasure.checkpointer_at", hook)
     monkeypatch.setattr("acc.evidence.checkpoints.checkpointer_at", hook)
     journals = []
-    for module in ("erasure", "checkpoints"):
-        monkeypatch.setattr(
-            f"acc.evidence.{module}.write_mark",
-            lambda p, v: (journals.append(str(v)), write_mark(p, v)),
-        )
+    write = FolderMarks.write
+    monkeypatch.setattr(
+        FolderMarks, "write", lambda self, n, v: (journals.append(str(v)), write(self, n, v))
+    )
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
         assert erased_with(memory, url, thread="inc", artifact="u3").left
@@ -76,7 +75,7 @@ def test_no_password_is_in_what_an_interrupted_erasure_leaves(
     assert json.loads(out.out)[0]["checkpoints"] == 7
     assert [address for address, _ in asked] == [url, "postgresql://ana@db/x", url]
     assert {threads for _, threads in asked} == {("inc",)}
-    assert CheckpointsDue(tmp_path).notes() == []
+    assert CheckpointsDue(FolderMarks(tmp_path)).notes() == []
     assert run(again) == 1
     assert "no erasure waits" in capsys.readouterr().err
 
@@ -93,7 +92,9 @@ def test_a_password_is_given_again_where_an_erasure_waits(
     where = postgres.partition("@")[2]
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
-        due = CheckpointsDue(tmp_path).owe("1", ["inc"], [f"postgresql://keeper:keep3r@{where}"])
+        due = CheckpointsDue(FolderMarks(tmp_path)).owe(
+            "1", ["inc"], [f"postgresql://keeper:keep3r@{where}"]
+        )
         assert due.urls == (f"postgresql://keeper@{where}",)
         assert standing(tmp_path, ("keep3r",)) == []
         assert "PGPASSWORD" in resume(memory)[0]

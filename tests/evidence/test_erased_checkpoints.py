@@ -18,6 +18,7 @@ from acc.errors import ConfigurationError, StoreError
 from acc.evidence.checkpoints import CheckpointsDue, checkpointer_at
 from acc.evidence.erasure import Erasure, refuse_unproved
 from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.marks import FolderMarks
 from acc.evidence.upkeep import left_half_done, resume
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
@@ -95,7 +96,8 @@ def test_a_database_that_is_away_is_tried_again_and_keeps_nobody_from_opening(
         with pytest.raises(StoreError, match="no such table"):
             refuse_unproved(receipt)
         assert standing(folder) == []  # the note names threads and databases alone
-        (note,) = CheckpointsDue(folder).notes()
+        (name,) = CheckpointsDue(FolderMarks(folder)).notes()
+        note = folder / name
         assert json.loads(note.read_text())["threads"] == ["inc"]
         assert note.stat().st_mode & 0o077 == 0
         assert left_half_done(memory)
@@ -105,7 +107,7 @@ def test_a_database_that_is_away_is_tried_again_and_keeps_nobody_from_opening(
         assert resume(memory) == [
             f"erasure {receipt.id} had not deleted all checkpoints of LangGraph: 100 rows deleted"
         ]
-        assert CheckpointsDue(folder).notes() == []
+        assert CheckpointsDue(FolderMarks(folder)).notes() == []
         assert not left_half_done(memory)
         assert resume(memory) == []
     assert standing(tmp_path) == []

@@ -14,8 +14,8 @@ from acc.audit.verify import verify
 from acc.errors import AuditError, InputError, PinnedOverflow, StateError
 from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
 from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.marks import folders
 from acc.evidence.references import hold
-from acc.evidence.unfinished import folders
 from acc.state.model import CompressedCognitiveState, Doubted, Evicted, RetiredRule
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem

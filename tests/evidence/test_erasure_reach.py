@@ -16,6 +16,7 @@ from acc.evidence.documents import Documents
 from acc.evidence.erasure import Erasure, ErasureJournal, RunningErasure
 from acc.evidence.erasure_plan import Target, plan_erasure
 from acc.evidence.experience import ExperienceMemory
+from acc.evidence.marks import FolderMarks
 from acc.evidence.parsing import Section
 from acc.evidence.references import hold
 from acc.evidence.retention import cited_in
@@ -241,7 +242,7 @@ def test_one_that_was_killed_is_ended_for_every_reader(tmp_path: Path, earlier: 
         plan = Erasure(memory).plan(Target(artifact=ref))
         begun = RunningErasure("0123456789abcdef", memory._now(), plan)
         noted = replace(begun, plan=replace(plan, owners=())) if earlier else begun
-        ErasureJournal(tmp_path).begin(noted)
+        ErasureJournal(FolderMarks(tmp_path)).begin(noted)
     with MemoryController.open(tmp_path) as memory:
         assert "is now complete" in memory.resumed[0]
         assert not {f"{ref}.1"} & (cited(memory, ANA) | cited(memory, BOB))

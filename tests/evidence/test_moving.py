@@ -15,9 +15,9 @@ from acc import MemoryController, Settings
 from acc.cli import run
 from acc.errors import InputError, StoreError
 from acc.evidence.erasure_plan import Target
+from acc.evidence.marks import FolderMarks
 from acc.evidence.portability import export, import_from
 from acc.evidence.retention import Retention
-from acc.evidence.unfinished import read_mark
 from acc.evidence.upkeep import vacuum
 from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.directory import namespace
@@ -211,4 +211,4 @@ def test_a_folder_in_the_place_of_a_mark_is_told(tmp_path: Path) -> None:
     for name in ("begun", ".begun.half"):
         (tmp_path / name).mkdir()
         with pytest.raises(StoreError, match="interrupted work"):
-            read_mark(tmp_path / "begun")
+            FolderMarks(tmp_path).read("begun")

@@ -1,0 +1,62 @@
+"""Marks of work under way: in a folder and in a place for audit logs they do the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acc import InMemoryStore, MemoryController, Settings
+from acc.audit.folder import FolderLogs
+from acc.errors import StoreError
+from acc.evidence.marks import DatabaseMarks, FolderMarks, Marks, NoMarks, marks_of
+
+SAID = {"text": "Her file is MRN-88121-Z \ud800 \u2028", "ids": [1, 2]}
+
+
+@pytest.fixture(params=["folder", "database"])
+def marks(request: pytest.FixtureRequest, tmp_path: Path) -> Marks:
+    if request.param == "folder":
+        return FolderMarks(tmp_path)
+    return DatabaseMarks(FolderLogs(tmp_path / "audit"))
+
+
+def test_a_mark_is_read_replaced_and_removed_without_a_trace(marks: Marks, tmp_path: Path) -> None:
+    assert (marks.names(), marks.read("erasure.json")) == ([], None)
+    marks.remove("erasure.json")
+    marks.write("erasure.json", {"first": 1})
+    marks.write("erasure.json", SAID)
+    marks.write("prune-x.json", {})
+    assert marks.names() == ["erasure.json", "prune-x.json"]
+    assert (marks.read("erasure.json"), marks.read("prune-x.json")) == (SAID, {})
+    marks.remove("erasure.json")
+    assert (marks.names(), marks.read("erasure.json")) == (["prune-x.json"], None)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and b"MRN-88121" in p.read_bytes()]
+    marks.remove("prune-x.json")
+    assert marks.names() == []
+
+
+def test_a_receipt_of_one_erasure_is_kept_once(marks: Marks, tmp_path: Path) -> None:
+    for receipt in (
+        {"id": "abc", "records": 2},
+        {"id": "abc", "records": 0},
+        {"id": "abc", "checkpoints": 1},
+        {"id": "def", "records": 1},
+    ):
+        marks.append_receipt(receipt)
+    (file,) = [p for p in tmp_path.rglob("erasures*")]
+    assert len(file.read_bytes().splitlines()) == 3
+    assert marks.names() == []
+
+
+def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for marks in (FolderMarks(tmp_path / "file"), DatabaseMarks(FolderLogs(tmp_path / "file"))):
+        with pytest.raises(StoreError, match="note of the work"):
+            marks.write("erasure.json", {})
+
+
+def test_a_memory_without_files_has_no_marks(tmp_path: Path) -> None:
+    assert isinstance(marks_of(MemoryController(InMemoryStore())), NoMarks)
+    audited = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit"))
+    assert isinstance(marks_of(audited), FolderMarks)
