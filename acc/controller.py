@@ -137,7 +137,8 @@ class _Controller(Memory):
         """
         from acc.board.writer import BoardMemory
 
-        return BoardMemory(self, board)
+        made: BoardMemory = self._boards.get(board.policy.fingerprint) or BoardMemory(self, board)
+        return self._boards.setdefault(board.policy.fingerprint, made)
 
     def read_board(self, board: Board, *, thread: str | Thread) -> CompressedCognitiveState:
         """Return the newest state of a board that the agent of ``thread`` shares; an empty one at first.

@@ -74,6 +74,7 @@ class Memory:
         self._redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = registry_of(store)
         self._audits: dict[str, AuditLog] = {}
+        self._boards: dict[str, Any] = {}
         self._guard = Lock()
         keep_private(self.settings.audit)
         self.resumed: list[str] = []
@@ -92,6 +93,7 @@ class Memory:
         """Drop cached threads and audit logs; the next use reads them again. For replaced records."""
         self._threads.forget()
         self._audits.clear()
+        self._boards.clear()
 
     def close(self) -> None:
         """Write pending records and release the store, even if a write fails. Safe to repeat.

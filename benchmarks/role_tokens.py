@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from statistics import fmean
 from typing import Annotated, Any, NamedTuple
 
@@ -40,6 +41,7 @@ from acc import (
     construct_context,
 )  # fmt: skip
 from acc.board import Board
+from acc.errors import InputError
 from acc.roles import Selection
 from acc.state import Example, Name, OptionalLine
 from acc.text.tokens import utf8_quarter
@@ -125,7 +127,9 @@ def conversation(rounds: int) -> Iterator[Spoken]:
         choice = f"{COMPONENTS[speaker]}-{number}" if speaker in COMPONENTS else ""
         own = f"I propose {choice} because it serves {number + 3} streams. " if choice else ""
         talk = " ".join(TALK[(turn + step) % len(TALK)] for step in range(4))
-        yield Spoken(number, speaker, f"{own}{talk}", choice, _users(turn, number))
+        yield Spoken(
+            number, speaker, f"{own}{talk} This was point {turn + 1}.", choice, _users(turn, number)
+        )
 
 
 def _users(turn: int, number: int) -> str:
@@ -169,8 +173,30 @@ def _share(found: list[bool]) -> float:
     return fmean(found) if found else 1.0
 
 
-def run(rounds: int, max_tokens: int) -> list[dict[str, Any]]:
-    """One row for each round: what the speakers read, as means over the round's turns."""
+class Tried(NamedTuple):
+    """Exact ids of private evidence that other roles asked for, and how many of the texts they got."""
+
+    asked: int
+    opened: int
+
+
+def opened_by_others(team: RoleMemory, said: dict[str, list[str]]) -> Tried:
+    """Let each role ask for each text of each other role, by every form of its id."""
+    asked = opened = 0
+    for owner, texts in said.items():
+        key = team.thread(owner).key
+        for turn, text in enumerate(texts, 1):
+            forms = (f"a{turn}", f"{key[:8]}/a{turn}", f"{key}/a{turn}", f"{key}.main:{turn}")
+            for reader in (role for role in said if role != owner):
+                for ref in forms:
+                    asked += 1
+                    with suppress(InputError):
+                        opened += team.open_evidence(reader, ref) == text
+    return Tried(asked, opened)
+
+
+def run(rounds: int, max_tokens: int) -> tuple[list[dict[str, Any]], Tried]:
+    """One row for each round: what the speakers read, as means over its turns. And what others opened."""
     controller = MemoryController(
         InMemoryStore(), settings=Settings(policy=Policy(schema=DesignState))
     )
@@ -196,7 +222,9 @@ def run(rounds: int, max_tokens: int) -> list[dict[str, Any]]:
         team.update(name, Turn(observations=(*user, said)))
         history.append(f"{name}: {spoken.text}")
         made[name] += [spoken.choice] if spoken.choice else []
-    return [{"round": number, "turn": 10 * number, **_means(row)} for number, row in reads.items()]
+    said_by = {name: [t.text for t in conversation(rounds) if t.speaker == name] for name in TEXTS}
+    rows = [{"round": number, "turn": 10 * number, **_means(row)} for number, row in reads.items()]
+    return rows, opened_by_others(team, said_by)
 
 
 def _means(row: dict[str, list[Read]]) -> dict[str, Any]:
@@ -221,9 +249,14 @@ def main() -> None:
     parser.add_argument("--max-tokens", type=int, default=1_500)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = run(options.rounds, options.max_tokens)
+    rows, tried = run(options.rounds, options.max_tokens)
     if options.json:
-        print(json.dumps({"max_tokens": options.max_tokens, "rounds": rows}, indent=1))
+        print(
+            json.dumps(
+                {"max_tokens": options.max_tokens, "private": tried._asdict(), "rounds": rows},
+                indent=1,
+            )
+        )
         return
     print("| turn | tokens a turn: broadcast | newest turns | role memory + board | own choices read: newest; roles "
           "| rules read: newest; roles | lifted rules still read: roles |")  # fmt: skip
@@ -242,6 +275,9 @@ def main() -> None:
     named = ", ".join(f"{way} {tokens:,}" for way, tokens in total.items())
     print(
         f"\nall turns: {named} tokens; roles / broadcast {total['roles'] / total['broadcast']:.2f}"
+    )
+    print(
+        f"private texts that other roles asked for by an exact id: {tried.asked:,}; opened: {tried.opened}"
     )
 
 

@@ -11,11 +11,9 @@ from acc.state.items import Constraint, Relation, Uncertainty
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import Slot, SlotField
+from acc.stores.copies import BOARD
 from acc.stores.protocol import Thread
 from acc.turn.observations import Trust
-
-AGENT = "board"
-"""The agent's name in the `Thread` of every board."""
 
 HEADING = "Shared with all agents:"
 OWN_HEADING = "Your own:"
@@ -94,13 +92,13 @@ class Board:
             ConfigurationError: ``thread`` is the board's own.
         """
         own = Thread(
-            thread=self.name, agent=AGENT, user=self.user or thread.user, tenant=thread.tenant
+            thread=self.name, agent=BOARD, user=self.user or thread.user, tenant=thread.tenant
         )
         if own == thread:
             raise ConfigurationError(
                 "an agent cannot have the board's own thread",
                 where=f"board {self.name!r}",
-                hint=f"give the agent's thread another agent than {AGENT!r}",
+                hint=f"give the agent's thread another agent than {BOARD!r}",
             )
         return own
 

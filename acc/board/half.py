@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.commit.draft import DOUBT_TURNS, Draft
@@ -22,8 +22,14 @@ from acc.state.reasons import REFUSALS, Note, Reason
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
+HERE = "here/"
+"""What stands before the agent's refs in a board's half: the board's own refs have the same form."""
+
 MOST = 64
 """Maximum number of items and of retirements in a board's half; further ones are refused unread."""
+
+
+Said = TypeVar("Said", bound=Observation)
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,8 @@ class Half:
     """What one turn of an agent writes to a board.
 
     Attributes:
-        proposal: The proposal, with the board's ids and the agent's refs.
-        said: The agent's observations that it needs, in order, with the agent's refs.
+        proposal: The proposal, with the board's ids, and the agent's refs after `HERE`.
+        said: The agent's observations that it needs, in order, with such refs.
         at: When the agent's turn happened.
     """
 
@@ -41,7 +47,7 @@ class Half:
     at: str = ""
 
     def turn(self, board: CompressedCognitiveState) -> Turn:
-        """Return the board's turn after ``board``, for a trial; its refs are still the agent's."""
+        """Return the board's turn after ``board``, for a trial: its refs are not the board's yet."""
         return Turn(
             observations=self.said, number=board.turn + 1, pending=board.unread(), at=self.at
         )
@@ -96,6 +102,8 @@ class Context:
         turn: The agent's turn.
         evidence: What the agent recalled, and its own items of low trust.
         behind: Returns the observation behind a ref of the agent's thread, or None.
+
+    The texts get refs after `HERE`.
     """
 
     def __init__(
@@ -108,12 +116,15 @@ class Context:
     ) -> None:
         self._board = board
         self._policy = policy
+        turn = _away(turn)
         self._turn = turn
         self._behind = behind
-        self._evidence = tuple(evidence)
+        self._evidence = tuple(map(_renamed, evidence))
         self._fresh = _in_order(turn)
         reply = (turn.reply,) if turn.reply is not None else ()
-        self._known = {o.ref: o for o in (*self._evidence, *reply, *self._fresh)}
+        self._known: dict[str, Observation] = {
+            o.ref: o for o in (*self._evidence, *reply, *self._fresh)
+        }
         between = turn.reply if turn.pending else None
         self._whole = Turn(
             observations=self._fresh, number=board.turn + 1, pending=board.unread(),
@@ -126,6 +137,11 @@ class Context:
         Raises:
             PinnedOverflow: The board's rules and goals would exceed its bounds.
         """
+        half, notes = self._checked(proposal)
+        named = (n.model_copy(update={"detail": n.detail.replace(HERE, "")}) for n in notes)
+        return Checked(half, tuple(named))
+
+    def _checked(self, proposal: Proposal) -> Checked:
         if self._has_nothing(proposal):
             return Checked(None, ())
         self._read(proposal)
@@ -151,9 +167,10 @@ class Context:
     def _read(self, proposal: Proposal) -> None:
         """Read the earlier observations that the proposal cites, as evidence: they make no rule."""
         for ref in sorted(_cited(proposal)):
-            if ref not in self._known and (found := self._behind(ref)) is not None:
-                self._known[ref] = found
-                self._evidence = (*self._evidence, found)
+            found = self._behind(ref.removeprefix(HERE)) if ref not in self._known else None
+            if found is not None and ref.startswith(HERE):
+                self._evidence = (*self._evidence, _renamed(found))
+                self._known[ref] = self._evidence[-1]
 
     def _commit(self, proposal: Proposal) -> Commit:
         return commit(self._board, proposal, self._whole, self._evidence, self._policy)
@@ -303,7 +320,7 @@ def _rival(
     for other in getattr(head, slot.name):
         old = read.find(other.id)
         is_new = old is None or old[1].words != other.words
-        if is_new and other.about == about and not words.startswith(other.words):
+        if is_new and other.about[: len(about)] == about and not words.startswith(other.words):
             return other  # type: ignore[no-any-return]
     return None
 
@@ -325,6 +342,20 @@ def _in_order(turn: Turn) -> tuple[Observation, ...]:
     """Return the turn's observations in order; the reply stands between pending and new ones."""
     between = (turn.reply,) if turn.reply is not None and turn.pending else ()
     return (*turn.pending, *between, *turn.observations)
+
+
+def _away(turn: Turn) -> Turn:
+    """Return the agent's turn with refs that no item of the board names."""
+    renamed: dict[str, object] = {
+        name: tuple(map(_renamed, getattr(turn, name)))
+        for name in ("observations", "pending", "heard")
+    }
+    reply = _renamed(turn.reply) if turn.reply is not None else None
+    return turn.model_copy(update={**renamed, "reply": reply})
+
+
+def _renamed(said: Said) -> Said:
+    return said.model_copy(update={"ref": HERE + said.ref})
 
 
 def _plain(evidence: Observation) -> Observation:

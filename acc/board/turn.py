@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from acc.board.board import Board
-from acc.board.half import Checked, Context, Half
+from acc.board.half import HERE, Checked, Context, Half
 from acc.board.view import View
 from acc.board.writer import BoardMemory, Origin, overflow_of
 from acc.compress.fallback import CompressionRequest, CompressionResult
@@ -107,12 +107,13 @@ class SharedTurn(TurnPipeline):
                 notes = (*notes, *conflicts)
         self._on_board = self._on_board.model_copy(update={"notes": notes})
         for note in notes:
-            _LOG.warning("thread %r, board %r: %s", self._thread.thread, self._place.thread, note)
+            what = f"{note.reason.value} {note.slot} {note.item}".strip()
+            _LOG.warning("thread %r, board %r: %s", self._thread.thread, self._place.thread, what)
         super().persist()
 
     def _whole(self, half: Half) -> Half:
         """Return ``half`` with the whole texts, which the compressor may have read in part."""
-        texts = ((o, self._branch.text(o.ref) or o.text) for o in half.said)
+        texts = ((o, self._branch.text(o.ref.removeprefix(HERE)) or o.text) for o in half.said)
         said = tuple(o.model_copy(update={"text": text, "left_out": 0}) for o, text in texts)
         return replace(half, said=said)
 

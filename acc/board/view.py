@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import create_model
 
 from acc.board.board import Board
+from acc.board.half import HERE
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -135,8 +136,8 @@ class View:
     def split(self, proposal: Proposal) -> tuple[Proposal, Proposal]:
         """Return the agent's half and the board's half of a proposal.
 
-        The board's half names the board's ids and slots, but still the agent's refs. It never rewrites: what it
-        does not mention stays.
+        The board's half names the board's ids and slots, and the agent's refs after `HERE`. It never rewrites:
+        what it does not mention stays.
         """
         mine: list[ProposedItem] = []
         theirs: list[ProposedItem] = []
@@ -209,10 +210,13 @@ class View:
         )
 
     def _refs(self, cites: Iterable[str]) -> Iterator[str]:
-        """Yield what a board's half cites: its own ids, and observations instead of the agent's items."""
+        """Yield what a board's half cites: its own ids, and observations, also instead of the agent's items."""
         for cite in dict.fromkeys(cites):
             found = None if is_shared(cite) else self.own.find(cite)
-            yield from (bare(cite),) if found is None else found[1].sources
+            if is_shared(cite):
+                yield bare(cite)
+            else:
+                yield from (HERE + ref for ref in (found[1].sources if found else (cite,)))
 
     def _ref(self, item_id: str) -> str:
         found = self.shared.find(item_id)

@@ -19,8 +19,9 @@ from weakref import WeakKeyDictionary
 
 from acc.audit.log import AuditLog
 from acc.audit.medium import audit_store
+from acc.audit.redaction import Erased, Traces, erased_state
 from acc.board.board import Board
-from acc.board.half import Half, changes, rebased
+from acc.board.half import HERE, Half, changes, rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
@@ -30,7 +31,8 @@ from acc.pipeline.session import ThreadSession
 from acc.pipeline.turn_pipeline import Step, TurnPipeline
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Note
-from acc.stores.protocol import Thread
+from acc.stores.copies import copy_mark
+from acc.stores.protocol import Artifact, Thread
 from acc.thread.branch import race_error
 from acc.thread.registry import ThreadRegistry
 from acc.turn.turn import Turn
@@ -44,21 +46,11 @@ FIRST_WAIT, LONGEST_WAIT = 0.005, 0.25
 """Seconds to wait for a writer of another process: the first time, and at most. The wait doubles each time."""
 
 
-class Origin:
-    """Whose words a board's turn holds: the agent's thread, its state, and the refs there by the board's refs."""
+class Origin(NamedTuple):
+    """Whose words a board's turn holds: the agent's thread, and its state before the turn."""
 
-    def __init__(self, thread: Thread, state: CompressedCognitiveState) -> None:
-        self.thread = thread
-        self.state = state
-
-    def mark(self, ref: str) -> str:
-        """Return `Observation.message` of the board's copy: the evidence's key, then the thread for people."""
-        return f"{self.thread.key}:{ref} {self.thread.agent}/{self.thread.thread}"
-
-
-def origin_of(message: str) -> str:
-    """Return the key of the evidence (`acc.evidence.usage.evidence_key`) that a board's copy was made of."""
-    return message.partition(" ")[0]
+    thread: Thread
+    state: CompressedCognitiveState
 
 
 class BoardTurn(TurnPipeline):
@@ -88,7 +80,7 @@ class BoardTurn(TurnPipeline):
         if self.origin is None or self.half is None:
             return super()._record()
         refs = {
-            o.ref: mine.ref
+            o.ref: mine.ref.removeprefix(HERE)
             for o, mine in zip(said[-len(self.half.said) :], self.half.said, strict=False)
         }
         whose = {"thread": self.origin.thread.model_dump(), "state": self.origin.state.hash}
@@ -163,17 +155,32 @@ class BoardMemory(Memory):
             StoreError: The store cannot be read.
         """
         if self.settings.audit is None:
-            return self._shared.heads.get(thread.key) or self.settings.policy.schema.empty()
+            return self._unlogged(thread)
         last = self.last_state(thread)
         if last is None:
             return self.settings.policy.schema.empty()
         with self._shared.locks[thread.key]:
             return with_operator_acts(self, last, thread)
 
+    def _unlogged(self, thread: Thread) -> CompressedCognitiveState:
+        """Return the newest state of a board without an audit log, without what was erased since."""
+        schema = self.settings.policy.schema
+        head = self._shared.heads.get(thread.key)
+        if head is None:
+            return schema.empty()
+        with self._locked_log(thread) as log:
+            refs = frozenset(log.branch(head.branch).erased)
+        if any(refs.intersection(item.sources) for _, item in head.items()):
+            left, _ = erased_state(head.canonical(), Erased(refs, Traces(())))
+            head = self._shared.heads[thread.key] = self.signed(schema.load(left))
+        return head
+
     def retire(self, ids: Sequence[str], reason: str = "", *, thread: Thread) -> Step:
         """Retire items of the board ``thread`` as its operator; see `acc.controller.MemoryController.retire`."""
         with self._shared.locks[thread.key]:
-            return retire(self, ids, reason, thread, self.head(thread))
+            step = retire(self, ids, reason, thread, self.head(thread))
+            self._keep(thread, step.state)
+            return step
 
     def open_evidence(self, ref: str, *, thread: Thread) -> str:
         """Return the full text behind a ref of the board ``thread``.
@@ -181,15 +188,30 @@ class BoardMemory(Memory):
         Raises:
             InputError: The board has no such ref.
         """
+        return "".join(part.text for part in self._parts(ref, thread))
+
+    def origin(self, ref: str, *, thread: Thread) -> str:
+        """Return where a ref of the board ``thread`` came from: the agent, its thread, and the ref there.
+
+        It is empty for an operator's own words on the board.
+
+        Raises:
+            InputError: The board has no such ref.
+        """
+        key, _, whose = self._parts(ref, thread)[0].message.partition(" ")
+        return f"{whose}:{key.partition(':')[2]}" if whose else ""
+
+    def _parts(self, ref: str, thread: Thread) -> list[Artifact]:
+        head = self.head(thread)
         with self._locked_log(thread) as log:
-            text = log.branch(self.head(thread).branch).text(ref)
-        if not text:
+            parts = log.branch(head.branch).parts(ref)
+        if not parts:
             raise InputError(
                 f"no evidence {ref!r}",
                 where=f"board {thread.thread!r}",
                 hint="use a ref of the board",
             )
-        return text
+        return parts
 
     def write(
         self, half: Half, read: CompressedCognitiveState, thread: Thread, origin: Origin
@@ -226,7 +248,10 @@ class BoardMemory(Memory):
         if not changes(done, head, mine.turn(head)):
             return Written(None, conflicts)
         said = tuple(
-            o.model_copy(update={"message": origin.mark(o.ref)}).as_split() for o in mine.said
+            o.model_copy(
+                update={"message": copy_mark(origin.thread, o.ref.removeprefix(HERE))}
+            ).as_split()
+            for o in mine.said
         )
         with self._running(head, Turn(observations=said, at=mine.at), thread) as run:
             assert isinstance(run, BoardTurn)
@@ -235,9 +260,12 @@ class BoardMemory(Memory):
             run.commit()
             run.persist()
         made = run.received().commit
-        if self.settings.audit is None:
-            self._shared.heads[thread.key] = made.state.vouched()
+        self._keep(thread, made.state)
         return Written(made, conflicts)
+
+    def _keep(self, thread: Thread, state: CompressedCognitiveState) -> None:
+        if self.settings.audit is None:
+            self._shared.heads[thread.key] = state.vouched()
 
     @contextmanager
     def _running(

@@ -189,6 +189,14 @@ class ModelCompressor:
         bound._policy = policy
         return bound
 
+    def guided(self, guidance: str) -> Self:
+        """Return a copy with further instructions; with a prompt of its own, the same compressor."""
+        if self.settings.prompt is not None or not guidance.strip():
+            return self
+        bound = copy(self)
+        bound._prompt = CompressorPrompt("\n".join((self.settings.guidance, guidance)))
+        return bound
+
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:

@@ -16,10 +16,12 @@ from acc.errors import InputError
 from acc.evidence.erasure_reach import (
     Affected,
     Reach,
+    board_copies,
     has_words,
     is_document,
     kept_elsewhere,
     logs_to_rewrite,
+    read_by_roles,
     refs_in,
     with_derived,
     worded_records,
@@ -228,14 +230,16 @@ class _Planning:
             raise self._nothing()
         records = self._store.get(self._target.tenant, ids)
         words = [a for a in records if has_words(a)]
+        elsewhere = self._elsewhere(words, spaces, echoes=False)
         plan = ErasurePlan(
             target=self._target, delete=tuple(ids),
-            bury=tuple(a.id for a in entries if a.id not in ids), claims=(),
+            bury=tuple(a.id for a in entries if a.id not in ids),
+            claims=self._digests([a for other in elsewhere for a in other.records]),
             threads=tuple(self._others(spaces, threads, records)), logs=tuple(logs),
             texts=tuple(a.text for a in words), conversations=_names(threads),
             owners=tuple(owner_of(a, self._space) for a in words),
         )  # fmt: skip
-        return _with_others(plan, self._elsewhere(words, spaces, echoes=False))
+        return _with_others(plan, elsewhere)
 
     def artifact(self, *, echoes: bool) -> ErasurePlan:
         """Plan the erasure of one piece of evidence, and of what was derived from it."""
@@ -258,11 +262,9 @@ class _Planning:
             raise self._nothing()
         elsewhere = self._elsewhere(records, [self._space], echoes=echoes)
         everything = [*records, *(a for other in elsewhere for a in other.records)]
-        turns = {(a.thread, a.branch, a.turn) for a in everything if a.kind == "observation"}
-        claims = [f"{thread}.{branch}:t{turn}" for thread, branch, turn in sorted(turns)]
         plan = ErasurePlan(
             target=self._target, delete=(), bury=tuple(a.id for a in records),
-            claims=(*claims, *self._refusals(turns)),
+            claims=self._digests(everything),
             threads=tuple((t, refs_in(t, gone, kept)) for t in threads),
             logs=(), texts=tuple(a.text for a in records),
             echoes=tuple(sorted(k.partition(":")[2] for k in gone - asked)),
@@ -276,7 +278,15 @@ class _Planning:
     ) -> list[Affected]:
         """Return the effects on other namespaces that may see the documents among ``going``."""
         others = {space: threads for space, threads in self._known.items() if space not in own}
-        return list(Reach(self._store, going, echoes=echoes).into(others))
+        copies = board_copies(self._store, self._known, going, own)
+        roles = read_by_roles(self._store, self._known, going, own)
+        return [*Reach(self._store, going, echoes=echoes).into(others), *copies, *roles]
+
+    def _digests(self, records: Sequence[Artifact]) -> tuple[str, ...]:
+        """Return the ids of claims and refusal notes with digests of the words of ``records``."""
+        turns = {(a.thread, a.branch, a.turn) for a in records if a.kind == "observation"}
+        claims = (f"{thread}.{branch}:t{turn}" for thread, branch, turn in sorted(turns))
+        return (*claims, *self._refusals(turns))
 
     def _refusals(self, turns: set[tuple[str, str, int]]) -> Iterator[str]:
         """Yield ids of refusal notes for the words of ``turns``: each contains a digest of them."""
@@ -393,13 +403,15 @@ def _names(threads: Iterable[Thread]) -> tuple[str, ...]:
 def _with_others(plan: ErasurePlan, elsewhere: Sequence[Affected]) -> ErasurePlan:
     """Add the effects on other namespaces to ``plan``."""
     records = [(a, other.space) for other in elsewhere for a in other.records]
-    threads = [pair for other in elsewhere for pair in other.threads]
+    threads = dict(plan.threads)
+    for thread, refs in (pair for other in elsewhere for pair in other.threads):
+        threads[thread] = threads.get(thread, frozenset()) | refs
     said = {a.thread for a, _ in records}
-    names = _names(t for t, _ in threads if t.key in said)
+    names = _names(t for t in threads if t.key in said)
     return replace(
         plan,
         bury=(*plan.bury, *(a.id for a, _ in records)),
-        threads=(*plan.threads, *threads),
+        threads=tuple(threads.items()),
         texts=(*plan.texts, *(a.text for a, _ in records)),
         owners=(*plan.owners, *(owner_of(a, space) for a, space in records)),
         echoes=(*plan.echoes, *sorted({f"{a.thread[:8]}/{a.ref}" for a, _ in records})),

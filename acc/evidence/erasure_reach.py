@@ -17,6 +17,7 @@ from acc.audit.medium import AuditPlace
 from acc.audit.namespaces import existing_log
 from acc.audit.redaction import Erased, Traces
 from acc.evidence.usage import evidence_key
+from acc.stores.copies import BOARD, copied_from
 from acc.stores.directory import document_spaces, namespace_of
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, managed
 from acc.stores.shelf import Shelf
@@ -91,6 +92,56 @@ class Reach:
         if key not in self._traces:
             self._traces[key] = Traces(a.text for a in seen)
         return self._traces[key]
+
+
+def board_copies(
+    store: ManagedStore,
+    known: Mapping[Thread, Sequence[Thread]],
+    going: Sequence[Artifact],
+    own: Sequence[Thread],
+) -> Iterator[Affected]:
+    """Yield what an erasure includes on shared boards: copies of the evidence, and what rests on them alone.
+
+    Every agent of the tenant may have read the board and cite the copies. Boards in the namespaces ``own`` are
+    part of the target.
+    """
+    gone = frozenset(map(evidence_key, going))
+    readers = [thread for threads in known.values() for thread in threads]
+    for board in readers if gone else ():
+        if board.agent != BOARD or namespace_of(board) in own:
+            continue
+        evidence = worded_records(store, board)
+        copies = frozenset(evidence_key(a) for a in evidence if copied_from(a.message) in gone)
+        keys = with_derived(copies, evidence, [board], frozenset(), lambda _: Traces(()))
+        if records := [a for a in evidence if evidence_key(a) in keys and not is_erased(a)]:
+            refs = [(thread, refs_in(thread, keys, frozenset())) for thread in readers]
+            yield Affected(namespace_of(board), records, refs)
+
+
+def read_by_roles(
+    store: ManagedStore,
+    known: Mapping[Thread, Sequence[Thread]],
+    going: Sequence[Artifact],
+    own: Sequence[Thread],
+) -> Iterator[Affected]:
+    """Yield what an erasure includes in the conversation's other roles (`acc.roles`), which may have read the evidence.
+
+    That is what rests on it alone. Roles in the namespaces ``own`` are part of the target.
+    """
+    gone = frozenset(map(evidence_key, going))
+    readers = [thread for threads in known.values() for thread in threads]
+    owners = {a.thread for a in going}
+    talks = {(t.user, t.thread) for t in readers if t.key in owners}
+    for thread in readers:
+        if (thread.user, thread.thread) not in talks or thread.agent == BOARD:
+            continue
+        if thread.key in owners or namespace_of(thread) in own:
+            continue
+        evidence = worded_records(store, thread)
+        keys = with_derived(gone, evidence, [thread], frozenset(), lambda _: Traces(()))
+        records = [a for a in evidence if evidence_key(a) in keys and not is_erased(a)]
+        refs = refs_in(thread, keys, frozenset())
+        yield Affected(namespace_of(thread), records, [(thread, refs)])
 
 
 def logs_to_rewrite(

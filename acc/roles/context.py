@@ -45,6 +45,12 @@ def construct_context(
         InputError: The task, the memory or a turn is not a text.
     """
     count = guarded(counter)
+    if isinstance(history, str) or not isinstance(history, Sequence):
+        raise InputError(
+            f"the history is {type(history).__name__}",
+            where="construct_context",
+            hint="pass a list of turns, each a text",
+        )
     context = [_text(task, "the task"), _text(memory, "the memory")]
     if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
         raise ConfigurationError(

@@ -42,6 +42,9 @@ _LOG = logging.getLogger(__name__)
 UpdateFrom = Literal["output", "turn"]
 """What a role's memory is updated from: its agent's own output alone, as in the paper, or the whole turn."""
 
+_AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a multi-agent conversation. {0.text}"
+"""What a model compressor is told beside its instructions: the first words of the paper's Figure 2, and the role."""
+
 C = TypeVar("C", MemoryController, AsyncMemoryController)
 
 
@@ -189,8 +192,10 @@ class _Roles(Generic[C]):
         peers = partial(self._peers, role.name)
         reader = role.thread(self.team)
         recall = SharedRecall(own=settings.recall, reader=reader, peers=peers)
+        guided = getattr(memory.compressor, "guided", None)
+        compressor = guided(_AS_ROLE.format(role)) if guided is not None else memory.compressor
         return type(memory)(
-            memory.artifacts, memory.compressor, replace(settings, policy=policy, recall=recall)
+            memory.artifacts, compressor, replace(settings, policy=policy, recall=recall)
         )
 
     def _peers(self, role: str) -> list[Peer]:
@@ -200,12 +205,12 @@ class _Roles(Generic[C]):
 
     def _branch(self, role: str) -> Branch:
         """Return the branch of a role's newest state. The caller holds the lock."""
-        state = self._states.get(role)
+        state = self._states.get(role) or self._newest(role)
         log = self._memories[role]._log_of(self.thread(role))
         return log.branch(ROOT if state is None else state.branch)
 
     def _role(self, name: str) -> Role:
-        if name not in self.roles:
+        if not isinstance(name, str) or name not in self.roles:
             raise InputError(
                 f"there is no role {name!r}",
                 where=f"team {self.team.thread!r}",
@@ -217,7 +222,9 @@ class _Roles(Generic[C]):
         memory = self.memory(role)
         if memory.settings.audit is not None:
             logged = memory.last_state(self.thread(role))
-            if logged is not None:
+            if logged is None:  # not begun, or erased
+                self._states.pop(role, None)
+            else:
                 self._states[role] = logged
         return self._states.get(role)
 

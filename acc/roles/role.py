@@ -6,14 +6,14 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from acc.board.board import AGENT
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import is_role_name
+from acc.stores.copies import BOARD
 from acc.stores.protocol import UNNAMED, Thread
 from acc.turn.observations import Channel
 
-_TAKEN = (UNNAMED, AGENT)
+_TAKEN = (UNNAMED, BOARD)
 """Agents' names that stand for every agent, and for a board."""
 
 

@@ -150,6 +150,13 @@ def _rules(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
         if was[rule] != now[rule]:
             change = rule if rule == "guidance" else f"{rule} {was[rule]} -> {now[rule]}"
             yield Difference(name, change, effect=effect)
+    before, after = was.get("roles", []), now.get("roles", [])
+    if before != after:
+        change = f"roles {_list(before) or 'all'} -> {_list(after) or 'all'}"
+        effect = (
+            "a stored state of a role that loses the slot does not load while it holds items there"
+        )
+        yield Difference(name, change, effect=effect if after else "")
 
 
 def _fields(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
@@ -305,11 +312,9 @@ def _cell(text: str) -> str:
 
 
 def _writers(slot: SlotField) -> str:
-    return (
-        "anybody"
-        if slot.rules.min_trust is Trust.DOCUMENT
-        else f"{slot.rules.min_trust.word} and above"
-    )
+    least, roles = slot.rules.min_trust, slot.rules.roles
+    who = "anybody" if least is Trust.DOCUMENT else f"{least.word} and above"
+    return who + (f", for {', '.join(roles)}" if roles else "")
 
 
 def _kept(slot: SlotField) -> str:

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from acc.errors import ConfigurationError, StateError
 from acc.state.items import Item
-from acc.state.migrations import Stored, class_named, migrated, stored_name
+from acc.state.migrations import Stored, class_named, migrated, stored_name, without_other_roles
 from acc.state.reasons import EvictedItem
 from acc.state.slots import read_slots
 from acc.text.lines import sha256_of
@@ -36,7 +36,9 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
         return raw
     stored = _plain(schema, raw)
     name = str(stored.get("schema_name", ""))
-    if class_named(name) != schema.__name__:
+    # A class that got slots for roles, or has none any more, takes up what was stored before.
+    before = without_other_roles(name, schema.__name__)
+    if class_named(before) not in (schema.__name__, schema.__name__.partition("[")[0]):
         raise StateError(
             f"the state has the schema {name!r}",
             where=f"loading {schema.__name__}",
@@ -64,6 +66,7 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
 
 def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
     """Migrate items by slot from the schema version ``stored``; a `StateError` names an item that cannot be."""
+    stored = without_other_roles(stored, schema.__name__)
     return migrated(schema, schema.slots(), stored, items)
 
 
@@ -84,7 +87,7 @@ def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[Evic
 
 
 def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:
-    slot = schema.slots().get(name)
+    slot = read_slots(schema).get(name)
     if slot is None:
         raise _no_state(schema, f"there is no slot {name!r}", str(stored["id"]))
     try:

@@ -98,6 +98,15 @@ def class_named(stored: str) -> str:
     return stored.partition("/")[0].partition("@")[0]
 
 
+def without_other_roles(stored: str, state: str) -> str:
+    """Return the name in a stored state, as the class ``state`` would have it without projections for roles."""
+    first, _, parents = stored.partition("/")
+    base, bracket, _ = first.partition("[")
+    if not bracket or base != state:
+        return stored
+    return parents if class_named(parents) == base else "/".join(filter(None, (base, parents)))
+
+
 def migrated(
     state: type[BaseModel], slots: Mapping[str, SlotField], stored: str, items: Stored
 ) -> Stored:

@@ -24,6 +24,7 @@ from acc.audit.verify import verify
 from acc.compress.protocol import wire_schema
 from acc.errors import SchemaError, StateError
 from acc.schema.catalog import schema_named, state_document
+from acc.state import Example
 from acc.state.migrations import Migration, Migrations, Stored
 from acc.state.slots import describe
 from acc.testing import ScriptedCompressor
@@ -69,9 +70,67 @@ def test_a_stored_state_loads_under_its_own_projection_alone() -> None:
     state = update_state(None, made, policy=Policy(schema=planner)).state
     assert state.decisions[0].what == "Kinesis"
     assert planner.load(state.canonical()) == state
-    for other in (analyst, TeamState):
-        with pytest.raises(StateError, match=r"TeamState\[planner\]"):
-            other.load(state.canonical())
+    with pytest.raises(StateError, match=r"TeamState\[planner\]"):
+        analyst.load(state.canonical())
+
+
+@pytest.mark.parametrize("before", ["whole", "projection"])
+def test_a_state_goes_on_when_its_class_gets_roles_or_loses_them(before: str) -> None:
+    planner = TeamState.for_role("planner")
+    first, then = (TeamState, planner) if before == "whole" else (planner, TeamState)
+    made = turn(said(Channel.AGENT, "We use Kinesis because it scales."))
+    state = update_state(None, made, policy=Policy(schema=first)).state
+    loaded = then.load(state.canonical())
+    assert (loaded.parent, loaded.decisions) == (state.hash, state.decisions)
+    assert then.load(loaded.canonical()) == loaded
+    if before == "whole":
+        with pytest.raises(StateError, match="'analyst' has no slot 'decisions' any more"):
+            TeamState.for_role("analyst").load(state.canonical())
+
+
+class Earlier:
+    """The class before its slots were divided among roles."""
+
+    class TeamState(CompressedCognitiveState):
+        decisions: Annotated[
+            tuple[Decision, ...],
+            Slot(
+                max_items=6,
+                id_prefix="h",
+                min_trust=Trust.AGENT,
+                examples=(
+                    Example("We use Kinesis because it scales", what="Kinesis", why="it scales"),
+                ),
+            ),
+        ]
+
+
+def test_a_role_memory_goes_on_when_its_class_gets_roles(tmp_path: Path) -> None:
+    def of(memory: MemoryController) -> RoleMemory:
+        return RoleMemory(memory, [PLANNER, ANALYST], thread="t")
+
+    with MemoryController.open(tmp_path, schema=Earlier.TeamState) as memory:
+        team = of(memory)
+        for name in [
+            "Kinesis",
+            "Lambda",
+            "Glue",
+            "Athena",
+            "Redshift",
+            "Fargate",
+            "Aurora",
+            "Neptune",
+        ]:  # 8 for 6 places
+            team.update("planner", f"We use {name} because it scales.")
+        before = len(team.state("planner").decisions)
+    with MemoryController.open(tmp_path, schema=TeamState) as memory:
+        team = of(memory)
+        assert len(team.state("planner").decisions) == before > 0
+        step = team.update("planner", "We use Kinesis because it scales.")
+        assert (step.state.turn, step.state.schema_name) == (9, "TeamState[planner]")
+        policies = [Policy(schema=Earlier.TeamState), team.memory("planner").settings.policy]
+    log = AuditLog.of(tmp_path / "audit", team.thread("planner"))
+    assert verify(log, {policy.fingerprint: policy for policy in policies}) == 9
 
 
 def test_an_item_in_a_slot_that_the_role_has_no_more_is_not_hidden() -> None:

@@ -128,6 +128,8 @@ def test_a_limit_that_is_no_number_of_tokens(wrong: object) -> None:
         (None, "m", [], "the task is NoneType"),
         ("t", {"a": 1}, [], "the memory is dict"),
         ("t", "m", ["one", ("user", "two")], "turn 2 of the history is tuple"),
+        ("t", "m", "user: one", "the history is str"),
+        ("t", "m", iter(["one"]), "the history is list_iterator"),
     ],
 )
 def test_what_is_no_text_is_named(task: str, memory: str, history: list[str], named: str) -> None:

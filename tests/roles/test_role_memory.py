@@ -7,6 +7,7 @@ import json
 import logging
 from pathlib import Path
 
+import openai
 import pytest
 from role_team import ANALYST, ENGINEER, PLANNER, EngineerState, TeamState, memory, said, team, turn
 
@@ -23,10 +24,11 @@ from acc import (
     Trust,
 )  # fmt: skip
 from acc.board import Board
+from acc.compress.openai import OpenAICompressor
 from acc.errors import AccError, ConfigurationError, InputError
 from acc.state.render import LEGEND
 from acc.stores.in_memory import InMemoryStore
-from acc.testing import ScriptedCompressor
+from acc.testing import ModelServer, ScriptedCompressor
 
 OUTPUT = "We use Kinesis because it scales. A risk is cold starts. The service is ingest-api."
 
@@ -309,3 +311,35 @@ def test_a_team_of_a_named_agent_keeps_its_roles_under_it() -> None:
     )
     assert one.thread("planner") == Thread(thread="t", user="ana", agent="pipeline/planner")
     assert team().thread("planner") == Thread(thread="pipeline", agent="planner")
+
+
+def test_a_model_is_told_the_role_whose_memory_it_maintains() -> None:
+    with ModelServer(lambda _: {}) as server:
+        client = openai.OpenAI(base_url=server.base_url, api_key="key", max_retries=0)
+        controller = memory()
+        controller.compressor = OpenAICompressor("model", client=client, guidance="Be brief.")
+        of = RoleMemory(controller, [PLANNER, ANALYST], thread="t")
+        for role in of.roles:
+            of.update(role, OUTPUT)
+        told = [request.messages[0].text for request in server.requests]
+    for role, text in zip((PLANNER, ANALYST), (told[0], told[-1]), strict=True):
+        assert f"an agent working as {role.name} in a multi-agent conversation. {role.text}" in text
+        assert "Be brief." in text
+    assert "what may go wrong" in told[-1]
+    assert "what was decided, and why" not in told[-1]
+
+
+@pytest.mark.parametrize("role", [None, ["planner"], "Planner", "", 3])
+def test_a_role_that_is_not_there(role: str) -> None:
+    of = team()
+    acts = (
+        of.state,
+        of.reads,
+        of.thread,
+        of.memory,
+        lambda r: of.update(r, "x"),
+        lambda r: of.open_evidence(r, "u1"),
+    )
+    for act in acts:
+        with pytest.raises(InputError, match="use one of 'planner', 'analyst', 'engineer'"):
+            act(role)
