@@ -105,7 +105,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     add(
         "--talk",
         type=int,
-        default=0,
+        default=Plan.talk,
         choices=range(len(TALK) + 1),
         help="rule agents: talk around a statement",
     )

@@ -1,7 +1,8 @@
 """Agents by rule: what each says follows from its prompt, its share of `POINTS` and the run's number.
 
-They are no model and stand for none. What is built in: an agent knows only what it reads, repeats what it no longer
-reads, and accepts when it reads all that it would say. How a memory decides what is read is not built in.
+They are no model and stand for none. What is built in: an agent knows only what it reads, says again what it no longer
+reads and what the evaluation agent misses, and accepts when nothing is left to say. How a memory decides what is read
+is not built in.
 """
 
 from __future__ import annotations
@@ -86,10 +87,16 @@ def known(role: str, seed: int) -> list[Point]:
 
 
 def _worker(role: str, read: str, luck: Luck) -> str:
-    """Add what was not read yet, first what the evaluation agent misses."""
+    """Say what was not read yet, and again what the evaluation agent misses; that comes first."""
     said = said_in(read)
-    missing = [point for point in known(role, luck.seed) if point not in said]
-    missing.sort(key=lambda point: gap(point.component, point.kind) not in read)
+    _, _, gaps = read.rpartition("ERA: ")
+    answered = said_in(gaps)
+    asked = [
+        point
+        for point in known(role, luck.seed)
+        if gap(point.component, point.kind) in gaps and point not in answered
+    ]
+    missing = asked + [p for p in known(role, luck.seed) if p not in said and p not in asked]
     drawn = Random(f"{luck.seed}/{role}/{len(missing)}")
     most = drawn.randint(FEWEST, MOST)
     sentences = [

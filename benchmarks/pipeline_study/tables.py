@@ -18,6 +18,10 @@ NAMES = {"turns": "Conversation turns", "cost_effectiveness": "Cost-effectivenes
 def page(plan: Plan, outcomes: Sequence[Outcome], note: str, baseline: str) -> str:
     """All tables, under what they are of."""
     parts = [f"**{note[0].upper()}{note[1:]}.**"] if note else []
+    parts.append(
+        f"{plan.runs} runs of at most {plan.turns} turns; a role's memory has at most {plan.memory} tokens"
+        + (f"; sentences of talk around a statement: {plan.talk}." if plan.model is None else ".")
+    )
     has = plan.conditions
     for roles in (condition for condition in has if condition.memory.startswith("roles")):
         other = Condition(baseline, roles.context if baseline in BOUNDED else 0)

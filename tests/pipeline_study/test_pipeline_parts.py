@@ -19,7 +19,7 @@ from benchmarks.pipeline_study.memories import (
     memory_bound,
 )
 from benchmarks.pipeline_study.protocol import converse
-from benchmarks.pipeline_study.rule_agents import Luck, answer, known
+from benchmarks.pipeline_study.rule_agents import Luck, answer, gap, known
 from benchmarks.pipeline_study.rule_judge import verdicts
 from benchmarks.pipeline_study.rule_points import COMPONENTS, POINTS, said_in
 from benchmarks.pipeline_study.running import Condition, Outcome
@@ -123,6 +123,15 @@ def test_a_worker_repeats_what_it_no_longer_reads_and_accepts_what_it_reads() ->
     assert set(said_in(later)).isdisjoint(said_in(first))
     everything = [f"IA: {point.sentence}" for point in POINTS]
     assert _speak("IA", Context(TASK, None, everything)) == "I ACCEPT the proposal."
+
+
+def test_a_worker_says_again_what_the_evaluator_misses_once() -> None:
+    mine = known("IA", 1)
+    everything = [f"IA: {point.sentence}" for point in mine]
+    asked = [*everything, f"ERA: {gap(mine[0].component, mine[0].kind)}"]
+    again = _speak("IA", Context(TASK, None, asked))
+    assert said_in(again) == (mine[0],)
+    assert _speak("IA", Context(TASK, None, [*asked, f"IA: {again}"])) == "I ACCEPT the proposal."
 
 
 def test_runs_of_the_rule_agents_differ_and_each_can_be_repeated() -> None:

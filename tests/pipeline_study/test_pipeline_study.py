@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from acc.compress.asking import endpoint_named
+from acc.compress.asking import Patience, endpoint_named
 from acc.evaluation.judge_calls import CallLog
 from acc.testing import Fault, ModelServer, Request
 from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
-from benchmarks.pipeline_study.__main__ import main
+from benchmarks.pipeline_study.__main__ import _options, _plan, main
 from benchmarks.pipeline_study.judging import METRICS
 from benchmarks.pipeline_study.losses import losses
 from benchmarks.pipeline_study.paper_figures import TABLE_2
@@ -231,6 +231,15 @@ def test_an_unusable_verdict_is_asked_for_once_more_and_then_counted(
     assert "| nan | 0 of 2 | 2 |" in shown
     assert "The judge is the agents' own model" in shown
     assert "1 runs end in the very document of another" in shown
+
+
+def test_the_command_runs_what_the_plan_says() -> None:
+    wait = Patience()
+    assert replace(_plan(_options([])), patience=wait) == Plan(patience=wait)
+    given = replace(
+        _plan(_options(["--talk", "0", "--context", "9", "--context", "8"])), patience=wait
+    )
+    assert given == Plan(talk=0, contexts=[9, 8], patience=wait)
 
 
 def test_what_cannot_be_asked_is_one_line(
