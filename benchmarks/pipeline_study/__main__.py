@@ -42,9 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    if options.model and not options.log:
+    if (options.model or options.judge) and not options.log:
         raise ConfigurationError(
-            "a model without a log", where="--model", hint="add --log FILE: it keeps what was paid"
+            "a model without a log",
+            where="--model, --judge",
+            hint="add --log FILE: it keeps what was paid",
         )
     model = endpoint_named(options.model) if options.model else None
     judge = endpoint_named(options.judge) if options.judge else model

@@ -245,8 +245,9 @@ def test_the_command_runs_what_the_plan_says() -> None:
 def test_what_cannot_be_asked_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--model", "m@http://127.0.0.1:9/v1"]) == 1
-    assert "add --log FILE" in capsys.readouterr().err
+    for option in ("--model", "--judge"):
+        assert main([option, "m@http://127.0.0.1:9/v1"]) == 1
+        assert "add --log FILE" in capsys.readouterr().err
     with ModelServer([Fault("401")], repeats=True) as server:
         log = ["--log", str(tmp_path / "log"), "--runs", "1", "--memory", "window"]
         assert main(["--model", f"m@{server.base_url}", *log]) == 1
