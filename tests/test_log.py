@@ -21,7 +21,7 @@ import acc.thread.registry
 from acc import Settings
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
-from acc.errors import StoreError
+from acc.errors import ConflictError, StoreError
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -256,6 +256,22 @@ class TestForks:
         assert left.branch != right.branch
         assert seen(shelf, left) == ["root", "left"]
         assert seen(shelf, right) == ["root", "right"]
+
+    def test_where_forks_are_off_an_earlier_state_is_a_conflict_and_nothing_is_stored(
+        self, tmp_path: Path
+    ) -> None:
+        shelf = Shelf()
+        memory = memory_on(shelf, audit=tmp_path, fork=False)
+        root = memory.step(None, Turn.said("root"), thread="t").state
+        left = memory.step(root, Turn.said("left"), thread="t").state
+        before = dict(shelf.records)
+        for state in (None, root):
+            with pytest.raises(ConflictError, match="another step has gone on from this state"):
+                memory.step(state, Turn.said("right"), thread="t")
+        assert shelf.records == before
+        again = memory.step(root, Turn.said("left"), thread="t").state
+        assert again.hash == left.hash
+        assert memory.step(left, Turn.said("on"), thread="t").state.branch == "main"
 
     def test_also_when_the_first_has_outgrown_the_fork(self) -> None:
         shelf = Shelf()

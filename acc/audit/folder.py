@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 
 from acc.audit import segments
-from acc.audit.medium import AuditPlace, End, other_end
+from acc.audit.medium import SUFFIX, AuditPlace, End, other_end
 from acc.audit.record import changed, is_whole
 from acc.errors import AuditError
 from acc.folders import (
@@ -27,7 +27,6 @@ from acc.folders import (
 LOCK_SECONDS = 30
 """Maximum time in seconds that a writer waits for another process to write its record."""
 
-SUFFIX = ".jsonl"
 _UNFINISHED = ".erasing"
 
 

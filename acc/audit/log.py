@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from acc.audit.folder import SUFFIX
-from acc.audit.medium import AuditPlace, AuditStore, End, audit_store
+from acc.audit.medium import SUFFIX, AuditPlace, AuditStore, End, audit_store
 from acc.audit.record import changed, digested, is_record, is_whole
 from acc.errors import AuditError, ConflictError
 from acc.state.model import CompressedCognitiveState
@@ -221,6 +220,15 @@ class AuditLog:
         for entry in self.newest(most):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
+
+    def lineage(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that led to the newest state, newest first. Skips those of abandoned branches."""
+        wanted: set[Any] = set()
+        for entry in self._newest_first():
+            if not wanted or entry["state"]["hash"] in wanted:
+                yield entry
+                # A branch begins with a copy of its parent state. Only the parent was committed.
+                wanted = {entry["prior"], entry.get("prior_state", {}).get("parent")}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped."""

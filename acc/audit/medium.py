@@ -13,6 +13,9 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from acc.errors import ConflictError
 
+SUFFIX = ".jsonl"
+"""How the name of a thread's log ends. Lines under other names are notes (`acc.evidence.marks`)."""
+
 DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
 
@@ -44,7 +47,7 @@ class AuditStore(Protocol):
         """Return the place of a log, for errors and reports; it holds no password."""
 
     def names(self) -> list[str]:
-        """Return the names of all logs, sorted."""
+        """Return the names of all logs, sorted: of all lines whose name ends in `SUFFIX`."""
 
     def end(self, name: str) -> End | None:
         """Return the mark of the end of a log, or None if there is no such log.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from acc.audit.folder import SUFFIX
 from acc.audit.log import AuditLog
 from acc.audit.medium import AuditPlace, audit_store
 from acc.stores.directory import document_spaces, enrolled, namespace_of, spaces_in, threads_in
@@ -20,7 +19,7 @@ def logs_at(place: AuditPlace | None) -> list[AuditLog]:
     if place is None:
         return []
     store = audit_store(place)
-    return [AuditLog((store, name)) for name in store.names() if name.endswith(SUFFIX)]
+    return [AuditLog((store, name)) for name in store.names()]
 
 
 def logged_threads(place: AuditPlace | None) -> Iterator[Thread]:

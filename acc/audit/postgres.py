@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from acc.audit.medium import End, other_end
+from acc.audit.medium import SUFFIX, End, other_end
 from acc.errors import AuditError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ class PostgresLogs:
         return f"{self._place}, audit log {name}"
 
     def names(self) -> list[str]:
-        query = "SELECT DISTINCT log FROM acc_audit"
-        found = self._done("read", lambda c: c.execute(query).fetchall())
+        query = "SELECT DISTINCT log FROM acc_audit WHERE log LIKE %s"
+        found = self._done("read", lambda c: c.execute(query, (f"%{SUFFIX}",)).fetchall())
         return sorted(row[0] for row in found)
 
     def end(self, name: str) -> End | None:

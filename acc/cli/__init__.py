@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "vacuum": ("evidence", "Rewrite the files so that no deleted text remains."),
     "export": ("evidence", "Write a user's evidence and audit logs to a file."),
     "import": ("evidence", "Add the records of an exported file to a memory."),
+    "mcp": ("mcp", "Serve a memory to agents over the Model Context Protocol."),
     "schema": ("schema", "List, show, export, check, create and compare schemas."),
     "eval": ("evaluate", "Evaluate memories on scenarios."),
 }

@@ -20,14 +20,16 @@ from acc.audit.log import AuditLog
 from acc.audit.namespaces import logs_at
 from acc.audit.record import is_whole
 from acc.cli.options import Server, audit_place
-from acc.compress.protocol import Compressor
+from acc.compress.protocol import Compressor, Price
 from acc.controller import MemoryController, resumed
 from acc.errors import AuditError, ConfigurationError, InputError
 from acc.evidence.upkeep import pending
+from acc.memory import whose
 from acc.pipeline.session import Settings
 from acc.schema.catalog import Schema, published, schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy
+from acc.state.proposal import Mode
 from acc.state.render import Style
 from acc.stores.protocol import Thread
 from acc.text.lines import inert_line
@@ -192,9 +194,9 @@ def labels(threads: Sequence[LoggedThread]) -> list[str]:
     ]
 
 
-def thread_named(memory: Path, name: str) -> LoggedThread | None:
-    """The thread that a replay with this name continues; None if it has no commit."""
-    return _read_thread(AuditLog.of(audit_place(memory), Thread(thread=name)))
+def thread_named(memory: Path, thread: str | Thread) -> LoggedThread | None:
+    """The thread of exactly this owner, or of no named user if it is a text; None if it has no commit."""
+    return _read_thread(AuditLog.of(audit_place(memory), whose(thread)))
 
 
 def _policies_in(line: bytes) -> Iterator[Record]:
@@ -272,6 +274,24 @@ def _recorded_schema(name: str) -> Schema:
             hint=f"give --schema {name}",
         )  # fmt: skip
     return schema_named(name)
+
+
+def compressor_named(model: str, mode: Mode | None, price: Price | None) -> Compressor | None:
+    """The compressor that asks the model; None for the keyless rules.
+
+    Raises:
+        ConfigurationError: The model cannot be used, or an option needs one.
+    """
+    if model:
+        from acc.compress.model import as_compressor
+
+        return as_compressor(model, mode=mode or "revise", price=price)
+    for option, given in (("--mode", mode), ("--price", price)):
+        if given is not None:
+            raise ConfigurationError(
+                "this option needs a model", where=option, hint="name the model with --model"
+            )
+    return None
 
 
 def state_key() -> list[str] | None:

@@ -13,6 +13,7 @@ from acc.audit.medium import DATABASE, AuditPlace, AuditStore, audit_store
 from acc.compress.protocol import Price
 from acc.folders import expanded
 from acc.schema.catalog import Schema, schema_named
+from acc.state.proposal import Mode
 from acc.state.render import Style
 
 
@@ -169,5 +170,28 @@ ServerOption = Annotated[
         help="The Chroma server that holds the evidence. The audit logs stay in the folder, "
         "or in the database of --audit.",
         parser=parse_server,
+    ),
+]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Compress with this model: openai:NAME or NAME (uses OPENAI_BASE_URL and "
+        "OPENAI_API_KEY), or PROVIDER:NAME through LangChain. [default: the keyless rules]",
+    ),
+]
+ModeOption = Annotated[
+    Mode | None,
+    typer.Option(
+        help="What the model writes: changes (revise) or the whole state (rewrite). "
+        "[default: revise]"
+    ),
+]
+PriceOption = Annotated[
+    Price | None,
+    typer.Option(
+        metavar="IN,OUT[,CACHED]",
+        help="Price of the model per million tokens, in any currency.",
+        parser=parse_price,
     ),
 ]

@@ -16,14 +16,24 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from acc.cli.opening import Interrupts, LoggedThread, Record, opened, policy_of, thread_named
+from acc.cli.opening import (
+    Interrupts,
+    LoggedThread,
+    Record,
+    compressor_named,
+    opened,
+    policy_of,
+    thread_named,
+)
 from acc.cli.options import (
     MaxTokensOption,
+    ModelOption,
+    ModeOption,
     NewMemoryOption,
+    PriceOption,
     SchemaOption,
     ServerOption,
     StyleOption,
-    parse_price,
 )
 from acc.cli.output import JsonLines, Screen, coloured, count, width
 from acc.cli.replay_report import (
@@ -34,13 +44,11 @@ from acc.cli.replay_report import (
     format_money,
     heading,
 )
-from acc.compress.protocol import Compressor, Price
 from acc.controller import MemoryController
-from acc.errors import ConfigurationError, InputError
+from acc.errors import InputError
 from acc.folders import refuse_memorys
 from acc.memory import whose
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Mode
 from acc.text.lines import raw
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.observations import PASTED, Channel
@@ -111,29 +119,9 @@ def replay(
         int | None, typer.Option(metavar="N", min=0, help="Replay only the first N turns.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Compress with this model: openai:NAME or NAME (uses OPENAI_BASE_URL and "
-            "OPENAI_API_KEY), or PROVIDER:NAME through LangChain. [default: the keyless rules]",
-        ),
-    ] = "",
-    mode: Annotated[
-        Mode | None,
-        typer.Option(
-            help="What the model writes: changes (revise) or the whole state (rewrite). "
-            "[default: revise]"
-        ),
-    ] = None,
-    price: Annotated[
-        Price | None,
-        typer.Option(
-            metavar="IN,OUT[,CACHED]",
-            help="Price of the model per million tokens, in any currency.",
-            parser=parse_price,
-        ),
-    ] = None,
+    model: ModelOption = "",
+    mode: ModeOption = None,
+    price: PriceOption = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page that shows every turn."),
@@ -146,7 +134,7 @@ def replay(
     channels = {each.tool: each.channel for each in channel or ()}
     conversation = read_conversation(file, repair=repair, channels=channels)
     _check_tools(channels, conversation.turns)
-    compressor = _compressor(model, mode, price)
+    compressor = compressor_named(model, mode, price)
     _check_outputs(file, json, report)
     name = thread or file.stem
     with ExitStack() as stack:
@@ -169,20 +157,6 @@ def replay(
             screen=Screen(quiet=quiet, data=json == "-"),
             kept_in=memory, file=file, out=out, report=report,
         ).run(logged)  # fmt: skip
-
-
-def _compressor(model: str, mode: Mode | None, price: Price | None) -> Compressor | None:
-    """The compressor that asks the model; None for the keyless rules."""
-    if model:
-        from acc.compress.model import as_compressor
-
-        return as_compressor(model, mode=mode or "revise", price=price)
-    for option, given in (("--mode", mode), ("--price", price)):
-        if given is not None:
-            raise ConfigurationError(
-                "this option needs a model", where=option, hint="name the model with --model"
-            )
-    return None
 
 
 def _check_outputs(file: Path, json: str, report: Path | None) -> None:

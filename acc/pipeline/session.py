@@ -15,7 +15,7 @@ from acc.audit.unlogged import refuse_unlogged
 from acc.clock import Clock, SystemClock, stamps
 from acc.compress.fallback import Fallback
 from acc.compress.protocol import Compressor
-from acc.errors import ConfigurationError, PinnedOverflow, StateError
+from acc.errors import ConfigurationError, ConflictError, PinnedOverflow, StateError
 from acc.folders import expanded
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
@@ -61,6 +61,9 @@ class Settings:
         durability: What the audit record of a finished step survives: "power", a power cut, or "kill",
             only a kill of the process, without waiting for the disk. An embedded store always waits. See
             docs/operations.md.
+        fork: Whether a step from a state that another step has gone on from begins a branch of its own. If
+            False, it is a `ConflictError`, and nothing is stored: for callers that always go on from
+            `Memory.last_state`, and have no checkpoints.
 
     Raises:
         ConfigurationError: A setting has an invalid value.
@@ -78,6 +81,7 @@ class Settings:
     state_key: StateKey = field(default=None, repr=False)
     redact: Redactor = "secrets"
     durability: Durability = "power"
+    fork: bool = True
 
     def __post_init__(self) -> None:
         for name, (fits, hint) in _FITS.items():
@@ -119,6 +123,7 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value in get_args(Durability),
         'give "power", or "kill" not to wait for the disk',
     ),
+    "fork": (lambda value: isinstance(value, bool), "give True or False"),
     "redact": (
         lambda value: value in (None, "secrets") or callable(value),
         'give "secrets", a function of a text that returns a text, or None to keep texts as they are',
@@ -176,8 +181,18 @@ class ThreadSession:
 
         Raises:
             AuditError: Later turns of the branch were committed, and the audit log lacks them.
-            ConflictError: Another process may be finishing the turn.
+            ConflictError: Another process may be finishing the turn, or has committed it and forks are off.
         """
+        given_up = self._is_given_up(branch, turn)
+        if not (given_up or self.settings.fork):
+            raise ConflictError(
+                "another step has gone on from this state",
+                where=f"thread {self.thread.thread!r}, turn {turn} of branch {branch.name}",
+                hint="take last_state(thread), and step again from there",
+            )
+        return given_up
+
+    def _is_given_up(self, branch: Branch, turn: int) -> bool:
         audit = self.audit
         if branch.newest > turn:  # a later turn continues from it: this step begins a fork
             began_later = turn > 1 and audit is not None and audit.last() is None

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Barrier
 
 from acc.audit.log import AuditLog
-from acc.audit.medium import AuditStore, End
+from acc.audit.medium import SUFFIX, AuditStore, End
 from acc.errors import AccError, ConflictError
 from acc.stores.protocol import Thread
 
@@ -101,6 +101,10 @@ def _appends(case: Case) -> None:
         assert case.other.end(case.name) == after, "another opening sees another end"
     case.expect(lines)
     assert case.name in case.other.names(), "it is not listed"
+    note = f"note {case.name.removesuffix(SUFFIX)}"
+    case.store.append(note, case.line(1), None)
+    assert note not in case.other.names(), "what is no log is listed"
+    case.store.delete(note)
     assert case.other.where(case.name), "it has no place"
 
 

@@ -33,6 +33,7 @@ API = {
     "acc.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
+    "acc.mcp_server": "MCP server",
     "acc.evidence.documents": "Documents",
     "acc.evidence.experience": "Experience memory",
     "acc.evidence.addition": "Addition",

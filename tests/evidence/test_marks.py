@@ -44,7 +44,7 @@ def test_a_receipt_of_one_erasure_is_kept_once(marks: Marks, tmp_path: Path) -> 
         {"id": "def", "records": 1},
     ):
         marks.append_receipt(receipt)
-    (file,) = [p for p in tmp_path.rglob("erasures*")]
+    (file,) = tmp_path.rglob("erasures*")
     assert len(file.read_bytes().splitlines()) == 3
     assert marks.names() == []
 
