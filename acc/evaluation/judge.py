@@ -289,20 +289,48 @@ class Judge:
         schema: Mapping[str, Any],
         read: Callable[[Mapping[str, Any]], T],
     ) -> T | None:
-        """Ask the model and parse its object with ``read``, which raises ValueError if unusable."""
-        messages: tuple[Message, ...] = (Message("system", stable), Message("user", shown))
-        for _ in range(2):
-            reply = asked(
-                self._endpoint, Ask(messages, schema, self._settings.output_tokens), self._patience
-            )
-            try:
-                return read(object_in(reply, schema, self._endpoint.model))
-            except (ValueError, EvaluationError) as error:
-                answer = Message("assistant", reply.text[:4_000].strip() or "(nothing)")
-                again = f"That cannot be used: {error}. Reply again with the whole JSON object."
-                messages = (*messages, answer, Message("user", again))
-        self.unjudged += 1
-        return None
+        found = judged(
+            self._endpoint, stable, shown, schema, read,
+            limit=self._settings.output_tokens, patience=self._patience,
+        )  # fmt: skip
+        self.unjudged += found is None
+        return found
+
+
+def judged(
+    endpoint: Endpoint,
+    stable: str,
+    shown: str,
+    schema: Mapping[str, Any],
+    read: Callable[[Mapping[str, Any]], T],
+    *,
+    limit: int,
+    patience: Patience,
+) -> T | None:
+    """Ask a judge for an object, once more if it is unusable; None if it is unusable again.
+
+    Args:
+        endpoint: The judge's model.
+        stable: Its instructions.
+        shown: What it judges.
+        schema: The JSON Schema of its answer.
+        read: Reads the object; raises ValueError if it is unusable.
+        limit: Token limit of an answer.
+        patience: How long to wait.
+
+    Raises:
+        EvaluationError: The model does not answer.
+    """
+    messages: tuple[Message, ...] = (Message("system", stable), Message("user", shown))
+    for _ in range(2):
+        reply = asked(endpoint, Ask(messages, schema, limit), patience)
+        try:
+            return read(object_in(reply, schema, endpoint.model))
+        except (ValueError, EvaluationError) as error:
+            answer = Message("assistant", reply.text[:4_000].strip() or "(nothing)")
+            again = f"That cannot be used: {error}. Reply again with the whole JSON object."
+            messages = (*messages, answer, Message("user", again))
+    return None
 
 
 def _message_title(turn: int) -> str:

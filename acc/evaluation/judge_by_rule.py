@@ -45,11 +45,11 @@ def answer_by_rule(request: Request) -> Mapping[str, Any]:
 
 
 def _query(text: str) -> Mapping[str, Any]:
-    return {"query": _source(text, "script")}
+    return {"query": source_titled(text, "script")}
 
 
 def _notes(text: str) -> Mapping[str, Any]:
-    before, sentences = _source(text, "notes"), _sentences(_source(text, "the user's"))
+    before, sentences = source_titled(text, "notes"), _sentences(source_titled(text, "the user's"))
     kept = [c for c in _bullets(before, "constraints:") if not any(_lifts(s, c) for s in sentences)]
     rules = [s for s in sentences if _RULE.search(s) and not s.endswith("?")]
     stated = [s for s in sentences if re.search(r"\d", s) and not s.endswith("?")]
@@ -66,8 +66,8 @@ def _answer(text: str) -> Mapping[str, Any]:
 
     Lines without new words are skipped: a memory must not gain by returning the message itself.
     """
-    wanted = set(terms(_source(text, "the user's")))
-    known = _sentences(f"{_source(text, 'memory')}\n{_source(text, 'tool')}")
+    wanted = set(terms(source_titled(text, "the user's")))
+    known = _sentences(f"{source_titled(text, 'memory')}\n{source_titled(text, 'tool')}")
     lines = [s for s in known if wanted & (words := set(terms(s))) and words - wanted]
     best = sorted(lines, key=lambda line: (-len(wanted & set(terms(line))), line))[:_MOST]
     return {"text": " ".join(["Noted.", *best])}
@@ -75,7 +75,7 @@ def _answer(text: str) -> Mapping[str, Any]:
 
 def _scores(text: str) -> Mapping[str, Any]:
     """Score each answer by the share of the message's words that it contains."""
-    wanted = set(terms(_source(text, "the user's"))) or {""}
+    wanted = set(terms(source_titled(text, "the user's"))) or {""}
     found = []
     for _, title, answer in _FENCED.findall(text):
         if title.startswith("answer "):
@@ -88,9 +88,9 @@ def _scores(text: str) -> Mapping[str, Any]:
 def _audit(text: str) -> Mapping[str, Any]:
     """Audit an answer. The first source with most of a claim's words supports the claim."""
     titles = {"query": "the user's", "notes": "notes", "tools": "tool"}
-    known = {name: set(terms(_source(text, title))) for name, title in titles.items()}
+    known = {name: set(terms(source_titled(text, title))) for name, title in titles.items()}
     claims = []
-    answered = _sentences(_source(text, "the answer"))
+    answered = _sentences(source_titled(text, "the answer"))
     for sentence in answered:
         if claimed := set(terms(sentence)):
             supports = (
@@ -101,12 +101,12 @@ def _audit(text: str) -> Mapping[str, Any]:
         "claims": claims,
         "violations": [
             rule
-            for rule in _bullets(_source(text, "notes"), "constraints:")
+            for rule in _bullets(source_titled(text, "notes"), "constraints:")
             if any(_breaks(sentence, rule) for sentence in answered)
         ],
         "omissions": [
             element
-            for element in _bulleted(_source(text, "required"))
+            for element in _bulleted(source_titled(text, "required"))
             if not set(terms(element)) & set(terms(" ".join(answered)))
         ],
     }
@@ -142,7 +142,7 @@ _RULES: tuple[tuple[frozenset[str], Callable[[str], Mapping[str, Any]]], ...] = 
 )
 
 
-def _source(text: str, title: str) -> str:
+def source_titled(text: str, title: str) -> str:
     """The text of the first source with a title that begins with ``title``."""
     found = _FENCED.findall(text)
     return next((body for _, heading, body in found if heading.startswith(title)), "")
