@@ -77,6 +77,7 @@ class _Controller(Memory):
         state_key: StateKey = None,
         redact: Redactor = "secrets",
         durability: Durability = "power",
+        fork: bool = True,
         telemetry: Observer | None = None,
     ) -> Self:
         """Open the memory in a folder: an embedded Chroma store and its audit logs.
@@ -121,6 +122,7 @@ class _Controller(Memory):
             state_key=state_key,
             redact=redact,
             durability=durability,
+            fork=fork,
             telemetry=telemetry,
         )
         compressor = chosen(compressor, model)

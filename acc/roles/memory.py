@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 from acc.board.board import HEADING, OWN_HEADING, Board
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError
+from acc.logs import log_event
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
@@ -163,10 +164,10 @@ class _Roles(Generic[C]):
         made = construct_context(task, self.reads(role), history, max_tokens, counter=counter)
         if (most := counter(task) + self.bound(role)) > max_tokens and role not in self._warned:
             self._warned.add(role)
-            _LOG.warning(
-                "role %r: the task and the memory may grow to %d tokens, beyond max_tokens=%d, which is an error; "
-                "raise it, or bound the memory by Role(max_tokens=...)",
-                role, most, max_tokens,
+            log_event(
+                _LOG, logging.WARNING, "context_may_overflow",
+                "the task and a role's memory may grow beyond max_tokens, which is an error; raise it, or bound "
+                "the memory by Role(max_tokens=...)", role=role, tokens=most, max_tokens=max_tokens,
             )  # fmt: skip
         return made
 
@@ -279,7 +280,10 @@ class _Roles(Generic[C]):
         if newest is None:
             self._states[role] = step.state
             return True
-        _LOG.info("role %r: another process was faster: the update is repeated on its commit", role)
+        log_event(
+            _LOG, logging.INFO, "role_update_repeated",
+            "another process was faster: a role's update is repeated on its commit", role=role,
+        )  # fmt: skip
         self._states[role] = self._memories[role]._from_log(newest)
         return False
 
@@ -323,9 +327,10 @@ class _Roles(Generic[C]):
             o for o in turn.observations if not any(o is mine for mine in own)
         ]
         if others:
-            _LOG.info(
-                "role %r: own_output: %d other observations of the turn stay out of its memory (%s)",
-                role, len(others), ", ".join(sorted({o.channel.value for o in others})),
+            log_event(
+                _LOG, logging.INFO, "own_output",
+                "other observations of the turn stay out of a role's memory", role=role, count=len(others),
+                channels=sorted({o.channel.value for o in others}),
             )  # fmt: skip
         heard = (*turn.heard, *(o for o in others if o.trust < Trust.AGENT))
         return turn.model_copy(update={"observations": own, "reply": None, "heard": heard})

@@ -101,7 +101,8 @@ def test_a_limit_that_the_memory_may_outgrow_is_warned_of_once(
         of.context("planner", "task", [], of.bound("planner"))
     of.context("analyst", "task", [], of.bound("analyst") + 1)
     (record,) = caplog.records
-    assert "role 'planner': the task and the memory may grow to" in record.getMessage()
+    assert "event=context_may_overflow" in record.getMessage()
+    assert record.acc["role"] == "planner"
 
 
 @pytest.mark.parametrize("asked", [[], [said(Channel.USER, "Who approves deployments?")]])
