@@ -97,7 +97,7 @@ def test_output_is_the_agents_own_words_alone_and_the_log_says_what_stays_out(
     assert [o.channel for o in step.turn.observations] == [Channel.AGENT]
     assert [item.what for item in step.state.decisions] == ["Kinesis"]
     assert "event=own_output" in caplog.text
-    assert 'count=2 channels=["document", "tool"]' in caplog.text
+    assert "count=2 channels=document,tool" in caplog.text
     with pytest.raises(InputError, match='use update_from="turn"'):
         of.update("planner", turn(said(Channel.TOOL, "quota: 500 shards", "aws")))
 
