@@ -63,7 +63,8 @@ def inspect(
     from acc.inspector.server import Inspector, application, bound, new_token
     from acc.inspector.server import server as server_of
 
-    logs_of(memory)  # refuses a folder without a memory
+    if not (memory / "chroma.sqlite3").exists():  # a memory may be without a first commit
+        logs_of(memory)  # refuses a folder without a memory
     inspector = Inspector(
         Logs(audit_place(memory)), reader_of(schema), partial(asyncio.sleep, interval),
         OperatorActs(memory, server, schema) if operator else None, new_token() if operator else "",

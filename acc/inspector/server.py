@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acc.errors import AccError, ConfigurationError, InputError, StoreLockedError
 from acc.inspector.acts import Acts, Desk
@@ -18,6 +18,7 @@ from acc.inspector.page import live_page
 from acc.stores.protocol import Thread
 
 try:
+    import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.middleware import Middleware
@@ -30,9 +31,6 @@ except ImportError as error:
         where="acc inspect",
         hint="pip install 'agent-cognitive-compressor[inspect]'",
     ) from error
-
-if TYPE_CHECKING:
-    import uvicorn
 
 HOST = "127.0.0.1"
 MOST_BODY = 64 * 1024
@@ -249,8 +247,6 @@ def bound(port: int) -> socket.socket:
 
 def server(app: Starlette) -> uvicorn.Server:
     """Return the server; `uvicorn.Server.run` with a socket serves until a signal."""
-    import uvicorn
-
     # An open stream of changes never ends by itself.
     return uvicorn.Server(
         uvicorn.Config(

@@ -410,9 +410,10 @@ def test_an_interrupt_ends_the_server_although_a_page_follows(kept: Path) -> Non
     assert (process.returncode, told) == (0, "")
 
 
-def test_without_its_packages_the_command_says_what_to_install(kept: Path) -> None:
+@pytest.mark.parametrize("package", ["starlette", "uvicorn"])
+def test_without_its_packages_the_command_says_what_to_install(package: str, kept: Path) -> None:
     code = (
-        "import sys; sys.modules['starlette'] = None; from acc.cli import run;"
+        f"import sys; sys.modules[{package!r}] = None; from acc.cli import run;"
         f"sys.exit(run(['inspect', '--memory', {str(kept)!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
