@@ -160,6 +160,10 @@ def _parts(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], list[IO[bytes]]]]:
     """Yield the open files of a log at one moment: that of its newest lines, and its segments, oldest first."""
+    if path.is_fifo():  # to open it would wait for ever
+        raise AuditError(
+            "the audit log is a pipe, and no file", where=str(path), hint="move it elsewhere"
+        )
     while True:
         with ExitStack() as stack:
             file: IO[bytes] = stack.enter_context(path.open("rb"))
@@ -223,15 +227,18 @@ def _damaged(where: str, why: str) -> AuditError:
 def _tail_first(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of an open file, last first, without reading the whole file."""
     position = file.seek(0, os.SEEK_END)
-    rest = b""
+    later: list[bytes] = []  # the rest of a line whose beginning is not read yet, last part first
     while position > 0:
         size = min(_CHUNK, position)
         position -= size
         file.seek(position)
-        rest = file.read(size) + rest
-        found = rest.splitlines(keepends=True)
+        later.append(file.read(size))
+        if position > 0 and b"\n" not in later[-1]:
+            continue  # joined once: a long line would be copied for each of its parts
+        found = b"".join(reversed(later)).splitlines(keepends=True)
+        later = []
         if position > 0:
-            rest, found = found[0], found[1:]
+            later, found = found[:1], found[1:]
         yield from reversed(found)
 
 

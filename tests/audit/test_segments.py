@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -229,6 +230,26 @@ def test_a_log_behind_a_link_is_read_and_not_erased(what: str, tmp_path: Path) -
         with pytest.raises(AuditError, match="is a link"):
             erase()
     assert read(folder) == lines
+
+
+def test_a_pipe_is_an_error_and_nobody_waits(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / NAME)
+    for read_it in (FolderLogs(tmp_path).lines, FolderLogs(tmp_path).newest_first):
+        with pytest.raises(AuditError, match="a pipe"):
+            next(read_it(NAME))
+
+
+def test_a_long_line_is_copied_a_few_times_and_not_once_for_each_part(tmp_path: Path) -> None:
+    long = b"x" * (segments._CHUNK * 400)
+    lines = [line(1), long + b"\n", line(2), b"\n", long[:-5] + b"\n", b"end"]
+    (tmp_path / NAME).write_bytes(b"".join(lines))
+
+    started = time.process_time()
+    with (tmp_path / NAME).open("rb") as file:
+        for found in segments._tail_first(file):
+            assert found == lines.pop()
+    assert lines == []
+    assert time.process_time() - started < 2  # it took more than 10 seconds
 
 
 def test_a_search_names_the_damaged_segment(tmp_path: Path) -> None:
