@@ -42,7 +42,7 @@ def inspect(
     memory: MemoryOption = DEFAULT_MEMORY,
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes any free one.")
-    ] = 8765,
+    ] = 8766,
     operator: Annotated[
         bool,
         typer.Option(

@@ -33,6 +33,9 @@ except ImportError as error:
     ) from error
 
 HOST = "127.0.0.1"
+MOST_FAULTS = 20
+"""Maximum number of faults of a log that are told one by one."""
+
 MOST_BODY = 64 * 1024
 """Maximum size of an act in bytes."""
 
@@ -103,7 +106,9 @@ class _Data:
         after, last = _number(request, "after"), request.query_params.get("last")
         if [entry["digest"] for entry in index.entries[:after][-1:]] != [last]:
             after = 0
-        return {"after": after, "entries": index.entries[after:], "faults": index.faults}
+        more = len(index.faults) - MOST_FAULTS
+        faults = [*index.faults[:MOST_FAULTS], *([f"and {more:,} more"] if more > 0 else [])]
+        return {"after": after, "entries": index.entries[after:], "faults": faults}
 
     def turn(self, request: Request) -> dict[str, Any]:
         """The details of the turn at ``position``."""
