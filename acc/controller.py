@@ -23,6 +23,7 @@ from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
+from acc.logs import log_event
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
 from acc.pipeline.session import Durability, OnOverflow, Redactor, Settings, StateKey
@@ -33,6 +34,7 @@ from acc.recovery import adopt, recover
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy, policy_with
 from acc.stores.protocol import Thread
+from acc.telemetry.observer import Observer
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -72,6 +74,7 @@ class _Controller(Memory):
         state_key: StateKey = None,
         redact: Redactor = "secrets",
         durability: Durability = "power",
+        telemetry: Observer | None = None,
     ) -> Self:
         """Open the memory in a folder: an embedded Chroma store and its audit logs.
 
@@ -115,6 +118,7 @@ class _Controller(Memory):
             state_key=state_key,
             redact=redact,
             durability=durability,
+            telemetry=telemetry,
         )
         compressor = chosen(compressor, model)
         store = ChromaArtifactStore.embedded(folder)
@@ -497,6 +501,11 @@ def resumed(memory: Memory) -> list[str]:
     except BaseException:
         memory.close()
         raise
-    for what in done:
-        _LOG.info("%s", what)
+    if done:
+        log_event(
+            _LOG, logging.INFO, "resumed", "work that a killed process left was finished or undone",
+            count=len(done),
+        )  # fmt: skip
+    for what in done:  # it may name documents
+        log_event(_LOG, logging.DEBUG, "resumed", "finished or undone", what=what)
     return done

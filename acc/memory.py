@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,8 @@ from acc.pipeline.turn_pipeline import TurnPipeline
 from acc.state.loading import keys_of, refuse_unsigned, set_aside_today, signed
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.stores.protocol import ArtifactStore, Thread
+from acc.telemetry.observer import Observers
+from acc.telemetry.step_log import StepLog
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
 from acc.thread.off_loop import OffLoop
@@ -33,8 +34,6 @@ from acc.thread.registry import registry_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
-
-_LOG = logging.getLogger(__name__)
 
 MOST_AUDITS = 512
 """Maximum number of audit logs of which a memory knows the end; it reads the end of any other log again."""
@@ -70,6 +69,7 @@ class Memory:
         self._keys = keys_of(self.settings.state_key)
         self._redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = registry_of(store)
+        self._observers = Observers(StepLog(), *filter(None, [self.settings.telemetry]))
         self._audits: dict[str, AuditLog] = {}
         self._guard = Lock()
         keep_private(self.settings.audit)
@@ -227,10 +227,13 @@ class Memory:
             StateError: ``state`` was edited, has another schema, or belongs to another thread.
         """
         who = whose(thread)
-        turn = self._normalize(turn, who)
-        self._drop_erased(who)
-        with self._threads.stepping(who):
-            yield TurnPipeline(self._session(who), self.load(state), turn)
+        with self._observers.watching(who, self.settings.policy) as watch:
+            turn = self._normalize(turn, who)
+            self._drop_erased(who)
+            with self._threads.stepping(who):
+                run = TurnPipeline(self._session(who), self.load(state), turn, watch)
+                yield run
+            watch.ends(run.step if run.is_persisted else None)
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from acc.audit.unlogged import unlogged
 from acc.errors import ConfigurationError
+from acc.logs import log_event
 from acc.memory import Memory
 from acc.operators import with_operator_acts
 from acc.state.model import ROOT, CompressedCognitiveState
@@ -36,9 +37,10 @@ def adopt(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveStat
         behind = unlogged(audit, branches) if audit else {}
         log.journal.refresh()
         log.journal.adopt(chosen, behind)
-    _LOG.warning(
-        "thread %r goes on from turn %d of branch %s, adopted by an operator; not in the audit log: %s",
-        thread.thread, chosen.turn, chosen.branch, behind or "nothing",
+    log_event(
+        _LOG, logging.WARNING, "adopted", "an operator had a thread go on from a state that he chose",
+        thread=thread.thread, key=thread.key, turn=chosen.turn, branch=chosen.branch,
+        not_in_audit_log=[f"{branch}:{turn}" for branch, turn in behind.items()],
     )  # fmt: skip
     return memory.signed(chosen)
 
@@ -65,7 +67,10 @@ def recover(memory: Memory, thread: Thread) -> CompressedCognitiveState | None:
                 run.think()
                 run.persist()
             state = run.received().state
-        _LOG.warning("thread %r: turn %d was committed again", thread.thread, state.turn)
+        log_event(
+            _LOG, logging.WARNING, "committed_again", "a stored turn was committed again",
+            thread=thread.thread, key=thread.key, turn=state.turn,
+        )  # fmt: skip
     return memory.last_state(thread)
 
 

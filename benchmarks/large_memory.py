@@ -1,12 +1,14 @@
 """How the commands on a whole memory grow with it: seconds, peak memory and what they print.
 
-    python benchmarks/large_memory.py build DIR [--threads 2182] [--turns 9]
+    python benchmarks/large_memory.py build DIR [--threads 2182] [--turns 9] [--copies 1]
     python benchmarks/large_memory.py measure DIR [COMMAND ...]
     python benchmarks/large_memory.py [--threads 200] [--times 10]
 
-``build`` steps conversations of the usual turn size (`turn_overhead.observed`) in a new memory.
-``measure`` runs ``acc show``, ``search``, ``verify`` and ``doctor`` on it, each in a process of its
-own. Without either, the script measures a memory and one ``--times`` as large, and prints the ratios.
+``build`` steps conversations of the usual turn size (`turn_overhead.observed`) in a new memory. With ``--copies``
+each of them is there several times under other names, which is faster than to step it again. ``measure``
+opens the memory, steps an old and a new thread, and runs ``acc show``, ``threads``, ``search``, ``verify`` and
+``doctor``, each in a process of its own. Without either, the script measures a memory and one ``--times`` as large,
+and prints the ratios.
 """
 
 from __future__ import annotations
@@ -26,13 +28,19 @@ from typing import Any
 
 from turn_overhead import observed, scripted
 
+from acc.audit.log import AuditLog
+from acc.audit.record import digested
+from acc.audit.redaction import state_hash
+from acc.clock import stamps
 from acc.controller import MemoryController
 from acc.pipeline.session import Settings
 from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.directory import Directory
 from acc.stores.in_memory import InMemoryStore
-from acc.stores.protocol import UNNAMED
+from acc.stores.protocol import UNNAMED, Artifact, Thread
 
 COMMANDS = {
+    "step": (),
     "show": ("show", "--thread", "t0"),
     "threads": ("threads",),
     "search": ("search", "turn"),
@@ -43,8 +51,34 @@ COMMANDS = {
 _MAIN = "import sys; from acc.cli import main; sys.exit(main())"
 
 
-def build(folder: Path, threads: int, turns: int) -> int:
-    """Step ``threads`` conversations of ``turns`` turns; return the number of records.
+_STEP = """
+import json, random, sys, time
+from pathlib import Path
+from turn_overhead import observed, scripted
+from acc.controller import MemoryController
+
+def timed(call):
+    start = time.perf_counter()
+    call()
+    return round(time.perf_counter() - start, 3)
+
+def step(thread):
+    return memory.step(memory.last_state(thread), observed(99, random.Random(thread)), thread=thread)
+
+start = time.perf_counter()
+memory = MemoryController.open(Path(sys.argv[1]), compressor=scripted)
+found = {"open": round(time.perf_counter() - start, 3)}
+for name, thread in (("old", "t0"), ("new", f"new {time.time()}")):
+    found[f"first step of an {name} thread"] = timed(lambda: step(thread))
+    found[f"second step of an {name} thread"] = timed(lambda: step(thread))
+memory.close()
+print(json.dumps(found))
+"""
+"""Opens a memory in a process of its own, and steps two threads twice; prints the seconds."""
+
+
+def build(folder: Path, threads: int, turns: int, copies: int = 1) -> int:
+    """Step ``threads`` conversations of ``turns`` turns, and copy each; return the number of records.
 
     The compressor is scripted, and the steps write to a store in memory, whose records then move to
     the folder: that is faster.
@@ -57,12 +91,49 @@ def build(folder: Path, threads: int, turns: int) -> int:
         for number in range(turns):
             state = memory.step(state, observed(number, rng), thread=f"t{name}").state
     memory._forget()  # write what waits for the next turn
-    ids = store.ids(UNNAMED)
     with closing(ChromaArtifactStore.embedded(folder)) as kept:
+        ids = store.ids(UNNAMED)
         for start in range(0, len(ids), 1_000):
             kept.add(UNNAMED, store.get(UNNAMED, ids[start : start + 1_000]))
+        count = len(ids)
+        for number in range(threads * (copies - 1)):
+            source, target = Thread(thread=f"t{number % threads}"), Thread(thread=f"copy{number}")
+            records = _copied(store, source, target)
+            kept.add(UNNAMED, records)
+            _copy_log(folder / "audit", source, target)
+            count += len(records)
+        directory = Directory(kept)
+        for number in range(threads * (copies - 1)):
+            directory.enrol(Thread(thread=f"copy{number}"), stamps(memory.settings.clock)())
     memory.close()
-    return len(ids)
+    return count
+
+
+def _copied(store: InMemoryStore, source: Thread, target: Thread) -> list[Artifact]:
+    found = store.get(UNNAMED, store.ids(UNNAMED, thread=source.key))
+    return [
+        a.model_copy(update={"id": a.id.replace(source.key, target.key), "thread": target.key})
+        for a in found
+    ]
+
+
+def _copy_log(audit: Path, source: Thread, target: Thread) -> None:
+    """Write the records of one thread's log as those of another: a log that `acc verify` accepts."""
+    log, previous, prior = AuditLog.of(audit, target), "", ""
+    lines = []
+    for record in AuditLog.of(audit, source).records():
+        state = {**record["state"], "bound_to": target.owner_key}
+        if prior:
+            state["parent"] = prior
+        state["hash"] = state_hash(state)
+        copy = {
+            **record, "thread": target.model_dump(), "state": state, "previous": previous,
+            "prior": prior or record["prior"],
+        }  # fmt: skip
+        line, previous = digested(copy)
+        lines.append(line.encode())
+        prior = state["hash"]
+    log.store.rewrite(log.name, lambda: lines)
 
 
 def measure(folder: Path, names: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -70,8 +141,10 @@ def measure(folder: Path, names: Sequence[str]) -> dict[str, dict[str, float]]:
     found = {}
     for name in names:
         command = [sys.executable, "-c", _MAIN, *COMMANDS[name], "--memory", str(folder)]
+        if name == "step":
+            command = [sys.executable, "-c", _STEP, str(folder)]
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=None if name == "step" else subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         found[name] = {
@@ -109,12 +182,13 @@ def main() -> None:
     parser.add_argument("commands", nargs="*", metavar="COMMAND")
     parser.add_argument("--threads", type=int, default=200)
     parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--times", type=int, default=10)
     given = parser.parse_args()
     names = given.commands or list(COMMANDS)
     result: object
     if given.what == "build":
-        result = {"records": build(given.folder, given.threads, given.turns)}
+        result = {"records": build(given.folder, given.threads, given.turns, given.copies)}
     elif given.what == "measure":
         result = measure(given.folder, names)
     else:

@@ -266,7 +266,7 @@ def test_a_write_that_fails_behind_a_cancelled_call_is_told(
 
     with caplog.at_level(logging.WARNING, "acc"):
         asyncio.run(run())
-    assert "the disk is full" in caplog.text
+    assert "cause=StoreError" in caplog.text
 
 
 def test_closing_waits_for_what_cancelled_calls_write(tmp_path: Path) -> None:

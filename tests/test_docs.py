@@ -120,14 +120,23 @@ def test_each_law_names_what_enforces_it_and_tests_that_exist() -> None:
     assert all("`acc." in code and _NAMED.search(tests) for _, code, tests in laws)
 
 
-NOT_CODE = {"acc.key", "acc.lock", "acc.pid", "acc.memories"}
-"""Names of files in a memory's folder, and a group of entry points."""
+NOT_CODE = {"acc.key", "acc.lock", "acc.pid", "acc.memories", "acc.qualify", "acc.persist"}
+"""Names of files in a memory's folder, a group of entry points, and spans."""
+
+
+def _telemetry() -> set[str]:
+    """The names of attributes and metrics, as they stand in the code."""
+    code = {
+        name: (ROOT / f"acc/telemetry/{name}.py").read_text("utf-8") for name in ("otel", "facts")
+    }
+    facts = {f"acc.{name}" for name in re.findall(r'^        "([\w.]+)":', code["facts"], re.M)}
+    return facts | set(re.findall(r'"(acc\.[\w.]+)"', code["otel"]))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_the_code_and_files_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text("utf-8")
-    for name in set(re.findall(r"`(acc(?:\.\w+)+)", text)) - NOT_CODE:
+    for name in set(re.findall(r"`(acc(?:\.\w+)+)", text)) - NOT_CODE - _telemetry():
         pkgutil.resolve_name(name)
     for path in re.findall(r"`((?:acc|benchmarks|docs|examples|tests)/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path

@@ -149,7 +149,7 @@ def test_an_error_on_the_way_out_is_logged(
         del memory
         gc.collect()
     assert "its pending records cannot be written" in caplog.text
-    assert "the disk is full" in caplog.text
+    assert "cause=StoreError" in caplog.text
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

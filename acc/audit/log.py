@@ -8,6 +8,7 @@ previous one, which reveals any changed byte. The last digest can be kept in ano
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -17,9 +18,12 @@ from typing import Any
 from acc.audit.medium import SUFFIX, AuditPlace, AuditStore, End, audit_store
 from acc.audit.record import changed, digested, is_record, is_whole
 from acc.errors import AuditError, ConflictError
+from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.text.lines import canonical_json
+
+_LOG = logging.getLogger(__name__)
 
 FORMAT = 1
 
@@ -135,6 +139,10 @@ class AuditLog:
                     self._digest, self._head = written, str(record["state"]["hash"])
                     return
                 self._digest = None
+                log_event(
+                    _LOG, logging.INFO, "audit_retry",
+                    "another writer changed the audit log; the record follows its own", where=self.where,
+                )  # fmt: skip
         except AuditError:
             self._digest = None  # the next append drops a partly written record
             raise

@@ -7,6 +7,7 @@ as their generation: an end of an earlier generation is never taken for a later 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from acc.audit.medium import SUFFIX, End, other_end
 from acc.errors import AuditError, ConfigurationError
+from acc.logs import cause, log_event
 
 if TYPE_CHECKING:
     import psycopg
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[["psycopg.Connection[Any]"], T]
@@ -190,9 +194,14 @@ class PostgresLogs:
             with self._connected() as connection:
                 try:
                     return work(connection)
-                except Exception:
+                except Exception as error:
                     if not connection.closed:
                         raise
+                    log_event(
+                        _LOG, logging.INFO, "database_retry",
+                        "the database ended a connection; the call is made again with a new one",
+                        where=self._place, cause=cause(error),
+                    )  # fmt: skip
             self.close()
             with self._connected() as connection:
                 return work(connection)

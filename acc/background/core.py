@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from acc.background.uncommitted_turns import (
     waiting_place,
 )
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
+from acc.logs import cause, log_event
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
 from acc.pipeline.update import Stored
@@ -30,6 +32,9 @@ from acc.turn.turn import Turn
 OnError = Callable[[Thread, BaseException], None]
 
 State = CompressedCognitiveState
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class Looked(NamedTuple):
@@ -176,6 +181,10 @@ class BackgroundCore:
             Whether the following turns can be committed: only after a `PinnedOverflow`.
         """
         reported = False
+        log_event(
+            _LOG, logging.WARNING, "background_failed", "a turn could not be committed behind the agent",
+            thread=job.thread.thread, key=job.thread.key, turn=job.turn.number, cause=cause(error),
+        )  # fmt: skip
         if self._on_error is not None:
             try:
                 self._on_error(job.thread, error)

@@ -19,6 +19,7 @@ from acc.compress.judging import Fault, fault_in
 from acc.compress.prompt import Prompt, Reading
 from acc.compress.protocol import wire_schema
 from acc.errors import CompressionError, ConfigurationError
+from acc.logs import log_event
 from acc.state.declaration import RESERVED
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import WORTH_REPAIRING, Account, Mode, Outcome, Proposal
@@ -211,6 +212,10 @@ class Compression:
         """Append the reply and its fault to the messages: the single repair."""
         if fault.outcome is Outcome.TRUNCATED:
             self._limit *= 2
+        log_event(
+            _LOG, logging.INFO, "model_repair", "a model is asked to correct its answer",
+            outcome=fault.outcome, model=self._endpoint.model,
+        )  # fmt: skip
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
         reason = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
         again = "Reply again with the whole JSON object, corrected, and nothing else."
@@ -242,15 +247,23 @@ class Compression:
         confirmed: tuple[str, ...] = ()
         found = second_reading.doubts(judged.proposal, self._whole)
         if sum(len(text) for doubt in found for text in doubt.said) > self._most:
-            _LOG.info("no second reading of %d doubts: their messages are too long", len(found))
+            self._not_read_again(len(found), Outcome.TOO_LARGE)
         elif found:
             try:
                 reply = yield from self._endpoint.steps(second_reading.request(found, self._limit))
                 confirmed = second_reading.confirmed(reply, found)
-            except (CallFailed, ConfigurationError) as failure:  # the agent asks the user
-                _LOG.info("no second reading of %d doubts: %s", len(found), failure)
+            except CallFailed as failure:  # the agent asks the user
+                self._not_read_again(len(found), failure.outcome)
+            except ConfigurationError:
+                self._not_read_again(len(found), Outcome.BAD_REQUEST)
         costs = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
         return judged.proposal.model_copy(update={"confirmed": confirmed, **costs})
+
+    def _not_read_again(self, count: int, outcome: Outcome) -> None:
+        log_event(
+            _LOG, logging.INFO, "doubts_kept", "doubtful liftings get no second reading",
+            count=count, outcome=outcome, model=self._endpoint.model,
+        )  # fmt: skip
 
     def account(self, outcome: Outcome) -> Account:
         """Return the current account."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import random
 import time
 from collections import Counter
@@ -17,7 +18,10 @@ from threading import Lock, Thread
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from acc.clock import Clock, SystemClock
+from acc.logs import log_event
 from acc.state.proposal import WORTH_REPAIRING, WORTH_RETRYING, Account, Outcome
+
+_LOG = logging.getLogger(__name__)
 
 
 class Message(NamedTuple):
@@ -220,7 +224,10 @@ class Retries:
             ends = self.clock.seconds() + state.upcoming_sleep
             return bool(state.attempt_number >= most or ends >= until)
 
-        return {"retry": _may_retry, "wait": self._wait, "stop": is_over, "reraise": True}
+        return {
+            "retry": _may_retry, "wait": self._wait, "stop": is_over, "reraise": True,
+            "before_sleep": _tell_retry,
+        }  # fmt: skip
 
     def _wait(self, state: Any) -> float:
         error = state.outcome.exception()
@@ -232,6 +239,14 @@ class Retries:
         number: int = state.attempt_number
         wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (number - 1))
         return wait * (1 + self.jitter() / 4)
+
+
+def _tell_retry(state: Any) -> None:
+    log_event(
+        _LOG, logging.INFO, "model_retry", "a call of a model failed and is made again",
+        outcome=state.outcome.exception().outcome, attempt=state.attempt_number,
+        wait=round(state.upcoming_sleep, 2),
+    )  # fmt: skip
 
 
 def _may_retry(state: Any) -> bool:

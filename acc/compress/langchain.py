@@ -30,16 +30,18 @@ from acc.compress.openai_calls import (
     with_schema,
 )
 from acc.errors import ConfigurationError
+from acc.logs import CONVERSATION
 from acc.state.proposal import Outcome
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableConfig
 
 _OPENAI_RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.STRUCTURED, OutputMode.TEXT)
 _RUNGS = (OutputMode.STRUCTURED, OutputMode.TEXT)
 
-_CONFIG: dict[str, Any] = {"tags": ["nostream"], "run_name": "acc_compressor"}
-"""Keeps the compressor's output out of the messages that LangGraph streams to the user."""
+RUN = "acc_compressor"
+"""Name of the runs of the model in traces, and their ``lc_source``."""
 
 
 class LangChainCompressor(ModelCompressor):
@@ -97,14 +99,14 @@ class LangChainEndpoint:
             ConfigurationError: No call can succeed with this configuration.
         """
         try:
-            return _reply(self._asked(call).invoke(self._messages(call), _CONFIG))
+            return _reply(self._asked(call).invoke(self._messages(call), _config()))
         except Exception as error:
             return _reply_in(error, self.model)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
         """Asynchronous `send`."""
         try:
-            return _reply(await self._asked(call).ainvoke(self._messages(call), _CONFIG))
+            return _reply(await self._asked(call).ainvoke(self._messages(call), _config()))
         except Exception as error:
             return _reply_in(error, self.model)
 
@@ -142,6 +144,16 @@ class LangChainEndpoint:
         except Exception as error:  # the model has no structured output; nothing was sent
             what = f"no structured output: {type(error).__name__}: {error}"
             raise CallFailed(Outcome.BAD_REQUEST, what) from error
+
+
+def _config() -> RunnableConfig:
+    """Return the config of a run. Its tag keeps the output out of the messages that LangGraph streams to the user."""
+    from langchain_core.runnables.config import ensure_config
+
+    thread = CONVERSATION.get()
+    outer = ensure_config().get("metadata", {})
+    about = {"thread_id": thread.thread} if thread is not None and "thread_id" not in outer else {}
+    return {"tags": ["nostream"], "run_name": RUN, "metadata": {**outer, **about, "lc_source": RUN}}
 
 
 def _made(name: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from acc.compress.endpoint import Ask, Call, CallFailed, Message, Reply
 from acc.compress.failures import FORMAT
+from acc.logs import log_event
 from acc.state.proposal import Outcome
 
 _LOG = logging.getLogger(__name__)
@@ -129,8 +130,11 @@ def _learn(found: Known, refused: set[str], why: CallFailed | None) -> None:
     if refused and not set(found.limits) - found.refused:
         lost |= refused.intersection(LIMITS)
     if lost:
-        names = ", ".join(sorted(lost))
-        _LOG.warning("the endpoint refuses %s; requests go without (%s)", names, why)
+        log_event(
+            _LOG, logging.WARNING, "argument_refused",
+            "the endpoint refuses arguments; requests go without", arguments=sorted(lost),
+            outcome=why.outcome if why is not None else None,
+        )  # fmt: skip
 
 
 def next_call(

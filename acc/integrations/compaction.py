@@ -27,6 +27,7 @@ from acc.integrations.messages import (
     role_and_rest,
     steps,
 )
+from acc.logs import log_event
 from acc.text.tokens import TokenCounter, utf8_quarter
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -238,7 +239,10 @@ class Compaction:
             kept.insert(0, message)
         if len(kept) < len(said):
             left = [m.id for m in said[: len(said) - len(kept)]]
-            _LOG.warning("unanswered messages that are only in memory now: %s", left)
+            log_event(
+                _LOG, logging.WARNING, "unanswered",
+                "unanswered messages are only in memory now", messages=left,
+            )  # fmt: skip
         return kept
 
     def _reply(self, before: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -281,7 +285,10 @@ class Compaction:
         users = [m for m in rest if m.id not in seen and is_users(m, self.voices)]
         refused = {m.id for m in users[:-1] if past.refused(Turn(observations=self.observed([m])))}
         if refused:
-            _LOG.warning("messages that a commit refused are not taken in again: %s", refused)
+            log_event(
+                _LOG, logging.WARNING, "refused_before",
+                "messages that a commit refused are not taken in again", messages=refused,
+            )  # fmt: skip
         return [m for m in rest if m.id not in refused], seen
 
     def _repeated(self, rest: Sequence[BaseMessage], past: Past) -> set[str | None]:

@@ -18,6 +18,7 @@ from acc.errors import StateError
 from acc.integrations.compaction import Past, Plan, Progress
 from acc.integrations.messages import as_messages
 from acc.integrations.stepping import HeldStates
+from acc.logs import log_event
 from acc.memory import Memory
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.stores.protocol import Thread
@@ -108,10 +109,11 @@ def state_after(
             if (state := held.at(thread, name, turn)) is not None:
                 return state
     if last is not None and not resume:
-        _LOG.warning(
-            "thread %r begins anew on a branch of its own: the graph has no state of it, and none "
-            "of the messages is known; resume=True goes on from turn %d",
-            thread.thread, last.turn,
+        log_event(
+            _LOG, logging.WARNING, "begun_anew",
+            "a thread begins anew on a branch of its own: the graph has no state of it, and none of the "
+            "messages is known; resume=True goes on from the last turn",
+            thread=thread.thread, key=thread.key, last_turn=last.turn,
         )  # fmt: skip
     return None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import ensure_config, merge_configs, set_config_context
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
@@ -34,6 +33,9 @@ from acc.turn.turn import Turn
 
 MOST_HELD = 64
 """Limit of states cached as already validated; one takes a few kilobytes."""
+
+RUN = "acc_memory"
+"""Name of the run of a step in traces, and its ``lc_source``."""
 
 COMMITTED = "state"
 """Progress key: the hash of the state that the memory wrote with the commit progress."""
@@ -238,7 +240,8 @@ def stepped(
 ) -> list[Step]:
     """Run `MemoryController.step` for each of ``turns``, each from the state of the previous one.
 
-    The stream does not show the chat model calls of a compressor.
+    In traces each step is a run `RUN` with the metadata ``thread_id`` and ``lc_source``; a compressor's calls
+    are its children. The stream does not show the chat model calls of a compressor.
 
     Raises:
         ConfigurationError: The memory is an `AsyncMemoryController`.
@@ -247,10 +250,14 @@ def stepped(
     if not turns:
         return steps
     memory = synchronous(controller)
-    with set_config_context(_quiet(config)) as context:
-        for turn in turns:
-            step = context.run(memory.step, prior, turn, thread=thread)
-            steps, prior = [*steps, step], step.state
+
+    def act(turn: Turn) -> list[dict[str, Any]]:
+        before = steps[-1].state if steps else prior
+        steps.append(memory.step(before, turn, thread=thread))
+        return list(events(steps[-1], memory.settings.policy))
+
+    for turn in turns:
+        RunnableLambda(act, name=RUN).invoke(turn, _config(config, thread))
     return steps
 
 
@@ -266,14 +273,14 @@ async def astepped(
     A cancelled run loses nothing that was said; see `AsyncMemoryController.step`.
     """
     steps: list[Step] = []
-    with set_config_context(_quiet(config)) as context:
-        for turn in turns:
-            if isinstance(controller, AsyncMemoryController):
-                stepping = controller.step(prior, turn, thread=thread)
-            else:
-                stepping = controller._astep(prior, turn, thread)
-            step = await asyncio.create_task(stepping, context=context)
-            steps, prior = [*steps, step], step.state
+
+    async def act(turn: Turn) -> list[dict[str, Any]]:
+        before = steps[-1].state if steps else prior
+        steps.append(await controller._astep(before, turn, thread))
+        return list(events(steps[-1], controller.settings.policy))
+
+    for turn in turns:
+        await RunnableLambda(act, name=RUN).ainvoke(turn, _config(config, thread))
     return steps
 
 
@@ -292,8 +299,10 @@ def synchronous(controller: Controller) -> MemoryController:
     )
 
 
-def _quiet(config: RunnableConfig | None) -> RunnableConfig:
-    return merge_configs(ensure_config(config), {"tags": [TAG_NOSTREAM]})
+def _config(config: RunnableConfig | None, thread: Thread) -> RunnableConfig:
+    whole = ensure_config(config)
+    about = {"thread_id": thread.thread, **whole.get("metadata", {}), "lc_source": RUN}
+    return merge_configs(whole, {"tags": [TAG_NOSTREAM], "metadata": about})
 
 
 def worth_retrying(error: BaseException) -> bool:

@@ -60,6 +60,7 @@ from acc.keyless.topic_and_trace import (
     trace_lines,
     worth_opening,
 )
+from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, Remark
@@ -136,7 +137,10 @@ def _not_read(reading: TurnReading) -> tuple[Remark, ...]:
     """A remark on each user message in another language, because its rules are not kept."""
     refs = dict.fromkeys(said.ref for said in reading.foreign)
     for ref in refs:
-        _LOG.warning("%s is not English: the keyless compressor finds no rules or facts in it", ref)
+        log_event(
+            _LOG, logging.WARNING, "language_not_read",
+            "a message is not English: the keyless compressor finds no rules or facts in it", ref=ref,
+        )  # fmt: skip
     return tuple(Remark(code="language_not_read", ref=ref) for ref in refs)
 
 

@@ -24,6 +24,7 @@ from acc.state.loading import Keys, keys_of
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
+from acc.telemetry.observer import Observer
 from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
@@ -64,6 +65,7 @@ class Settings:
         fork: Whether a step from a state that another step has gone on from begins a branch of its own. If
             False, it is a `ConflictError`, and nothing is stored: for callers that always go on from
             `Memory.last_state`, and have no checkpoints.
+        telemetry: Observes each step, such as `acc.telemetry.otel.OpenTelemetry`; None for the log alone.
 
     Raises:
         ConfigurationError: A setting has an invalid value.
@@ -82,6 +84,7 @@ class Settings:
     redact: Redactor = "secrets"
     durability: Durability = "power"
     fork: bool = True
+    telemetry: Observer | None = None
 
     def __post_init__(self) -> None:
         for name, (fits, hint) in _FITS.items():
@@ -124,6 +127,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
         'give "power", or "kill" not to wait for the disk',
     ),
     "fork": (lambda value: isinstance(value, bool), "give True or False"),
+    "telemetry": (
+        lambda value: value is None or callable(getattr(value, "begins", None)),
+        "give an acc.telemetry.otel.OpenTelemetry(), or another observer with begins(thread, policy)",
+    ),
     "redact": (
         lambda value: value in (None, "secrets") or callable(value),
         'give "secrets", a function of a text that returns a text, or None to keep texts as they are',

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
@@ -14,12 +16,14 @@ from acc.commit.commit import Commit, commit
 from acc.compress.fallback import CompressionRequest, CompressionResult, acompressed, compressed
 from acc.errors import ConflictError, PinnedOverflow, StoreError
 from acc.gate.protocol import Context, Verdict, qualify
+from acc.logs import log_event
 from acc.pipeline.session import ThreadSession
 from acc.pipeline.update import keyless
 from acc.recall.candidates import Candidate
 from acc.state.loading import signature_of
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.proposal import Account, Outcome, Proposal, Retirement, redacted_proposal
+from acc.telemetry.observer import Watch
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
 from acc.thread.claims import Claims
@@ -28,6 +32,11 @@ from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.redact import redacted, redacted_turn
 from acc.turn.turn import Turn, dated
+
+_LOG = logging.getLogger(__name__)
+
+LONG_WAIT = 1.0
+"""Seconds of waiting for the memory's lock that the log tells."""
 
 
 class Step(BaseModel):
@@ -86,8 +95,11 @@ class Step(BaseModel):
 class TurnPipeline:
     """One turn of one thread, from its evidence to its commit. Call each stage once, in order."""
 
-    def __init__(self, session: ThreadSession, state: CompressedCognitiveState, turn: Turn) -> None:
+    def __init__(
+        self, session: ThreadSession, state: CompressedCognitiveState, turn: Turn, watch: Watch
+    ) -> None:
         self._session = session
+        self._watch = watch
         self._settings = session.settings
         self._thread = session.thread
         self._state = self._from = state
@@ -108,7 +120,8 @@ class TurnPipeline:
 
     def store(self) -> None:
         """Store the evidence first: a later crash loses no observation."""
-        with self._timed("store"), self._session.locked_log(self._state.branch) as log:
+        with self._timed("store") as timed, self._session.locked_log(self._state.branch) as log:
+            timed.waited()
             refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
             self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)
@@ -125,15 +138,18 @@ class TurnPipeline:
             about = [item.words for _, item in self._state.items()]
             cut = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
             self._turn = dated(cut, self._written(cut.number) or self._session.now())
+            timed.result = self._turn
 
     def recall(self) -> None:
         """Recall candidates from the thread: A_t."""
-        with self._timed("recall"), self._session.lock:
+        with self._timed("recall") as timed, self._session.lock:
+            timed.waited()
             self._candidates = self._settings.recall(self._turn, self._state, self._branch)
+            timed.result = self._candidates
 
     def qualify(self) -> None:
         """Admit the candidates that bear on the decision: A_t+."""
-        with self._timed("qualify"):
+        with self._timed("qualify") as timed:
             context = Context(
                 self._turn, self._state, self._settings.policy.counter, retired=self._branch.retired
             )
@@ -141,6 +157,7 @@ class TurnPipeline:
                 self._candidates, self._settings.gate, context, floor=self._settings.floor
             )
             self._evidence = list(redacted(found, self._session.redact))
+            timed.result = (self._verdicts, self._evidence)
 
     def compress(self) -> None:
         """Get a proposal or use the declared fallback; a compressor's failure does not end the step (law 9).
@@ -149,8 +166,8 @@ class TurnPipeline:
             ConfigurationError: The compressor cannot work with its settings. The evidence is stored:
                 fix the settings and repeat the step.
         """
-        with self._timed("compress"):
-            self._take(compressed(self._asked()))
+        with self._timed("compress") as timed:
+            timed.result = self._take(compressed(self._asked()))
 
     def think(self) -> None:
         """Run the stages that touch neither the store nor the audit log."""
@@ -166,8 +183,8 @@ class TurnPipeline:
 
     async def acompress(self) -> None:
         """Run `compress`, awaiting a compressor that offers ``acompress``."""
-        with self._timed("compress"):
-            self._take(await acompressed(self._asked()))
+        with self._timed("compress") as timed:
+            timed.result = self._take(await acompressed(self._asked()))
 
     def retire(self, ids: Sequence[str]) -> None:
         """Propose the retirement of ``ids``, citing the operator's observation at the end of the turn."""
@@ -176,7 +193,7 @@ class TurnPipeline:
 
     def commit(self) -> None:
         """Check, bound and chain the next state. `persist` raises an overflow found here."""
-        with self._timed("commit"):
+        with self._timed("commit") as timed:
             try:
                 self._done = commit(
                     self._state, self._compressed.proposal, self._turn, self._evidence,
@@ -184,6 +201,7 @@ class TurnPipeline:
                 )  # fmt: skip
                 if keys := self._session.keys:
                     self._done = self._done.signed(signature_of(self._done.state.hash, keys))
+                timed.result = self._done
             except PinnedOverflow as overflow:
                 overflow.state, overflow.thread = self._from, self._thread
                 self._overflow = overflow
@@ -194,7 +212,8 @@ class TurnPipeline:
         Raises:
             PinnedOverflow: Rules and goals alone exceed the bounds; nothing was committed.
         """
-        with self._timed("keep"), self._session.lock:  # this key of audit records never changes
+        with self._timed("persist") as timed, self._session.lock:
+            timed.waited()
             log, audit = self._session.log, self._session.audit
             if self._overflow is not None:
                 with suppress(
@@ -219,14 +238,18 @@ class TurnPipeline:
 
     def received(self) -> Step:
         """Return the result of the step. Until then a later step takes the turn for given up."""
-        step = self.step
         if self._claims is not None:
             self._claims.end(self._branch, self._turn.number)
-        return step
+        return self.step
 
     @property
+    def is_persisted(self) -> bool:
+        """Whether `persist` has ended, so that there is a `step`."""
+        return self._claims is not None
+
+    @cached_property
     def step(self) -> Step:
-        """The result of the step."""
+        """The result of the persisted step."""
         asked = self._compressed
         return Step(
             commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
@@ -242,11 +265,12 @@ class TurnPipeline:
         last = audit.last_on(self._branch.name)
         return last is not None and last["state"]["hash"] == self._done.state.hash
 
-    def _take(self, answer: CompressionResult) -> None:
+    def _take(self, answer: CompressionResult) -> CompressionResult:
         redact = self._session.redact
         told = redact(answer.failure) if redact is not None else answer.failure
         proposal = redacted_proposal(answer.proposal, redact)
         self._compressed = answer._replace(proposal=proposal, failure=told)
+        return self._compressed
 
     def _asked(self) -> CompressionRequest:
         return CompressionRequest(
@@ -335,7 +359,7 @@ class TurnPipeline:
         )  # fmt: skip
 
     def _timed(self, stage: str) -> _Timed:
-        return _Timed(self._ms, stage, self._settings.clock.seconds)
+        return _Timed(self._watch, self._ms, stage, self._settings.clock.seconds)
 
 
 def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
@@ -344,14 +368,37 @@ def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
     return Proposal(retire=retired, author="operator", reads_turn=False)
 
 
+_KEYS = {"persist": "keep"}
+"""Keys of stages in `Step.ms` and in audit records. They never change."""
+
+
 class _Timed:
-    """Stores the milliseconds of a block in ``ms[stage]``."""
+    """Stores the milliseconds of a stage in ``ms``, and tells the observers of the step of it.
 
-    def __init__(self, ms: dict[str, float], stage: str, seconds: Callable[[], float]) -> None:
-        self._ms, self._stage, self._seconds = ms, stage, seconds
+    Attributes:
+        result: What the stage found, for the observers.
+    """
 
-    def __enter__(self) -> None:
+    def __init__(
+        self, watch: Watch, ms: dict[str, float], stage: str, seconds: Callable[[], float]
+    ) -> None:
+        self._watch, self._ms, self._stage, self._seconds = watch, ms, stage, seconds
+        self.result: Any = None
+
+    def __enter__(self) -> Self:
         self._start = self._seconds()
+        self._watch.stage_begins(self._stage)
+        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._ms[self._stage] = 1000 * (self._seconds() - self._start)
+    def waited(self) -> None:
+        """Log how long the stage waited for the memory's lock, if that was long."""
+        if (seconds := self._seconds() - self._start) >= LONG_WAIT:
+            log_event(
+                _LOG, logging.INFO, "lock_waited", "a stage waited for other work of the memory",
+                stage=self._stage, ms=round(1000 * seconds),
+            )  # fmt: skip
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        seconds = self._seconds() - self._start
+        self._ms[_KEYS.get(self._stage, self._stage)] = 1000 * seconds
+        self._watch.stage_ends(self._stage, seconds, None if error else self.result, error)

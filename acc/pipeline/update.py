@@ -22,6 +22,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem, redacted_proposal
 from acc.state.reasons import Reason
+from acc.telemetry.step_log import log_commit, log_compression
 from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.redact import Redact, redacted_turn, redactor
@@ -116,7 +117,9 @@ def _committed(
     asked: CompressionRequest, answer: CompressionResult, redact: Redact | Literal["secrets"] | None
 ) -> Commit:
     proposal = redacted_proposal(answer.proposal, redactor(redact))
+    log_compression(answer)
     done = commit(asked.state, proposal, asked.turn, asked.evidence, asked.policy)
+    log_commit(done)
     return done.model_copy(update={"failure": answer.failure}) if answer.failure else done
 
 

@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 
+from acc.logs import cause, log_event
+
 _LOG = logging.getLogger(__name__)
 
 _SECONDS = 10.0
@@ -50,5 +52,6 @@ def _release(release: Callable[[], None], what: str, pid: int) -> None:
 def _attempt(release: Callable[[], None], what: str) -> None:
     try:
         release()
-    except Exception:
-        _LOG.exception("%s", what)
+    except Exception as error:
+        log_event(_LOG, logging.ERROR, "release_failed", what, cause=cause(error))
+        _LOG.debug("%s", what, exc_info=True)

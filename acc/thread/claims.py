@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from acc.errors import StoreError
+from acc.logs import cause, log_event
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Artifact, ArtifactStore, Kind, ManagedStore, Thread
 from acc.thread.branch import Branch, race_error
@@ -101,7 +102,11 @@ class Claims:
                 try:
                     self.store.replace(self.thread.tenant, [beat])
                 except StoreError as error:
-                    _LOG.warning("the claim of a running turn cannot be renewed: %s", error)
+                    log_event(
+                        _LOG, logging.WARNING, "claim_not_renewed",
+                        "the claim of a running turn cannot be renewed",
+                        branch=name, turn=turn, cause=cause(error),
+                    )  # fmt: skip
 
     def refuse(self, branch: Branch, turn: int) -> None:
         """Record that the claimed ``turn`` cannot be committed; no later turn recovers its user's words."""

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from acc.errors import ConflictError
+from acc.logs import log_event
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
 from acc.thread.branch import Branch
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
+
+_LOG = logging.getLogger(__name__)
 
 NAME = "journal"
 _ATTEMPTS = 8
@@ -134,6 +138,11 @@ class Journal:
             except ConflictError:
                 if attempt == _ATTEMPTS - 1:
                     raise
+                log_event(
+                    _LOG, logging.INFO, "journal_retry",
+                    "another process wrote to the journal; the entry is written after its own",
+                    attempt=attempt + 1,
+                )  # fmt: skip
         self.refresh()
 
     def _take(self, record: Artifact) -> None:

@@ -16,6 +16,8 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from acc.logs import cause, log_event
+
 _LOG = logging.getLogger(__name__)
 
 PATIENCE = 2.0
@@ -113,4 +115,7 @@ class OffLoop:
             if not self._left[key]:
                 del self._left[key]
         if work.error is not None:
-            _LOG.warning("the work that a cancelled call had begun failed: %s", work.error)
+            log_event(
+                _LOG, logging.WARNING, "cancelled_work_failed",
+                "the work that a cancelled call had begun failed", key=key, cause=cause(work.error),
+            )  # fmt: skip

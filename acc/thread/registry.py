@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
+from acc.logs import log_event
 from acc.stores.directory import Directory
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
@@ -158,7 +159,10 @@ class ThreadRegistry:
                 return False
             if thread.key in self._logs:
                 self._drop(thread.key)
-                _LOG.info("thread %r is read again: its audit log was rewritten", thread.thread)
+                log_event(
+                    _LOG, logging.INFO, "read_again", "a thread is read again: its audit log was rewritten",
+                    thread=thread.thread, key=thread.key,
+                )  # fmt: skip
             return True
 
     def forget(self) -> None:
@@ -199,7 +203,10 @@ class ThreadRegistry:
     def _evict(self, key: str) -> None:
         self._logs[key].flush()
         self._drop(key)
-        _LOG.debug("the log of thread %s left the memory and is read again on demand", key)
+        log_event(
+            _LOG, logging.DEBUG, "unloaded", "a thread's log left the process and is read again on demand",
+            key=key,
+        )  # fmt: skip
 
     def _drop(self, key: str) -> None:
         """Drop an open log; keep which of its claims have no commit that a caller received."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.errors import InputError
+from acc.logs import log_event
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
 from acc.turn.observations import Channel, storable
@@ -189,7 +190,7 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
     raise InputError(what, where=place, hint=hint)
 
 
-_log = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def read_conversation(
             hint="begin each turn with a message of the role 'user'",
         )
     for each in given.dropped:
-        _log.warning("%s", each)
+        log_event(_LOG, logging.WARNING, "dropped", each)
     return Conversation(_role(read), turns, tuple(_texts_by_turn(read)), given.dropped)
 
 

@@ -30,6 +30,7 @@ API = {
     "acc.gate": "Gates",
     "acc.compress": "Compressors",
     "acc.background": "Behind the agent",
+    "acc.telemetry.otel": "OpenTelemetry",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
     "acc.mcp_server": "MCP server",

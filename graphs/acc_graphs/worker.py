@@ -31,6 +31,7 @@ from langchain_core.messages import HumanMessage
 from acc.errors import AccError, ConflictError, InputError, PinnedOverflow
 from acc.integrations.identity import Identity
 from acc.integrations.stepping import worth_retrying
+from acc.logs import cause
 from acc_graphs import triage
 from acc_graphs.deployment import deployed, prepare, served_model
 from acc_graphs.react import Graph, build
@@ -180,10 +181,13 @@ def answer_to(error: Exception) -> tuple[HTTPStatus, float | None]:
 
 
 def _told(path: str, status: HTTPStatus, error: Exception) -> dict[str, str]:
-    """Log ``error``, and return what the caller reads of it: of an error that is not ACC's, its name alone."""
+    """Log ``error``, and return what the caller reads of it: of an error that is not ACC's, its name alone.
+
+    The message of an error of ACC may quote the user, so the log has its type.
+    """
     unknown = status is HTTPStatus.INTERNAL_SERVER_ERROR
     level = logging.ERROR if unknown else logging.WARNING
-    _LOG.log(level, "%s: %s: %s", path, type(error).__name__, error, exc_info=unknown)
+    _LOG.log(level, "%s: %s", path, cause(error), exc_info=unknown)
     told = {"error": type(error).__name__}
     return {**told, "message": str(error)} if isinstance(error, AccError) else told
 

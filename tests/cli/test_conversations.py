@@ -117,7 +117,7 @@ def test_a_last_line_that_is_cut_off_costs_that_line_alone(
         assert [o.text for turn in read.turns for o in turn.observations] == ["Hello.", "Hi."]
         assert len(read.dropped) == 1
         assert "line 3" in read.dropped[0]
-        assert caplog.messages[-1] == read.dropped[0]
+        assert caplog.messages[-1].startswith(read.dropped[0])
 
 
 def test_a_broken_line_in_the_middle_is_refused_with_repair_too(tmp_path: Path) -> None:

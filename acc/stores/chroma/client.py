@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -10,12 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from acc.errors import AccError, StoreError
+from acc.logs import cause, log_event
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.config import Settings
+    from tenacity import RetryCallState
     from tenacity.wait import wait_base
 
+_LOG = logging.getLogger(__name__)
 
 _SPARE = 1 << 20
 """Free bytes that SQLite needs to write a page and its journal, with a margin."""
@@ -281,8 +285,17 @@ def patient(attempts: int, wait: wait_base | None) -> Patience:
         stop=tenacity.stop_after_attempt(attempts),
         wait=wait if wait is not None else tenacity.wait_random_exponential(0.1, max=1.0),
         retry=tenacity.retry_if_exception(_transient),
+        before_sleep=_tell_retry,
         reraise=True,
     )
+
+
+def _tell_retry(state: RetryCallState) -> None:
+    log_event(
+        _LOG, logging.INFO, "store_retry", "a call of Chroma failed and is made again",
+        attempt=state.attempt_number, wait=round(state.upcoming_sleep, 2),
+        cause=cause(state.outcome.exception() if state.outcome is not None else None),
+    )  # fmt: skip
 
 
 def address(host: str, port: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from acc.errors import StoreError, StoreLockedError
 from acc.folders import PRIVATE_FILE, opened_private, private_folder, tighten
+from acc.logs import log_event
 from acc.stores.chroma.client import Connection, close_embedded, embedded_client, translated
 from acc.stores.chroma.collections import FORK_HINT, OWN_NAME
 from acc.stores.chroma.files import DATABASE, blank, drop_indexes, is_index, scrub
@@ -21,6 +23,8 @@ from acc.stores.chroma.files import DATABASE, blank, drop_indexes, is_index, scr
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
+
+_LOG = logging.getLogger(__name__)
 
 LOCK = "acc.lock"
 HOLDER = "acc.pid"
@@ -60,6 +64,10 @@ class PathLock:
         try:
             self._lock.acquire()
         except filelock.Timeout as error:
+            log_event(
+                _LOG, logging.INFO, "store_locked", "another process or memory holds the folder",
+                path=self._directory,
+            )  # fmt: skip
             raise self._refusal() from error
         try:
             if isinstance(self._lock, filelock.SoftFileLock):

@@ -17,6 +17,7 @@ from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
+from acc.logs import cause, log_event
 from acc.stores.chroma.client import translated
 from acc.stores.chroma.collections import OWN_NAME
 
@@ -106,9 +107,10 @@ def _drop(index: Path) -> None:
         aside.chmod(0o700)
         shutil.rmtree(aside)
     except OSError as error:
-        _LOG.warning(
-            "the vector index %s, which nothing reads, cannot be deleted: %s", aside, error
-        )
+        log_event(
+            _LOG, logging.WARNING, "index_kept", "a vector index that nothing reads cannot be deleted",
+            path=aside, cause=cause(error),
+        )  # fmt: skip
 
 
 def _indexes(directory: Path) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from acc.logs import log_event
 from acc.stores.chroma.collections import DENSE, SYNC, GuardedClient
 from acc.stores.chroma.rows import READ, VALUE_BYTES, batches, delete_rows, row_id
 
@@ -78,10 +79,11 @@ def _ensure(ask: Patience, client: ClientAPI, tenant: str, embedder: str) -> Col
     if (found := there.get(collection_name(tenant, embedder))) is not None:
         return found
     if (earlier := _prefix(tenant) + _digest(embedder)) in there:
-        _LOG.warning(
-            "the vectors of %s that an earlier release kept are dropped; recall embeds their records again",
-            embedder,
-        )
+        log_event(
+            _LOG, logging.WARNING, "vectors_dropped",
+            "the vectors that an earlier release kept are dropped; recall embeds their records again",
+            embedder=embedder,
+        )  # fmt: skip
         ask(lambda: client.delete_collection(earlier))
     return ask(
         lambda: client.get_or_create_collection(

@@ -1,0 +1,12 @@
+(define (problem apothecary-2)
+  (:domain apothecary)
+  (:objects mortar1 - mortar vial1 vial2 vial3 vial4 - vial left right - hand sage mint thyme - herb
+            balm tonic salve - remedy jar1 jar2 jar3 - jar)
+  (:init (standing mortar1) (blank mortar1) (rinsed mortar1) (standing vial1) (blank vial1)
+         (rinsed vial1) (standing vial2) (blank vial2) (rinsed vial2) (standing vial3) (blank vial3)
+         (rinsed vial3) (standing vial4) (blank vial4) (rinsed vial4) (idle left) (idle right)
+         (stocked jar1 sage) (stocked jar2 thyme) (stocked jar3 mint) (recipe-first balm mint)
+         (recipe-second balm sage) (recipe-first tonic sage) (recipe-second tonic thyme)
+         (recipe-first salve thyme) (recipe-second salve mint))
+  (:goal (and (filled vial1 tonic) (corked vial1) (filled vial2 salve) (corked vial2) (filled vial3 balm)
+              (corked vial3))))

@@ -1,0 +1,18 @@
+(define (problem apothecary-4)
+  (:domain apothecary)
+  (:objects mortar1 - mortar vial1 vial2 vial3 vial4 vial5 vial6 vial7 vial8 - vial left right - hand
+            sage mint thyme arnica yarrow - herb balm tonic salve syrup tincture - remedy
+            jar1 jar2 jar3 jar4 jar5 - jar)
+  (:init (standing mortar1) (blank mortar1) (rinsed mortar1) (standing vial1) (blank vial1)
+         (rinsed vial1) (standing vial2) (blank vial2) (rinsed vial2) (standing vial3) (blank vial3)
+         (rinsed vial3) (standing vial4) (blank vial4) (rinsed vial4) (standing vial5) (blank vial5)
+         (rinsed vial5) (standing vial6) (blank vial6) (rinsed vial6) (standing vial7) (blank vial7)
+         (rinsed vial7) (standing vial8) (blank vial8) (rinsed vial8) (idle left) (idle right)
+         (stocked jar1 mint) (stocked jar2 thyme) (stocked jar3 sage) (stocked jar4 yarrow)
+         (stocked jar5 arnica) (recipe-first balm mint) (recipe-second balm sage)
+         (recipe-first tonic sage) (recipe-second tonic arnica) (recipe-first salve yarrow)
+         (recipe-second salve thyme) (recipe-first syrup sage) (recipe-second syrup mint)
+         (recipe-first tincture arnica) (recipe-second tincture sage))
+  (:goal (and (filled vial1 tincture) (corked vial1) (filled vial2 salve) (corked vial2)
+              (filled vial3 balm) (corked vial3) (filled vial4 tonic) (corked vial4)
+              (filled vial5 tincture) (corked vial5))))

@@ -1,0 +1,6 @@
+(define (problem harbour-1)
+  (:domain harbour)
+  (:objects quay1 quay2 - quay crate1 crate2 crate3 crate4 - crate fore aft - berth)
+  (:init (moored quay1) (vacant fore) (vacant aft) (channel quay1 quay2) (channel quay2 quay1)
+         (lies crate1 quay1) (lies crate2 quay2) (lies crate3 quay2) (lies crate4 quay2))
+  (:goal (and (lies crate1 quay2) (lies crate2 quay1) (lies crate3 quay1) (lies crate4 quay1))))

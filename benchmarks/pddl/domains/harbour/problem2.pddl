@@ -1,0 +1,10 @@
+(define (problem harbour-2)
+  (:domain harbour)
+  (:objects quay1 quay2 quay3 - quay crate1 crate2 crate3 crate4 crate5 crate6 crate7 crate8 - crate
+            fore aft - berth)
+  (:init (moored quay1) (vacant fore) (vacant aft) (channel quay1 quay2) (channel quay2 quay1)
+         (channel quay2 quay3) (channel quay3 quay2) (channel quay3 quay1) (channel quay1 quay3)
+         (lies crate1 quay1) (lies crate2 quay1) (lies crate3 quay1) (lies crate4 quay2)
+         (lies crate5 quay3) (lies crate6 quay3) (lies crate7 quay2) (lies crate8 quay3))
+  (:goal (and (lies crate1 quay3) (lies crate2 quay2) (lies crate3 quay2) (lies crate4 quay1)
+              (lies crate5 quay1) (lies crate6 quay1) (lies crate7 quay3) (lies crate8 quay2))))

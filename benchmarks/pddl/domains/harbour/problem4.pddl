@@ -1,0 +1,18 @@
+(define (problem harbour-4)
+  (:domain harbour)
+  (:objects quay1 quay2 quay3 quay4 quay5 - quay
+            crate1 crate2 crate3 crate4 crate5 crate6 crate7 crate8 crate9 crate10 crate11 crate12 crate13 crate14 crate15 crate16 crate17 crate18 - crate
+            fore aft - berth)
+  (:init (moored quay1) (vacant fore) (vacant aft) (channel quay1 quay2) (channel quay2 quay1)
+         (channel quay2 quay3) (channel quay3 quay2) (channel quay3 quay4) (channel quay4 quay3)
+         (channel quay4 quay5) (channel quay5 quay4) (channel quay5 quay1) (channel quay1 quay5)
+         (lies crate1 quay2) (lies crate2 quay1) (lies crate3 quay4) (lies crate4 quay1)
+         (lies crate5 quay1) (lies crate6 quay5) (lies crate7 quay1) (lies crate8 quay5)
+         (lies crate9 quay3) (lies crate10 quay1) (lies crate11 quay2) (lies crate12 quay3)
+         (lies crate13 quay2) (lies crate14 quay3) (lies crate15 quay3) (lies crate16 quay5)
+         (lies crate17 quay4) (lies crate18 quay2))
+  (:goal (and (lies crate1 quay3) (lies crate2 quay4) (lies crate3 quay2) (lies crate4 quay5)
+              (lies crate5 quay4) (lies crate6 quay3) (lies crate7 quay2) (lies crate8 quay3)
+              (lies crate9 quay2) (lies crate10 quay3) (lies crate11 quay1) (lies crate12 quay5)
+              (lies crate13 quay5) (lies crate14 quay5) (lies crate15 quay1) (lies crate16 quay3)
+              (lies crate17 quay2) (lies crate18 quay5))))

@@ -1,0 +1,6 @@
+(define (problem stacks-1)
+  (:domain stacks)
+  (:objects slab1 slab2 slab3 slab4 - slab base1 base2 base3 - base)
+  (:init (upon slab2 base1) (upon slab3 base2) (upon slab1 slab3) (upon slab4 slab1) (open slab2)
+         (open slab4) (open base3) (unhooked))
+  (:goal (and (upon slab4 base1) (upon slab1 base2) (upon slab3 slab1) (upon slab2 base3))))

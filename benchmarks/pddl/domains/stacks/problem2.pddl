@@ -1,0 +1,8 @@
+(define (problem stacks-2)
+  (:domain stacks)
+  (:objects slab1 slab2 slab3 slab4 slab5 slab6 slab7 - slab base1 base2 base3 base4 - base)
+  (:init (upon slab6 base1) (upon slab1 base2) (upon slab5 slab1) (upon slab7 base3)
+         (upon slab3 slab7) (upon slab2 base4) (upon slab4 slab2) (open slab6) (open slab5)
+         (open slab3) (open slab4) (unhooked))
+  (:goal (and (upon slab1 base2) (upon slab6 slab1) (upon slab2 slab6) (upon slab4 base3)
+              (upon slab5 base4) (upon slab7 slab5) (upon slab3 slab7))))

@@ -1,0 +1,11 @@
+(define (problem stacks-3)
+  (:domain stacks)
+  (:objects slab1 slab2 slab3 slab4 slab5 slab6 slab7 slab8 slab9 slab10 - slab
+            base1 base2 base3 base4 - base)
+  (:init (upon slab9 base2) (upon slab3 slab9) (upon slab1 slab3) (upon slab7 slab1)
+         (upon slab6 slab7) (upon slab4 base3) (upon slab8 base4) (upon slab5 slab8)
+         (upon slab10 slab5) (upon slab2 slab10) (open base1) (open slab6) (open slab4) (open slab2)
+         (unhooked))
+  (:goal (and (upon slab8 base1) (upon slab6 slab8) (upon slab5 base2) (upon slab9 slab5)
+              (upon slab10 base3) (upon slab1 base4) (upon slab2 slab1) (upon slab3 slab2)
+              (upon slab7 slab3) (upon slab4 slab7))))

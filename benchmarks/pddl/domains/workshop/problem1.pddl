@@ -1,0 +1,8 @@
+(define (problem workshop-1)
+  (:domain workshop)
+  (:objects press1 press2 - machine screw1 screw2 - screw old1 old2 new1 new2 - filter locker1 - locker)
+  (:init (shut locker1) (inside driver locker1) (inside puller locker1) (inside oilcan locker1)
+         (running press1) (screwed screw1 press1) (covered press1) (fitted old1 press1)
+         (inside new1 locker1) (dry new1) (running press2) (screwed screw2 press2) (covered press2)
+         (fitted old2 press2) (inside new2 locker1) (dry new2))
+  (:goal (and (fitted new1 press1) (running press1) (inside old1 locker1))))

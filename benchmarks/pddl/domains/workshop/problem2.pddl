@@ -1,0 +1,13 @@
+(define (problem workshop-2)
+  (:domain workshop)
+  (:objects press1 press2 press3 press4 - machine screw1 screw2 screw3 screw4 - screw
+            old1 old2 old3 old4 new1 new2 new3 new4 - filter locker1 locker2 - locker)
+  (:init (shut locker1) (shut locker2) (inside driver locker1) (inside puller locker1)
+         (inside oilcan locker1) (running press1) (screwed screw1 press1) (covered press1)
+         (fitted old1 press1) (inside new1 locker2) (dry new1) (running press2)
+         (screwed screw2 press2) (covered press2) (fitted old2 press2) (inside new2 locker1)
+         (dry new2) (running press3) (screwed screw3 press3) (covered press3) (fitted old3 press3)
+         (inside new3 locker2) (dry new3) (running press4) (screwed screw4 press4) (covered press4)
+         (fitted old4 press4) (inside new4 locker2) (dry new4))
+  (:goal (and (fitted new1 press1) (running press1) (inside old1 locker1) (fitted new2 press2)
+              (running press2) (inside old2 locker1))))
