@@ -121,6 +121,7 @@ class FolderLogs:
     def rewrite(self, name: str, change: Callable[[], Iterable[bytes] | None]) -> None:
         path = self.folder / name
         unfinished = path.with_name(path.name + _UNFINISHED)
+        _refuse_link(path)
         try:
             private_folder(self.folder)
             with self.lock:
@@ -147,6 +148,7 @@ class FolderLogs:
 
     def delete(self, name: str) -> None:
         path = self.folder / name
+        _refuse_link(path)
         try:
             segments.remove(path)
             if path.exists():
@@ -188,6 +190,16 @@ def _end(path: Path) -> End | None:
         return None
     found = path.stat()
     return End(found.st_ino, found.st_size)
+
+
+def _refuse_link(path: Path) -> None:
+    for each in (path, segments.folder_of(path)):
+        if each.is_symlink():
+            raise AuditError(
+                "the audit log is a link: the file behind it would keep what is erased",
+                where=str(each),
+                hint="move the file or folder itself to this place",
+            )
 
 
 def _drop_torn_line(path: Path) -> None:

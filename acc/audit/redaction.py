@@ -9,6 +9,7 @@ It rewords nothing and raises no trust.
 from __future__ import annotations
 
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -93,9 +94,9 @@ class Traces:
                 yield from self._in_file(path)
             except FileNotFoundError:
                 continue
-            except OSError as error:
+            except (OSError, EOFError, zlib.error) as error:  # the last two: a damaged segment
                 raise StoreError(
-                    f"a file cannot be searched: {error.strerror or error}",
+                    f"a file cannot be searched: {getattr(error, 'strerror', '') or error}",
                     where=str(path),
                     hint="give this user read access to the file, and run the same command again",
                 ) from error

@@ -42,7 +42,7 @@ def inspect(
     memory: MemoryOption = DEFAULT_MEMORY,
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes any free one.")
-    ] = 8765,
+    ] = 8766,
     operator: Annotated[
         bool,
         typer.Option(
@@ -63,7 +63,8 @@ def inspect(
     from acc.inspector.server import Inspector, application, bound, new_token
     from acc.inspector.server import server as server_of
 
-    logs_of(memory)  # refuses a folder without a memory
+    if not (memory / "chroma.sqlite3").exists():  # a memory may be without a first commit
+        logs_of(memory)  # refuses a folder without a memory
     inspector = Inspector(
         Logs(audit_place(memory)), reader_of(schema), partial(asyncio.sleep, interval),
         OperatorActs(memory, server, schema) if operator else None, new_token() if operator else "",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -91,7 +92,8 @@ class FolderMarks:
             os.replace(half, path)
             sync_folder(path.parent)
         except OSError as error:
-            _wipe(half)
+            with suppress(OSError):
+                _wipe(half)
             raise StoreError(
                 f"the note of the work cannot be written, and nothing was done: "
                 f"{error.strerror or error}",
@@ -113,22 +115,24 @@ class FolderMarks:
 
     def remove(self, name: str) -> None:
         path = self._folder / name
-        if path.exists():
-            # From here on the mark counts as partial: a file of zeros must not be read as a mark.
-            _wipe(path.replace(half_of(path)))
+        with _translated(path):
+            if path.exists():
+                # From here on the mark counts as partial: a file of zeros must not be read as a mark.
+                _wipe(path.replace(half_of(path)))
 
     def names(self) -> list[str]:
-        if not self._folder.is_dir():
-            return []
-        return sorted(p.name for p in self._folder.glob("*.json") if not p.name.startswith("."))
+        with _translated(self._folder):
+            found = self._folder.glob("*.json") if self._folder.is_dir() else ()
+            return sorted(p.name for p in found if not p.name.startswith("."))
 
     def append_receipt(self, receipt: dict[str, Any]) -> None:
         path = self._folder / RECEIPTS
-        lines = path.read_bytes().splitlines() if path.exists() else []
-        if not _is_told(receipt, b"".join(lines[-1:])):
-            with opened_private(path, "ab") as file:
-                file.write(_encoded(receipt) + b"\n")
-                synced(file)
+        with _translated(path):
+            lines = path.read_bytes().splitlines() if path.exists() else []
+            if not _is_told(receipt, b"".join(lines[-1:])):
+                with opened_private(path, "ab") as file:
+                    file.write(_encoded(receipt) + b"\n")
+                    synced(file)
 
 
 class DatabaseMarks:
@@ -212,14 +216,29 @@ class NoMarks:
         pass
 
 
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"the note of the work cannot be read or written: {error.strerror or error}",
+            where=str(path),
+            hint="free disk space, or give this user write access to the folder; the work goes on "
+            "when the memory is opened again",
+        ) from error
+
+
 def half_of(path: Path) -> Path:
     """Return the path of a file while it is written."""
     return path.with_name(f".{path.name}{_HALF}")
 
 
 def _wipe(path: Path) -> None:
-    """Overwrite and delete a file, if there is one."""
-    if path.exists():
+    """Overwrite and delete a file, if there is one. A link is deleted; what is behind it stays as it is."""
+    if path.is_symlink():
+        path.unlink()
+    elif path.exists():
         with path.open("r+b") as file:
             file.write(bytes(path.stat().st_size))
             synced(file)

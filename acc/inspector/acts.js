@@ -52,4 +52,7 @@ function act(heading, asked, { asksReason = true, needsReason = false, danger = 
 }
 by("act-close").addEventListener("click", () => by("act").close());
 by("drawer-close").addEventListener("click", () => by("drawer").close());
-for (const name of ["act", "drawer"]) by(name).addEventListener("click", event => { if (event.target === by(name)) by(name).close(); });
+for (const name of ["act", "drawer"]) {
+  by(name).addEventListener("click", event => { if (event.target === by(name)) by(name).close(); });
+  by(name).addEventListener("close", () => by(name).open || fill(`${name}-body`));
+}

@@ -14,8 +14,20 @@ function route() {
   return showThread(wanted.get("log") ?? "", wanted.get("at"));
 }
 
+// Lets go of a thread's texts: an erasure must find none in a page that is open.
+function leave() {
+  known = [];
+  path = [];
+  details.clear();
+  shownTurn = null;
+  waiting?.abort();
+  for (const each of ["turn", "facts", "thread-title"]) fill(each);
+  by("drawer").close();
+}
+
 async function showList() {
   log = "";
+  leave();
   by("thread").hidden = true;
   by("list").hidden = false;
   fill("crumb");
@@ -76,8 +88,13 @@ async function showThread(name, at) {
 async function update() {
   const asked = log, more = await data.thread(log, known);
   if (asked !== log) return;
+  const rewritten = more.after === 0 && known.length > 0;
   const entries = known = [...known.slice(0, more.after), ...more.entries];
-  if (more.after === 0) details.clear();
+  if (rewritten) {
+    details.clear();
+    fill("turn");
+    by("drawer").close();
+  }
   entries.forEach((entry, position) => { entry.position = position; });
   const found = [];
   const tip = entries.findLastIndex(entry => !branch || entry.branch === branch);
@@ -223,6 +240,11 @@ async function changed(logs) {
     const index = path.findIndex(entry => entry.digest === before);
     go(follow || index < 0 ? path.length - 1 : index, false);
   } catch (error) {
+    const rows = await data.threads().catch(() => null);
+    if (rows && !rows.some(row => row.log === log)) {
+      history.replaceState(null, "", "#");
+      await showList();
+    }
     notice(error);
   }
 }

@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acc.errors import AccError, ConfigurationError, InputError, StoreLockedError
 from acc.inspector.acts import Acts, Desk
@@ -18,6 +18,7 @@ from acc.inspector.page import live_page
 from acc.stores.protocol import Thread
 
 try:
+    import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
     from starlette.middleware import Middleware
@@ -31,10 +32,10 @@ except ImportError as error:
         hint="pip install 'agent-cognitive-compressor[inspect]'",
     ) from error
 
-if TYPE_CHECKING:
-    import uvicorn
-
 HOST = "127.0.0.1"
+MOST_FAULTS = 20
+"""Maximum number of faults of a log that are told one by one."""
+
 MOST_BODY = 64 * 1024
 """Maximum size of an act in bytes."""
 
@@ -105,7 +106,9 @@ class _Data:
         after, last = _number(request, "after"), request.query_params.get("last")
         if [entry["digest"] for entry in index.entries[:after][-1:]] != [last]:
             after = 0
-        return {"after": after, "entries": index.entries[after:], "faults": index.faults}
+        more = len(index.faults) - MOST_FAULTS
+        faults = [*index.faults[:MOST_FAULTS], *([f"and {more:,} more"] if more > 0 else [])]
+        return {"after": after, "entries": index.entries[after:], "faults": faults}
 
     def turn(self, request: Request) -> dict[str, Any]:
         """The details of the turn at ``position``."""
@@ -249,8 +252,6 @@ def bound(port: int) -> socket.socket:
 
 def server(app: Starlette) -> uvicorn.Server:
     """Return the server; `uvicorn.Server.run` with a socket serves until a signal."""
-    import uvicorn
-
     # An open stream of changes never ends by itself.
     return uvicorn.Server(
         uvicorn.Config(

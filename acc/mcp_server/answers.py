@@ -36,6 +36,9 @@ MOST_NOTES = 12
 LONGEST_NOTE = 200
 """Maximum characters of one of these."""
 
+LONGEST_QUERY = 4_000
+"""Maximum characters of a query. Each word is searched for: a million characters take minutes."""
+
 _QUIET = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
 _KEPT = (Reason.ADDED, Reason.UPDATED)
 _HELD_BY_STATE = ("novelty", "in_question")
@@ -154,12 +157,18 @@ class Answers:
         """Return the evidence on ``query`` that qualifies; or the text behind a ref, from ``start`` on.
 
         Raises:
-            InputError: There is no query.
+            InputError: There is no query, or it is longer than `LONGEST_QUERY`.
             StoreError: The store cannot be read.
         """
         who = self.serving.whose(thread)
         if not query.strip():
             raise InputError("there is no query", where="recall", hint="give words, or a ref")
+        if len(query) > LONGEST_QUERY:
+            raise InputError(
+                f"the query has {len(query):,} characters",
+                where="recall",
+                hint=f"give at most {LONGEST_QUERY:,}: the words that matter",
+            )
         state = self.memory.last_state(who) or self.memory.settings.policy.schema.empty()
         if _REF.fullmatch(query.strip()) and (
             opened := self._opened(query.strip(), state, who, start)
@@ -180,7 +189,7 @@ class Answers:
         shown = text[start : start + 4 * MOST_TOKENS]
         left = len(text) - start - len(shown)
         more = f", {left:,} more with start={start + len(shown)}" if left else ""
-        return f"{ref} ({channel}), characters {start:,} to {start + len(shown):,}{more}:\n{inert(shown)}"
+        return f"{ref} ({channel}), characters {start:,} to {start + len(shown):,}{more}:\n{quoted(shown)}"
 
     def _found(self, query: str, state: CompressedCognitiveState, who: Thread) -> str:
         memory, settings = self.memory, self.memory.settings

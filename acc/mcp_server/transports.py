@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import sys
@@ -22,6 +23,12 @@ from acc.text.lines import raw
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names by which a client on the same machine reaches the server."""
+
+
+LEAST_TOKEN = 16
+"""Minimum characters of a token: a shorter one is guessed."""
+
+_TOKEN = re.compile(rf"[!-~]{{{LEAST_TOKEN},}}")
 
 
 class Address(NamedTuple):
@@ -55,7 +62,16 @@ class Address(NamedTuple):
         return TransportSecuritySettings(allowed_hosts=accepted, allowed_origins=origins)
 
     def check(self, token: str) -> None:
-        """Raise a `ConfigurationError` if others could reach the server without a token, or by no name."""
+        """Raise a `ConfigurationError` if others could reach the server without a token, or by no name.
+
+        So does a token that is easily guessed, or that no header carries.
+        """
+        if token and not _TOKEN.fullmatch(token):
+            raise ConfigurationError(
+                f"the token is shorter than {LEAST_TOKEN} characters, or no header can carry it",
+                where="ACC_MCP_TOKEN",
+                hint="take the output of openssl rand -hex 32",
+            )
         if self.is_loopback:
             return
         if not token:

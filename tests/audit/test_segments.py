@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from acc import MemoryController, Turn
 from acc.audit import segments
 from acc.audit.folder import FolderLogs
 from acc.audit.redaction import Traces
-from acc.errors import AuditError
+from acc.errors import AuditError, StoreError
 from acc.evidence.backup import back_up
 from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target, plan_erasure
@@ -144,6 +147,118 @@ def test_a_damaged_segment_and_a_missing_file_are_errors(tmp_path: Path) -> None
     (tmp_path / NAME).unlink()
     with pytest.raises(AuditError, match="older records are there"):
         FolderLogs(tmp_path).append(NAME, line(1), None)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "leads to nothing": lambda path: (path.unlink(), path.symlink_to(path.parent / "nothing")),
+    "leads elsewhere": lambda path: path.symlink_to(path.rename(path.parents[2] / "elsewhere")),
+    "is a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "is a folder": lambda path: (path.unlink(), path.mkdir()),
+    "is empty": lambda path: path.write_bytes(b""),
+    "is missing": lambda path: path.unlink(),
+    "misses a line feed": lambda path: path.write_bytes(gzip.compress(line(1)[:-1])),
+    "expands without end": lambda path: path.write_bytes(gzip.compress(b"0" * (1 << 20))),
+    "has lines without end": lambda path: path.write_bytes(gzip.compress(b"0\n" * (1 << 20))),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_segment_that_is_no_whole_file_is_an_error_and_nothing_is_overwritten(
+    damage: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MOST", 1 << 16)
+    folder = tmp_path / "audit"
+    written(folder, 6)
+    logs = FolderLogs(folder, sync=False)
+    DAMAGES[damage](folder / f"{NAME}.d" / f"{number:06}.gz")
+    before = {p: p.read_bytes() for p in folder.rglob("*.gz") if p.is_file() and not p.is_symlink()}
+    for attempt in (
+        lambda: list(logs.lines(NAME)),
+        lambda: list(logs.newest_first(NAME)),
+        lambda: logs.rewrite(NAME, lambda: list(logs.lines(NAME))),
+    ):
+        with pytest.raises(AuditError, match="segment of the audit log is damaged"):
+            attempt()
+    with suppress(AuditError):  # it reads only the first line of each segment
+        logs.append(NAME, line(7), logs.end(NAME))
+    assert all(path.read_bytes() == data for path, data in before.items())
+
+
+def test_other_files_beside_the_segments_are_none(tmp_path: Path) -> None:
+    lines = written(tmp_path, 4)
+    for name in ("._000001.gz", "notes.gz", "000001.gz.bak"):
+        (tmp_path / f"{NAME}.d" / name).write_bytes(b"words of a stranger\n")
+    assert read(tmp_path) == lines
+    logs = FolderLogs(tmp_path, sync=False)
+    logs.append(NAME, line(4), logs.end(NAME))
+    assert read(tmp_path) == [*lines, line(4)]
+
+
+def test_a_kill_while_segments_are_deleted_doubles_nothing(tmp_path: Path) -> None:
+    lines = written(tmp_path, 6)
+    with pytest.MonkeyPatch.context() as patched:
+        killing(patched, 4)  # two files are replaced or opened, and one segment is gone
+        with pytest.raises(Killed):
+            segments.join(tmp_path / NAME)
+    assert 0 < len(list(tmp_path.rglob("*.gz"))) < 5
+    assert read(tmp_path) == lines
+
+
+def test_a_large_log_becomes_segments_that_readers_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MOST", 256)
+    lines = [line(number) for number in range(40)]
+    (tmp_path / NAME).write_bytes(b"".join(lines))
+    logs = FolderLogs(tmp_path, sync=False)
+    logs.append(NAME, long := b"x" * 300 + b"\n", logs.end(NAME))
+    logs.append(NAME, line(41), logs.end(NAME))
+    logs.append(NAME, line(42), logs.end(NAME))
+    assert len(list(tmp_path.rglob("*.gz"))) > 10
+    assert read(tmp_path) == [*lines, long, line(41), line(42)]
+
+
+@pytest.mark.parametrize("what", [NAME, f"{NAME}.d"])
+def test_a_log_behind_a_link_is_read_and_not_erased(what: str, tmp_path: Path) -> None:
+    folder = tmp_path / "audit"
+    lines = written(folder, 4)
+    (folder / what).symlink_to((folder / what).rename(tmp_path / "elsewhere"))
+    assert read(folder) == lines
+    logs = FolderLogs(folder, sync=False)
+    for erase in (lambda: logs.rewrite(NAME, list), lambda: logs.delete(NAME)):
+        with pytest.raises(AuditError, match="is a link"):
+            erase()
+    assert read(folder) == lines
+
+
+def test_a_pipe_is_an_error_and_nobody_waits(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / NAME)
+    for read_it in (FolderLogs(tmp_path).lines, FolderLogs(tmp_path).newest_first):
+        with pytest.raises(AuditError, match="a pipe"):
+            next(read_it(NAME))
+
+
+def test_a_long_line_is_copied_a_few_times_and_not_once_for_each_part(tmp_path: Path) -> None:
+    long = b"x" * (segments._CHUNK * 400)
+    lines = [line(1), long + b"\n", line(2), b"\n", long[:-5] + b"\n", b"end"]
+    (tmp_path / NAME).write_bytes(b"".join(lines))
+
+    started = time.process_time()
+    with (tmp_path / NAME).open("rb") as file:
+        for found in segments._tail_first(file):
+            assert found == lines.pop()
+    assert lines == []
+    assert time.process_time() - started < 2  # it took more than 10 seconds
+
+
+def test_a_search_names_the_damaged_segment(tmp_path: Path) -> None:
+    written(tmp_path, 4)
+    first = segments.files_of(tmp_path / NAME)[0]
+    for damaged in (first.read_bytes()[:-9], b"not gzip"):
+        first.write_bytes(damaged)
+        with pytest.raises(StoreError, match="cannot be searched"):
+            list(Traces(["a text to look for"]).in_files([first]))
 
 
 def test_a_memory_with_segments_verifies_is_backed_up_and_forgets(tmp_path: Path) -> None:

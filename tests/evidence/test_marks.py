@@ -60,3 +60,27 @@ def test_a_memory_without_files_has_no_marks(tmp_path: Path) -> None:
     assert isinstance(marks_of(MemoryController(InMemoryStore())), NoMarks)
     audited = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit"))
     assert isinstance(marks_of(audited), FolderMarks)
+
+
+def test_a_folder_that_refuses_is_a_store_error_in_every_method(tmp_path: Path) -> None:
+    marks = FolderMarks(tmp_path)
+    marks.write("erasure.json", {})
+    (tmp_path / ".erasure.json.half" / "in the way").mkdir(parents=True)
+    (tmp_path / "erasures.jsonl").mkdir()
+    for attempt in (
+        lambda: marks.write("erasure.json", {}),
+        lambda: marks.read("erasure.json"),
+        lambda: marks.remove("erasure.json"),
+        lambda: marks.append_receipt({"id": "abc"}),
+    ):
+        with pytest.raises(StoreError, match="note of"):
+            attempt()
+
+
+def test_a_file_behind_a_link_is_not_overwritten(tmp_path: Path) -> None:
+    (other := tmp_path / "other").write_text("words")
+    marks = FolderMarks(tmp_path)
+    for name in (".erasure.json.half", "erasure.json"):
+        (tmp_path / name).symlink_to(other)
+    marks.remove("erasure.json")
+    assert (marks.read("erasure.json"), other.read_text()) == (None, "words")

@@ -243,6 +243,41 @@ def test_an_operator_erases_after_a_dry_run(page: Page, tmp_path: Path) -> None:
     assert b"40 pods" not in log.read_bytes()
 
 
+def test_an_open_page_lets_go_of_what_others_erase(page: Page, tmp_path: Path) -> None:
+    memory = kept(tmp_path / "memory")
+    erase = ("erase", "--memory", str(memory), "--thread", "ops", "--yes")
+    with serving(memory) as (address, _):
+        page.goto(address)
+        page.locator("#threads a").click()
+        page.locator("#slider").fill("1")
+        page.locator("button.ref", has_text="u2").first.click()
+        expect(page.locator("#drawer .said")).to_have_text(SAID[1])
+        assert run([*erase, "--artifact", "u2"]) == 0
+        expect(page.locator("#drawer")).not_to_be_visible()
+        expect(page.locator("#turn .notice").first).to_contain_text("Erasure")
+        assert "40 pods" not in page.content()
+        page.keyboard.press("Home")
+        expect(page.locator("#turn .message").first).to_contain_text(SAID[0])
+        page.locator("button.ref", has_text="u1").first.click()
+        expect(page.locator("#drawer .said")).to_have_text(SAID[0])
+        assert run(erase) == 0
+        expect(page.locator("#list")).to_contain_text("No thread has a commit yet")
+        expect(page.locator("#notice")).to_contain_text("no such audit log")
+        assert "db-1" not in page.content()
+        assert page.evaluate("JSON.stringify([...details.values(), shownTurn, known, path])") == (
+            "[null,[],[]]"
+        )
+
+
+def test_a_memory_without_a_commit_is_followed(page: Page, tmp_path: Path) -> None:
+    with agent(tmp_path / "memory") as says:
+        says("Is node-7 ready?")
+        shutil.rmtree(tmp_path / "memory" / "audit")
+        with serving(tmp_path / "memory") as (address, _):
+            page.goto(address)
+            expect(page.locator("#threads")).to_contain_text("No thread has a commit yet")
+
+
 def test_a_page_without_operator_offers_no_act(page: Page, tmp_path: Path) -> None:
     memory = kept(tmp_path / "memory", SAID[:1])
     with serving(memory) as (address, _):

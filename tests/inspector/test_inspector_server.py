@@ -165,6 +165,16 @@ def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None
     assert "Never restart db-1" in [item["words"] for item in turn["items"]]
 
 
+def test_a_log_full_of_damage_is_told_in_a_few_words(tmp_path: Path) -> None:
+    remembered(tmp_path)
+    path = tmp_path / only_log(tmp_path)
+    path.write_bytes(b"damage\n" * 5_000 + path.read_bytes())
+    told = client_of(tmp_path).get("/api/thread", params={"log": path.name}).json()
+    assert [entry["turn"] for entry in told["entries"]] == [1, 2, 3]
+    assert len(told["faults"]) == 21
+    assert told["faults"][-1] == "and 4,980 more"
+
+
 def test_hostile_words_come_as_they_are_and_only_as_json(tmp_path: Path) -> None:
     name = HOSTILE.rstrip("\ud800")  # a store refuses such a name
     remembered(tmp_path, [HOSTILE, "A" * 200_000], Thread(thread=name, user=name))
@@ -410,9 +420,10 @@ def test_an_interrupt_ends_the_server_although_a_page_follows(kept: Path) -> Non
     assert (process.returncode, told) == (0, "")
 
 
-def test_without_its_packages_the_command_says_what_to_install(kept: Path) -> None:
+@pytest.mark.parametrize("package", ["starlette", "uvicorn"])
+def test_without_its_packages_the_command_says_what_to_install(package: str, kept: Path) -> None:
     code = (
-        "import sys; sys.modules['starlette'] = None; from acc.cli import run;"
+        f"import sys; sys.modules[{package!r}] = None; from acc.cli import run;"
         f"sys.exit(run(['inspect', '--memory', {str(kept)!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

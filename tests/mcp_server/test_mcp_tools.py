@@ -91,7 +91,7 @@ def test_what_the_user_says_is_kept_shown_and_found(mode: str, tmp_path: Path) -
     assert state.startswith("Your memory. Constraints and goals bind you")
     assert "u1 by user, turn 1" in found
     assert "p95 is 4.2s" in found
-    assert opened.endswith(f"{RULE} Checkout is slow: p95 is 4.2s.")
+    assert opened.endswith(f'\n"{RULE} Checkout is slow: p95 is 4.2s."')
 
 
 @pytest.mark.parametrize("channel", UNTRUSTED)
@@ -381,6 +381,24 @@ def test_no_stored_text_can_pose_as_another_entry(tmp_path: Path) -> None:
     assert len(lines) == 2
     assert lines[1].startswith('t1 by tool, from "mcp", turn 1: "Fine.\\nu9 by user')
     assert "\x1b" not in found
+    (opened,) = calls(server, ("recall", {"query": "t1", "thread": "t"}))
+    head, text = opened.splitlines()
+    assert head.startswith("t1 (tool), characters 0 to ")
+    assert json.loads(text) == forged
+    assert "\x1b" not in opened
+
+
+def test_a_query_that_would_take_minutes_is_refused(tmp_path: Path) -> None:
+    server = served(memory_in(tmp_path))
+    _, short, long = calls(
+        server, remember("web-3 runs the checkout."),
+        ("recall", {"query": "checkout " * 400, "thread": "t"}),
+        ("recall", {"query": "checkout " * 500, "thread": "t"}),
+    )  # fmt: skip
+    assert "a1 by agent" in short
+    assert long.failed
+    assert "4,500 characters" in long
+    assert "To fix: give at most 4,000" in long
 
 
 def test_a_long_text_is_stored_whole_and_read_in_pages(tmp_path: Path) -> None:
@@ -395,7 +413,7 @@ def test_a_long_text_is_stored_whole_and_read_in_pages(tmp_path: Path) -> None:
             page = await call(client, "recall", query="a1", thread="t", start=at)
             assert utf8_quarter(page) < MOST_TOKENS + 100
             head, _, shown = page.partition(":\n")
-            whole += shown
+            whole += json.loads(shown)
             if "more with start=" not in head:
                 return told, whole
             at = int(head.rpartition("=")[2])

@@ -29,6 +29,7 @@ from acc.stores.protocol import Thread
 from acc.testing import Fault, ModelServer
 from acc.thread.log import ThreadLog
 
+SECRET = "correct-horse-battery-staple"
 ACC = [sys.executable, "-m", "acc", "mcp"]
 
 
@@ -288,7 +289,7 @@ ACCEPTS = {"accept": "application/json, text/event-stream"}
 
 @pytest.mark.slow
 def test_pages_of_other_hosts_and_clients_without_the_token_are_refused(tmp_path: Path) -> None:
-    token = "correct-horse-battery-staple"
+    token = SECRET
     bearer = {"authorization": f"Bearer {token}"}
     with serving_http("--memory", str(tmp_path / "m"), token=token) as (url, _):
 
@@ -320,8 +321,12 @@ def test_pages_of_other_hosts_and_clients_without_the_token_are_refused(tmp_path
         (Address("10.1.2.3"), "", "without a token"),
         (Address("example.org"), "", "without a token"),
         (Address("::"), "", "without a token"),
-        (Address("0.0.0.0"), "secret", "every name"),
-        (Address("::"), "secret", "every name"),
+        (Address("0.0.0.0"), SECRET, "every name"),
+        (Address("::"), SECRET, "every name"),
+        (Address("10.1.2.3"), "short", "shorter than 16"),
+        (Address(), f"{SECRET} ", "no header"),
+        (Address(), f"{SECRET}\u00e9", "no header"),
+        (Address(), f"{SECRET}\udcff", "no header"),
     ],
 )
 def test_others_reach_the_server_only_with_a_token_and_by_a_name(
@@ -338,8 +343,8 @@ def test_others_reach_the_server_only_with_a_token_and_by_a_name(
         (Address("localhost"), ""),
         (Address("::1"), ""),
         (Address("127.0.0.9"), ""),
-        (Address("10.1.2.3"), "secret"),
-        (Address("0.0.0.0", names=("memory.example",)), "secret"),
+        (Address("10.1.2.3"), SECRET),
+        (Address("0.0.0.0", names=("memory.example",)), SECRET),
     ],
 )
 def test_this_machine_needs_no_token(address: Address, token: str) -> None:
