@@ -9,7 +9,7 @@ written. What the first commit refuses is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from acc.commit.commit import Commit, commit
@@ -19,7 +19,9 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem
 from acc.state.reasons import REFUSALS, Note, Reason
+from acc.text.clauses import sentences
 from acc.text.tokens import TokenCounter
+from acc.text.wording import stems
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -213,6 +215,7 @@ class Context:
     def _halves(self, proposal: Proposal) -> Iterator[Half]:
         """Yield halves that hold ever more of the agent's turn; the first one that suffices is written."""
         cited = _cited(proposal)
+        yield _excerpted(self._half(proposal, cited))
         yield self._half(proposal, cited)
         yield self._half(proposal, self._with_questions(cited))
         if self._board.doubted:
@@ -282,6 +285,19 @@ class _Bounds:
 
     def policy(self, schema: type[CompressedCognitiveState]) -> Policy:
         return self.of
+
+
+def _excerpted(half: Half) -> Half:
+    """Return the half with only those sentences of each message of which its proposal has words."""
+    fields = (value for item in half.proposal.items for value in item.fields.values())
+    words = stems(" ".join([*map(str, fields), *(gone.quote for gone in half.proposal.retire)]))
+    return replace(half, said=tuple(_excerpt(o, words) for o in half.said))
+
+
+def _excerpt(said: Observation, words: frozenset[str]) -> Observation:
+    text = "\n".join(s.strip() for s in sentences(said.text) if stems(s) & words)
+    left_out = said.left_out + len(said.text) - len(text)
+    return said.model_copy(update={"text": text, "left_out": left_out}) if text else said
 
 
 def _cited(proposal: Proposal) -> set[str]:

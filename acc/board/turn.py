@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import Any
 
 from acc.board.board import Board
-from acc.board.half import HERE, Checked, Context, Half
+from acc.board.half import Checked, Context
 from acc.board.view import View
 from acc.board.writer import BoardMemory, Origin, overflow_of
 from acc.compress.fallback import CompressionRequest, CompressionResult
@@ -100,9 +99,7 @@ class SharedTurn(TurnPipeline):
         if self._overflow is None and half is not None:
             origin = Origin(self._thread, self._state)
             try:
-                done, conflicts = self._boards.write(
-                    self._whole(half), self._on_board.read, self._place, origin
-                )
+                done, conflicts = self._boards.write(half, self._on_board.read, self._place, origin)
             except PinnedOverflow as overflow:
                 self._overflow = overflow
             else:
@@ -115,12 +112,6 @@ class SharedTurn(TurnPipeline):
                 board=self._place.thread, reason=note.reason.value, slot=note.slot, item=note.item,
             )  # fmt: skip
         super().persist()
-
-    def _whole(self, half: Half) -> Half:
-        """Return ``half`` with the whole texts, which the compressor may have read in part."""
-        texts = ((o, self._branch.text(o.ref.removeprefix(HERE)) or o.text) for o in half.said)
-        said = tuple(o.model_copy(update={"text": text, "left_out": 0}) for o, text in texts)
-        return replace(half, said=said)
 
     @property
     def step(self) -> Step:

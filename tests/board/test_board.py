@@ -111,6 +111,18 @@ def test_the_board_holds_only_what_it_cites_and_names_whose_words_they_are(team:
     assert words(team.states["triage"]) == {"customer is Quandt stated"}
 
 
+def test_the_board_holds_only_the_sentences_that_it_has_words_of(team: Team) -> None:
+    private = user("My phone is +41 79 555 01 23. Never restart db-2. My file is MRN-88121.")
+    team.step("triage", private, proposal=Proposal(items=(rule("Never restart db-2", "u1"),)))
+    listed = user("While I sleep:\n- never page me.\n\nThe customer is Quandt.")
+    team.step("triage", listed, proposal=Proposal(items=(rule("never page me", "u2"),)))
+    board = team.memory.board(team.board)
+    told = [board.open_evidence(i.sources[0], thread=team.place) for i in team.head().constraints]
+    assert told[0] == "Never restart db-2."
+    assert "While I sleep" in told[1]
+    assert "While I sleep" in team.head().constraints[1].words
+
+
 def test_equal_refs_of_two_threads_are_two_sources(team: Team) -> None:
     """Both agents have a u1; the first one's has made as many rules as one message may."""
     many = ("Never restart db-1", "Never restart db-2")
