@@ -116,7 +116,12 @@ def test_a_browser_shows_the_turn_that_is_asked_for(conversation: Path, tmp_path
 def in_a_browser(page: Path, part: str, folder: Path) -> str:
     """The document once its script has run."""
     browser = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu"]
-    profile = ["--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}"]
+    # The page reads its data after it has loaded: virtual time lets its scripts end before the dump.
+    profile = [
+        "--enable-logging=stderr",
+        f"--user-data-dir={folder / 'profile'}",
+        "--virtual-time-budget=10000",
+    ]
     done = subprocess.run(
         [*browser, *profile, "--dump-dom", f"{page.as_uri()}{part}"],
         capture_output=True, text=True, timeout=120,
