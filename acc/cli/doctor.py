@@ -16,6 +16,7 @@ import typer
 from packaging.requirements import Requirement
 
 from acc import __version__
+from acc.audit.medium import audit_store
 from acc.cli.opening import FIX_LOGS, check_memory, opened
 from acc.cli.options import (
     DEFAULT_MEMORY,
@@ -29,6 +30,7 @@ from acc.cli.options import (
 from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
 from acc.evidence.log_health import compare_logs
+from acc.evidence.marks import DatabaseMarks
 from acc.evidence.upkeep import check_records, check_shelves, interrupted
 from acc.state.policy import Policy
 from acc.stores.protocol import UNNAMED
@@ -194,6 +196,8 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
             f"{unwritable} cannot be written: every step would fail",
             hint="give this user write access to the audit folder and to its files",
         )
+    if not isinstance(place, Path):
+        _try_to_write(DatabaseMarks(audit_store(place)))
     with opened(memory, Policy(), server=server, repair=repair) as controller:
         half_done = interrupted(controller)
         records = check_records(controller.artifacts, tenant, _progress)
@@ -219,6 +223,12 @@ def _unwritable(audit: Path) -> Path | None:
     wrong = (each for each in files if each.exists() and not each.is_file())
     locked = (each for each in (audit, *files) if each.exists() and not os.access(each, os.W_OK))
     return next(chain(wrong, locked), None)
+
+
+def _try_to_write(marks: DatabaseMarks) -> None:
+    """Write a note to the database of the audit logs, and remove it; a `StoreError` if a step could not write."""
+    marks.write("doctor", {})
+    marks.remove("doctor")
 
 
 def _progress(done: int, total: int) -> None:

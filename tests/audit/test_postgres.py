@@ -152,7 +152,9 @@ def test_a_log_that_is_rewritten_while_it_is_read_is_told(address: str) -> None:
 
 
 @pytest.mark.slow
-def test_errors_say_where_and_how_and_hold_no_password(address: str) -> None:
+def test_errors_say_where_and_how_and_hold_no_password(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     password = address.partition("acc:")[2].partition("@")[0]
     with connected(address) as connection:
         connection.execute("CREATE USER reader PASSWORD 'reader'")
@@ -164,8 +166,18 @@ def test_errors_say_where_and_how_and_hold_no_password(address: str) -> None:
     assert password not in repr(talked_to) + talked_to.where("x") + repr(Settings(audit=talked_to))
     with pytest.raises(AuditError, match=r"permission denied.*To fix"):
         reader.append("rights.jsonl", b"2\n", reader.end("rights.jsonl"))
+    with MemoryController.open(tmp_path / "memory", audit=talked_to) as memory:
+        memory.step(None, Turn.said(SAID[0]), thread="t")
+    there = f"postgresql://reader:reader@{address.partition('@')[2]}"
+    doctor = ["doctor", "--memory", str(tmp_path / "memory"), "--audit", there]
+    assert run(doctor) == 1
+    assert "permission denied" in capsys.readouterr().out
     with connected(address) as connection:
         connection.execute("GRANT INSERT, DELETE ON acc_audit TO reader")
+    run(doctor)  # it still finds that "rights.jsonl" is no log of acc
+    assert "permission denied" not in capsys.readouterr().out
+    assert talked_to.names().count("marks") == 0
+    assert list(talked_to.lines("marks")) == []
     reader.append("rights.jsonl", b"2\n", reader.end("rights.jsonl"))
     reader.rewrite("rights.jsonl", lambda: [b"3\n"])
     reader.tidy()
