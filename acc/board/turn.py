@@ -55,6 +55,9 @@ class SharedTurn(TurnPipeline):
         asked = super()._asked()
         seen = self._view.state()
         policy = self._view.policy(seen, self._settings.policy, self._board.policy)
+        guided = getattr(asked.compressor, "guided", None)
+        if guided is not None:
+            asked = asked._replace(compressor=guided(self._view.guidance(self._thread.agent)))
         return asked._replace(state=seen, policy=policy)
 
     def _take(self, answer: CompressionResult) -> CompressionResult:

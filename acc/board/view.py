@@ -6,6 +6,7 @@ id of an agent's state does: `acc.state.declaration` allows lower-case letters o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,6 +25,13 @@ from acc.turn.observations import Channel, Evidence, Trust
 
 MARK = "B"
 """First letter of the ids of a board's items in the view."""
+
+
+_GUIDANCE = """\
+You keep the memory of the agent named {agent}. Other agents read every item of these shared slots: {slots}. Ids of \
+shared items begin with {mark}. Write there only what other agents need, so that they understand it without this \
+conversation. What concerns this agent alone, such as its own task or what was told in confidence, belongs in no \
+shared slot. A rule that ends there ends for all of them."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,14 @@ class View:
         )
         fields["doubted"] = (*self.own.doubted, *doubted)
         return schema.model_construct(**fields)
+
+    def guidance(self, agent: str) -> str:
+        """Return what a model that keeps ``agent``'s memory has to know of the board."""
+        return _GUIDANCE.format(
+            agent=json.dumps(agent, ensure_ascii=False),
+            slots=", ".join(sorted(self.slots)),
+            mark=MARK,
+        )
 
     def policy(self, state: CompressedCognitiveState, own: Policy, board: Policy) -> Policy:
         """Return the policy of the view's ``state``: the agent's bound, and room for what the board holds."""

@@ -191,10 +191,10 @@ class ModelCompressor:
 
     def guided(self, guidance: str) -> Self:
         """Return a copy with further instructions; with a prompt of its own, the same compressor."""
-        if self.settings.prompt is not None or not guidance.strip():
+        if not isinstance(self._prompt, CompressorPrompt) or not guidance.strip():
             return self
         bound = copy(self)
-        bound._prompt = CompressorPrompt("\n".join((self.settings.guidance, guidance)))
+        bound._prompt = CompressorPrompt("\n".join((self._prompt.guidance, guidance)))
         return bound
 
     def __call__(

@@ -233,6 +233,10 @@ def test_a_models_prompt_shows_the_board(team: Team) -> None:
     prompts: list[str] = []
 
     class Model:
+        def guided(self, guidance: str) -> Model:
+            prompts.append(guidance)
+            return self
+
         def under(self, policy: Policy) -> object:
             def compressor(
                 turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
@@ -248,7 +252,9 @@ def test_a_models_prompt_shows_the_board(team: Team) -> None:
 
     with MemoryController(team.memory.artifacts, Model(), team.memory.settings) as other:
         other.step(None, Turn.said("hi"), thread=team.thread("b"), board=team.board)
-    system, material = prompts
+    guidance, system, material = prompts
+    assert 'the agent named "b"' in guidance
+    assert "constraints, decisions, goal_orientation, open_questions" in guidance
     assert "decisions (by agent or above)" in system
     assert "- Bc1 [user, u1" in material
     assert "- Bz2 [agent, a1" in material

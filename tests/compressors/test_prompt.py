@@ -159,6 +159,16 @@ def test_a_prompt_of_ones_own_replaces_it_whole() -> None:
         asking("http://127.0.0.1:9/v1", prompt=mine, guidance="x")
 
 
+def test_further_instructions_follow_the_deployers() -> None:
+    with ModelServer(lambda _: GOOD) as server:
+        first = asking(server.base_url, guidance="One.")
+        stepped(first.guided("Two.").guided("Three."))
+        stepped(first)
+    stable = [request.messages[0].text for request in server.requests]
+    assert stable[0].endswith("For this deployment\nOne.\nTwo.\nThree.")
+    assert stable[1].endswith("For this deployment\nOne.")
+
+
 # --- the stable part ----------------------------------------------------------------------
 
 
