@@ -307,6 +307,11 @@ _DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
 
 def wire_field(item: type[Item], name: str) -> dict[str, Any]:
     """Return the JSON Schema of a field without lengths and defaults; `SchemaError` if there is none."""
+    return dict(_wire_field(item, name))
+
+
+@cache
+def _wire_field(item: type[Item], name: str) -> dict[str, Any]:
     annotation: Any = item.model_fields[name].annotation
     try:
         found = TypeAdapter(annotation).json_schema()
