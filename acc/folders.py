@@ -85,6 +85,22 @@ def expanded(path: str | Path) -> Path:
         ) from error
 
 
+def replace_file(path: Path, chunks: Iterable[bytes], *, half: Path, sync: bool = True) -> None:
+    """Write ``chunks`` to ``half``, a path in the same folder, and put it in the place of ``path``.
+
+    A reader finds the earlier file or the whole new one, readable by its owner alone. With ``sync`` the new one
+    survives a power cut. After a failure or a kill ``half`` may be left; the next call replaces it.
+    """
+    half.unlink(missing_ok=True)
+    with opened_private(half, "xb") as file:
+        file.writelines(chunks)
+        if sync:
+            synced(file)
+    half.replace(path)
+    if sync:
+        sync_folder(path.parent)
+
+
 def synced(file: IO[Any]) -> None:
     """Write a file's bytes to the disk, so that they survive a power cut."""
     file.flush()

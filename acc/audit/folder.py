@@ -19,6 +19,7 @@ from acc.folders import (
     is_private,
     opened_private,
     private_folder,
+    replace_file,
     sync_folder,
     synced,
     tighten,
@@ -56,6 +57,10 @@ class FolderLogs:
     def names(self) -> list[str]:
         with _readable(self.folder):
             return sorted(p.name for p in self.folder.glob(f"*{SUFFIX}"))
+
+    def ends(self) -> dict[str, End]:
+        found = ((name, self.end(name)) for name in self.names())
+        return {name: end for name, end in found if end is not None}
 
     def end(self, name: str) -> End | None:
         path = self.folder / name
@@ -96,14 +101,7 @@ class FolderLogs:
                 where=str(path),
                 hint="restore the file from a backup, or move its folder of segments away",
             )
-        half = path.with_suffix(segments.HALF)
-        with opened_private(half) as file:
-            file.write(line)
-            if self._sync:
-                synced(file)
-        half.replace(path)
-        if self._sync:
-            sync_folder(self.folder)
+        replace_file(path, [line], half=path.with_suffix(segments.HALF), sync=self._sync)
         return len(line)
 
     def lines(self, name: str) -> Iterator[bytes]:

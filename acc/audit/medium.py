@@ -49,6 +49,9 @@ class AuditStore(Protocol):
     def names(self) -> list[str]:
         """Return the names of all logs, sorted: of all lines whose name ends in `SUFFIX`."""
 
+    def ends(self) -> dict[str, End]:
+        """Return the mark of the end of each log, by name, in the order of `names`."""
+
     def end(self, name: str) -> End | None:
         """Return the mark of the end of a log, or None if there is no such log.
 

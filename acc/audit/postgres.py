@@ -111,10 +111,11 @@ class PostgresLogs:
         return End(*found) if found else None
 
     def ends(self) -> dict[str, End]:
-        """Return the marks of the ends of all logs, by one query: each line of a log has its generation."""
-        query = "SELECT log, max(generation), max(number) FROM acc_audit GROUP BY log ORDER BY log"
-        found = self._done("read", lambda c: c.execute(query).fetchall())
-        return {name: End(*end) for name, *end in found}
+        # All lines of a log have its generation.
+        query = """
+            SELECT log, max(generation), max(number) FROM acc_audit WHERE log LIKE %s GROUP BY log"""
+        found = self._done("read", lambda c: c.execute(query, (f"%{SUFFIX}",)).fetchall())
+        return {name: End(*end) for name, *end in sorted(found)}
 
     def append(self, name: str, line: bytes, after: End | None) -> End:
         import psycopg

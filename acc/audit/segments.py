@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from acc.errors import AuditError
-from acc.folders import opened_private, private_folder, sync_folder, synced
+from acc.folders import private_folder, replace_file
 
 LONGEST = 4 << 20
 """Size in bytes from which the file of a log is cut."""
@@ -243,11 +243,4 @@ def _tail_first(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _write(path: Path, chunks: Iterable[bytes], *, sync: bool) -> None:
-    half = path.with_name(path.name + HALF)
-    with opened_private(half) as file:
-        file.writelines(chunks)
-        if sync:
-            synced(file)
-    half.replace(path)
-    if sync:
-        sync_folder(path.parent)
+    replace_file(path, chunks, half=path.with_name(path.name + HALF), sync=sync)

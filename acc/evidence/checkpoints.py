@@ -11,7 +11,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from fnmatch import fnmatch
+from fnmatch import filter as filter_names
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,7 +173,8 @@ def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequenc
     return sum(max(0, cursor.rowcount) for cursor in deleted)
 
 
-_NAME = "checkpoints-{}.json"
+DUE = "checkpoints-*.json"
+"""Pattern of the names of these marks; the star stands for the erasure's id."""
 
 
 class Due(NamedTuple):
@@ -225,10 +226,10 @@ class CheckpointsDue:
 
     def notes(self) -> list[str]:
         """Return the names of the existing marks."""
-        return [name for name in self._marks.names() if fnmatch(name, _NAME.format("*"))]
+        return filter_names(self._marks.names(), DUE)
 
     def _note(self, due: Due) -> None:
-        name = _NAME.format(due.erasure)
+        name = DUE.replace("*", due.erasure)
         if due.urls and due.threads:
             self._marks.write(name, due._asdict())
         else:

@@ -7,7 +7,6 @@ database of its audit logs. Who opens the memory next finds it. A memory in the 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from acc.audit.folder import folder_beside
 from acc.audit.medium import AuditStore, audit_store
 from acc.errors import AuditError, ConflictError, StoreError
-from acc.folders import opened_private, private_folder, sync_folder, synced
+from acc.folders import opened_private, private_folder, replace_file, synced
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -85,12 +84,7 @@ class FolderMarks:
         half = half_of(path)
         try:
             private_folder(path.parent)
-            half.unlink(missing_ok=True)
-            with opened_private(half, "xb") as file:
-                file.write(_encoded(value))
-                synced(file)
-            os.replace(half, path)
-            sync_folder(path.parent)
+            replace_file(path, [_encoded(value)], half=half)
         except OSError as error:
             with suppress(OSError):
                 _wipe(half)

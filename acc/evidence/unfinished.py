@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatch
+from fnmatch import filter as filter_names
 from typing import NamedTuple
 
 from acc.evidence.marks import Marks, NoMarks
@@ -97,7 +97,8 @@ def _record(name: str, text: str, identity: str, at: str, part: int, parts: int)
     )  # fmt: skip
 
 
-_PRUNE_MARK = "prune-{}.json"
+PRUNE = "prune-*.json"
+"""Pattern of the names of marks of prunes; the star stands for the namespace's key."""
 _PRUNE = "prune"
 
 
@@ -108,7 +109,7 @@ class Prunes:
         self._usage = usage
         self._now = now
         self._marks = marks or NoMarks()
-        self._mark = _PRUNE_MARK.format(usage.space.key)
+        self._mark = PRUNE.replace("*", usage.space.key)
 
     def prune(self, ids: Sequence[str]) -> None:
         """Replace the records of these ids by tombstones."""
@@ -140,15 +141,10 @@ class Prunes:
 
 def marked_prunes(marks: Marks) -> Iterator[tuple[Thread, str]]:
     """Yield namespaces with a possibly unfinished prune and its start, by their marks."""
-    for name in prune_marks(marks):
+    for name in filter_names(marks.names(), PRUNE):
         said = marks.read(name)
         if said is not None:
             yield Thread(**said["space"]), said["at"]
-
-
-def prune_marks(marks: Marks) -> list[str]:
-    """Return the names of the marks of prunes."""
-    return [name for name in marks.names() if fnmatch(name, _PRUNE_MARK.format("*"))]
 
 
 def bury(store: ArtifactStore, space: Thread, ids: Sequence[str], at: str) -> None:

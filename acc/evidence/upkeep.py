@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from fnmatch import filter as filter_names
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acc.audit.namespaces import logged_threads
-from acc.evidence.checkpoints import CheckpointsDue
+from acc.evidence.checkpoints import DUE
 from acc.evidence.documents import Partial, partial_ingests, undo_ingests
 from acc.evidence.erasure import JOURNAL as ERASURE
 from acc.evidence.erasure import Erasure
@@ -15,7 +17,7 @@ from acc.evidence.marks import FolderMarks, Marks, folders, marks_of
 from acc.evidence.portability import MARK as IMPORT
 from acc.evidence.portability import undo
 from acc.evidence.retention import Retention
-from acc.evidence.unfinished import marked_prunes, prune_marks
+from acc.evidence.unfinished import PRUNE, marked_prunes
 from acc.evidence.usage import compact
 from acc.stores.directory import Directory, namespace, namespace_of, spaces_in
 from acc.stores.protocol import ArtifactStore, Thread, managed
@@ -79,12 +81,8 @@ def resume(memory: Memory) -> list[str]:
 
 def left_half_done(memory: Memory) -> bool:
     """Return whether `resume` may have work: a cheap check for every opening of a memory."""
-    marks = marks_of(memory)
-    is_marked = bool(
-        {ERASURE, IMPORT, VACUUM} & {*marks.names()}
-        or CheckpointsDue(marks).notes()
-        or prune_marks(marks)
-    )
+    known = (ERASURE, IMPORT, VACUUM, DUE, PRUNE)
+    is_marked = any(fnmatch(name, each) for name in marks_of(memory).names() for each in known)
     return is_marked or bool(getattr(memory.artifacts, "after_kill", False))
 
 
@@ -105,8 +103,9 @@ def interrupted_by(marks: Marks) -> list[str]:
         IMPORT: "an import was interrupted; its records have to be removed",
         ERASURE: "an erasure was interrupted; it has to be completed",
     }
-    found = [names[name] for name in marks.names() if name in names]
-    return found + (["a prune was interrupted"] if prune_marks(marks) else [])
+    there = marks.names()
+    found = [names[name] for name in there if name in names]
+    return found + (["a prune was interrupted"] if filter_names(there, PRUNE) else [])
 
 
 def pending(memory: Memory) -> list[str]:

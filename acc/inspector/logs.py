@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from acc.audit.medium import AuditPlace, AuditStore, End, audit_store
-from acc.audit.postgres import PostgresLogs
+from acc.audit.medium import SUFFIX, AuditPlace, AuditStore, End, audit_store
 from acc.audit.record import is_record, is_whole
 from acc.errors import AccError, AuditError, ConflictError, InputError
 from acc.inspector.summary import Record, entry_of
@@ -121,11 +121,9 @@ class Logs:
         self._rows: dict[str, tuple[End | None, dict[str, Any]]] = {}
         self._indexes: OrderedDict[str, Index] = OrderedDict()
 
-    def ends(self) -> dict[str, End | None]:
+    def ends(self) -> dict[str, End]:
         """Return the end of each log: what has changed since they were last asked for."""
-        if isinstance(self.store, PostgresLogs):
-            return dict(self.store.ends())
-        return {name: self.store.end(name) for name in self.store.names()}
+        return self.store.ends()
 
     def threads(self) -> list[dict[str, Any]]:
         """Return a row for each log, with its newest record."""
@@ -178,8 +176,9 @@ class Logs:
                 yield parsed(line, self.store.where(name))
 
     def _end(self, name: str) -> End:
-        # Only a listed name is read: it comes from a request, and must not lead to another file.
-        if name not in self.store.names() or (end := self.store.end(name)) is None:
+        # The name comes from a request, and must not lead to another file.
+        is_log = Path(name).name == name and name.endswith(SUFFIX)
+        if not is_log or (end := self.store.end(name)) is None:
             raise InputError("no such audit log", where=name, hint="choose a thread of the list")
         return end
 

@@ -101,6 +101,7 @@ def _appends(case: Case) -> None:
         assert case.other.end(case.name) == after, "another opening sees another end"
     case.expect(lines)
     assert case.name in case.other.names(), "it is not listed"
+    assert case.other.ends().get(case.name) == after, "it is listed with another end"
     note = f"note {case.name.removesuffix(SUFFIX)}"
     case.store.append(note, case.line(1), None)
     assert note not in case.other.names(), "what is no log is listed"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acc import MemoryController, Turn
+from acc import MemoryController, Turn, folders
 from acc.audit import segments
 from acc.audit.folder import FolderLogs
 from acc.audit.redaction import Traces
@@ -85,7 +85,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
         return called
 
     for owner, name in (
-        (os, "replace"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree"), (segments, "opened_private"),
+        (os, "replace"), (Path, "replace"), (Path, "unlink"), (shutil, "rmtree"), (folders, "opened_private"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, name, before(getattr(owner, name)))
     return lambda: count
