@@ -47,7 +47,7 @@ class AuditStore(Protocol):
         """Return the place of a log, for errors and reports; it holds no password."""
 
     def names(self) -> list[str]:
-        """Return the names of all logs, sorted: of all lines whose name ends in `SUFFIX`."""
+        """Return the names of all logs, sorted. Only a name that ends in `SUFFIX` is a log's."""
 
     def ends(self) -> dict[str, End]:
         """Return the mark of the end of each log, by name, in the order of `names`."""

@@ -288,7 +288,7 @@ class _Bounds:
 
 
 def _excerpted(half: Half) -> Half:
-    """Return the half with only those sentences of each message of which its proposal has words."""
+    """Return the half with only those sentences of each message that share words with its proposal."""
     fields = (value for item in half.proposal.items for value in item.fields.values())
     words = stems(" ".join([*map(str, fields), *(gone.quote for gone in half.proposal.retire)]))
     return replace(half, said=tuple(_excerpt(o, words) for o in half.said))
