@@ -36,7 +36,8 @@ READ = 300
 """Records requested in one call of the store."""
 
 _FIRST_READ = 16
-_KINDS = ("observation", "set_aside", "document")
+KINDS = ("observation", "set_aside", "document")
+"""Kinds of the records that hold evidence; the others belong to ACC's own bookkeeping."""
 
 
 class VectorIndex:
@@ -101,7 +102,7 @@ class VectorIndex:
         if self._dense_rows is not None and asked is not None and self._dense_rows.read(asked):
             ids = list(dict.fromkeys([*ids, *self._dense_rows.best(asked, most, keep)]))
         found = self._texts(ids)
-        return [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
+        return [a for a in found if a.kind in KINDS and a.reason not in OVERTAKEN]
 
     def dense_scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosine of each record with the query; 0 for a record without a vector in this index."""
@@ -156,7 +157,7 @@ class VectorIndex:
         if self._rewrites is not None and len(self._known) + len(found) <= KNOWN:
             self._known |= {a.id: a for a in found}
         if self._dense_rows is not None:
-            self._dense_rows.see(a for a in found if a.kind in _KINDS)
+            self._dense_rows.see(a for a in found if a.kind in KINDS)
         for artifact in found:
             self._rows.add(artifact.id, np.frombuffer(embed(artifact.text), np.float32))
 
