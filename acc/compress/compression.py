@@ -205,7 +205,7 @@ class Compression:
         except (CompressionError, ValidationError) as error:
             return Judged(None, Fault(Outcome.WRONG_SHAPE, str(error)[:400]))
         fault = fault_in(proposal, self._whole, self._instruction)
-        usable = fault is None or fault.outcome is Outcome.RULE_REFUSED
+        usable = fault is None or fault.outcome in (Outcome.RULE_REFUSED, Outcome.RULE_MISSED)
         return Judged(proposal if usable else None, fault)
 
     def _ask_again(self, reply: Reply, fault: Fault) -> None:
@@ -228,7 +228,7 @@ class Compression:
         self._messages = (*self._messages, *asked)
 
     def _best(self, best: Judged | None, fault: Fault, cause: CallFailed | None = None) -> Judged:
-        """Return a proposal whose only fault is a refused rule, or raise."""
+        """Return a proposal whose only fault is a refused or missed rule, or raise."""
         if best is not None and best.proposal is not None and best.fault is not None:
             return best
         account = self.account(fault.outcome)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from acc.commit.commit import commit
+from acc.commit.commit import Commit, commit
 from acc.compress.prompt import Reading
 from acc.errors import AccError
+from acc.keyless.reading import read
+from acc.keyless.rules import sure_rules
 from acc.state.items import Item
 from acc.state.proposal import Outcome, Proposal, ProposedItem
 from acc.state.reasons import Note, Reason
@@ -23,6 +25,9 @@ LEAST_LOST = 4
 
 ECHO = 2 / 3
 """Share of an item's content words found only in the instruction that makes the item an echo."""
+
+TAKEN = 1 / 2
+"""Share of a rule's words that an item must have to count as that rule."""
 
 _MENDABLE = (
     Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.QUOTE_UNRELATED, Reason.TOO_LONG,
@@ -51,12 +56,18 @@ def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | 
     """
     if proposal.mode == "rewrite" and not proposal.items:
         return Fault(Outcome.EMPTY, "the next state is empty")
-    return (
+    fault = (
         _unknown_ids(proposal, reading)
         or _items_lost(proposal, reading)
         or _prompt_echo(proposal, reading, instruction)
-        or _refused(proposal, reading)
     )
+    if fault is not None:
+        return fault
+    try:
+        done = commit(reading.state, proposal, reading.turn, reading.evidence, reading.policy)
+    except AccError:  # commit reports this error itself
+        return None
+    return _refused(proposal, reading, done) or _rule_missed(proposal, reading, done)
 
 
 def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
@@ -131,17 +142,12 @@ def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
     )
 
 
-def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
+def _refused(proposal: Proposal, reading: Reading, done: Commit) -> Fault | None:
     """Commit would refuse a rule, a goal or its retirement for a reason that the model can
     correct, or every item.
     """
-    policy = reading.policy
-    slots = policy.schema.slots()
+    slots = reading.policy.schema.slots()
     quoted = {name for name, slot in slots.items() if slot.rules.quote}
-    try:
-        done = commit(reading.state, proposal, reading.turn, reading.evidence, policy)
-    except AccError:  # commit reports this error itself
-        return None
     refused = [
         n
         for n in done.notes
@@ -154,6 +160,27 @@ def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
     unusable = [n for n in done.notes if n.slot and n.reason in _UNUSABLE]
     if proposal.items and not proposal.retire and len(unusable) == len(proposal.items):
         return Fault(Outcome.WRONG_SHAPE, f"no item can be used: {_listed(unusable)}")
+    return None
+
+
+def _rule_missed(proposal: Proposal, reading: Reading, done: Commit) -> Fault | None:
+    """The user's words of this turn surely make a rule, and no pinned item of the next state has it.
+
+    The keyless rules tell; they read English only. A rule counts as taken if a retirement quotes it.
+    """
+    if "constraints" not in reading.policy.schema.slots():
+        return None
+    taken = [item.words for slot, item in done.state.items() if slot.rules.pinned]
+    taken += [gone.quote for gone in proposal.retire]
+    held = list(map(stems, taken))
+    said = read(reading.turn.model_copy(update={"pending": ()}), reading.state, ()).user
+    for sentence in said:
+        for rule in sure_rules(sentence):
+            words = stems(rule.text)
+            if all(len(words & each) < TAKEN * len(words) for each in held):
+                what = f"{sentence.ref} says {rule.quote[:160]!r}, which reads as a standing rule"
+                again = "add it under constraints with its quote; if it is none, send the same object again"
+                return Fault(Outcome.RULE_MISSED, f"{what}: {again}")
     return None
 
 

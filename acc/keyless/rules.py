@@ -96,6 +96,12 @@ def rules_in(said: Said) -> list[Rule]:
     return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
 
 
+def sure_rules(said: Said) -> list[Rule]:
+    """Return the rules of `rules_in` whose whole clause makes a rule by itself."""
+    sure = (spoken for spoken in spoken_in(said) if acts(spoken.plain)["rule"] >= SURE)
+    return [rule for spoken in sure if (rule := rule_of(spoken)) is not None]
+
+
 def spoken_in(said: Said) -> list[Spoken]:
     """The verbatim clauses of a sentence, each with its neighbours."""
     parts = clauses(said.text)

@@ -49,6 +49,7 @@ class Outcome(StrEnum):
     ITEMS_LOST = "items_lost"
     PROMPT_ECHO = "prompt_echo"
     RULE_REFUSED = "rule_refused"
+    RULE_MISSED = "rule_missed"
     # the endpoint did not answer
     CONTEXT_OVERFLOW = "context_overflow"
     TOO_LARGE = "too_large"
@@ -79,6 +80,7 @@ WORTH_REPAIRING = frozenset(
     {
         Outcome.TRUNCATED, Outcome.EMPTY, Outcome.INVALID_JSON, Outcome.WRONG_SHAPE,
         Outcome.UNKNOWN_IDS, Outcome.ITEMS_LOST, Outcome.PROMPT_ECHO, Outcome.RULE_REFUSED,
+        Outcome.RULE_MISSED,
     }
 )  # fmt: skip
 """Outcomes that a model can fix if it receives the error."""
