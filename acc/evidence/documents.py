@@ -208,7 +208,7 @@ class Documents:
         under_way = list(before)
         if parts:
             if not self._enrolled or not shelf.records():  # an erasure may have removed the entry
-                ensure_enrolled(shelf.store, shelf.space, self._now())
+                ensure_enrolled(shelf.store, [shelf.space], self._now())
                 self._enrolled = True
             if len(parts) > AT_ONCE and not before:
                 under_way = [begin_ingest(self._usage, parts, self._now())]

@@ -19,7 +19,7 @@ from acc.evidence.portability import undo
 from acc.evidence.retention import Retention
 from acc.evidence.unfinished import PRUNE, marked_prunes
 from acc.evidence.usage import compact
-from acc.stores.directory import enrol, namespace, namespace_of, spaces_in
+from acc.stores.directory import ensure_enrolled, namespace, namespace_of, spaces_in
 from acc.stores.protocol import ArtifactStore, Thread, managed
 from acc.stores.shelf import Shelf
 
@@ -205,8 +205,8 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     store = memory.artifacts
     with memory._lock:
         unlisted = tuple(_unlisted(memory))
-        for thread in unlisted if repair else ():
-            enrol(store, thread, memory._now())
+        if repair:
+            ensure_enrolled(store, unlisted, memory._now())
     spaces = namespaces(memory)
     known = {space.key for space in spaces}
     kept = {
