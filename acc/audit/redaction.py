@@ -12,6 +12,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ import numpy as np
 
 from acc.audit.segments import readable
 from acc.errors import StoreError
+from acc.folders import file_errors
 from acc.state.model import UNLESS_EMPTY
 from acc.stores.embedding import embed
 from acc.text.lines import sha256_of
@@ -89,17 +91,13 @@ class Traces:
 
         Files deleted during the search are skipped.
         """
+        what = "a file cannot be searched"
+        hint = "give this user read access to the file, and run the same command again"
+        damaged = (EOFError, zlib.error)  # a damaged segment
         for path in paths if self else ():
-            try:
+            translated = file_errors(StoreError, what, where=path, hint=hint, besides=damaged)
+            with translated, suppress(FileNotFoundError):
                 yield from self._in_file(path)
-            except FileNotFoundError:
-                continue
-            except (OSError, EOFError, zlib.error) as error:  # the last two: a damaged segment
-                raise StoreError(
-                    f"a file cannot be searched: {getattr(error, 'strerror', '') or error}",
-                    where=str(path),
-                    hint="give this user read access to the file, and run the same command again",
-                ) from error
 
     def _in_file(self, path: Path) -> Iterator[Trace]:
         longest = max((len(p) for group in self._heads.values() for p, _ in group), default=0)

@@ -30,7 +30,7 @@ from acc.cli.options import (
 from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
 from acc.evidence.log_health import compare_logs
-from acc.evidence.marks import DatabaseMarks
+from acc.evidence.marks import DatabaseMarks, marks_of
 from acc.evidence.upkeep import check_records, check_shelves, interrupted
 from acc.state.policy import Policy
 from acc.stores.protocol import UNNAMED
@@ -199,7 +199,7 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
     if not isinstance(place, Path):
         _try_to_write(DatabaseMarks(audit_store(place)))
     with opened(memory, Policy(), server=server, repair=repair) as controller:
-        half_done = interrupted(controller)
+        half_done = interrupted(marks_of(controller))
         records = check_records(controller.artifacts, tenant, _progress)
         shelves = check_shelves(controller, tenant, repair=repair)
         return {

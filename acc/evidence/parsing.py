@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acc.errors import ConfigurationError, InputError
+from acc.folders import file_errors
 from acc.turn.observations import storable
 
 LARGEST = 64 * 1024 * 1024
@@ -31,7 +32,9 @@ def sections(path: Path) -> list[Section]:
         raise InputError(
             "files of this kind cannot be ingested", where=str(path), hint=f"give one of: {known}"
         )
-    try:
+    with file_errors(
+        InputError, "the file cannot be read", where=path, hint="name a readable file"
+    ):
         if path.stat().st_size > LARGEST:
             raise InputError(
                 f"the file is larger than {LARGEST >> 20} MB",
@@ -39,9 +42,6 @@ def sections(path: Path) -> list[Section]:
                 hint="split the file, and ingest the parts",
             )
         data = path.read_bytes()
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(path), hint="name a readable file") from error
     found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
     if not any(section.text.strip() for section in found):
         is_pdf = path.suffix.lower() == ".pdf"

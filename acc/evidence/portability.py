@@ -19,7 +19,7 @@ from acc.audit.namespaces import existing_log, threads_of
 from acc.audit.record import digest_of
 from acc.errors import AuditError, InputError, StoreError
 from acc.evidence.marks import FolderMarks, Marks, NoMarks, folders, half_of, marks_of
-from acc.folders import opened_private, refuse_memorys
+from acc.folders import file_errors, opened_private, refuse_memorys
 from acc.stores.directory import namespace_of, threads_in
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
 from acc.stores.shelf import documents_written
@@ -43,15 +43,15 @@ class Exported(NamedTuple):
 
 def read_export(source: Path) -> Exported:
     """Read the export file; `InputError` if it is damaged or holds another namespace's evidence."""
+    hint = "name a file of acc export"
+    with file_errors(InputError, "the export file cannot be read", where=source, hint=hint):
+        written = source.read_bytes()
     try:
-        *body, last = source.read_bytes().splitlines(keepends=True)
+        *body, last = written.splitlines(keepends=True)
         whole = json.loads(last).get("sha256") == hashlib.sha256(b"".join(body)).hexdigest()
         if not whole:
             raise _refused(source)
         return _read([json.loads(line.decode("utf-8", "surrogatepass")) for line in body], source)
-    except OSError as error:
-        what = f"the export file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(source), hint="name a file of acc export") from error
     except _WRONG as error:
         raise _refused(source) from error
 
@@ -142,24 +142,18 @@ def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: P
     logs = [log for t in threads if (log := existing_log(audit, t)) and log.last() is not None]
     half = half_of(out)
     digest = hashlib.sha256()
+    what, hint = "the export file cannot be written", "name another file"
     try:
-        with opened_private(half) as file:
-            for line in _lines(store, space, ids, logs):
-                digest.update(line)
-                file.write(line)
-            file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
-        half.replace(out)
-    except BaseException as error:
-        # The partial file holds the user's evidence: remove it after any error.
+        with file_errors(InputError, what, where=out, hint=hint):
+            with opened_private(half) as file:
+                for line in _lines(store, space, ids, logs):
+                    digest.update(line)
+                    file.write(line)
+                file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
+            half.replace(out)
+    finally:  # after an error the partial file would keep the user's evidence
         with suppress(OSError):
             half.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
-        raise InputError(
-            f"the export file cannot be written: {error.strerror or error}",
-            where=str(out),
-            hint="name another file",
-        ) from error
     return Moved(space, len(ids), len(logs))
 
 
