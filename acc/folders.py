@@ -43,15 +43,16 @@ def file_errors(
     *,
     where: object,
     hint: str,
-    besides: tuple[type[Exception], ...] = (),
+    besides: tuple[type[BaseException], ...] = (),
 ) -> Iterator[None]:
     """Raise an error of ``kind`` for an `OSError` in the block: ``what`` and the system's words.
 
     The time-out of a file lock is an `OSError`, too. ``besides`` are further exceptions with this meaning.
     """
+    kinds: tuple[type[BaseException], ...] = (OSError, *besides)
     try:
         yield
-    except (OSError, *besides) as error:
+    except kinds as error:
         said = getattr(error, "strerror", "") or error
         raise kind(f"{what}: {said}", where=str(where), hint=hint) from error
 

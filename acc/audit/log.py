@@ -223,10 +223,10 @@ class AuditLog:
         """Return the last ``most`` records, newest first."""
         return list(islice(self._newest_first(), most))
 
-    def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
-        """Return the newest record of each branch among the last ``most`` records."""
+    def newest_by_branch(self) -> list[dict[str, Any]]:
+        """Return the newest record of each branch among the last 64 records."""
         found: dict[str, dict[str, Any]] = {}
-        for entry in self.newest(most):
+        for entry in self.newest(64):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 

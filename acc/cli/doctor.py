@@ -197,7 +197,9 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
             hint="give this user write access to the audit folder and to its files",
         )
     if not isinstance(place, Path):
-        _try_to_write(DatabaseMarks(audit_store(place)))
+        marks = DatabaseMarks(audit_store(place))
+        marks.write("doctor", {})  # an error if a step could not write
+        marks.remove("doctor")
     with opened(memory, Policy(), server=server, repair=repair) as controller:
         half_done = interrupted(marks_of(controller))
         records = check_records(controller.artifacts, tenant, _progress)
@@ -223,12 +225,6 @@ def _unwritable(audit: Path) -> Path | None:
     wrong = (each for each in files if each.exists() and not each.is_file())
     locked = (each for each in (audit, *files) if each.exists() and not os.access(each, os.W_OK))
     return next(chain(wrong, locked), None)
-
-
-def _try_to_write(marks: DatabaseMarks) -> None:
-    """Write a note to the database of the audit logs, and remove it; a `StoreError` if a step could not write."""
-    marks.write("doctor", {})
-    marks.remove("doctor")
 
 
 def _progress(done: int, total: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,8 @@ import typer
 
 from acc.audit.log import AuditLog
 from acc.cli.delete import held_after, plan_summary, receipt_summary, retire_items
-from acc.cli.opening import LoggedThread, logs_of, opened_store, policy_of
+from acc.cli.logged import LoggedThread, logs_of
+from acc.cli.opening import opened_store, policy_of
 from acc.cli.options import (
     DEFAULT_MEMORY,
     MemoryOption,
@@ -158,10 +159,8 @@ class OperatorActs:
         refuse_unproved(receipt)
         return receipt_summary(receipt, plan).lines
 
-    @contextmanager
-    def _opened(self, *, write: bool = False) -> Iterator[MemoryController]:
-        with opened_store(self.memory, self.server, read_only=not write) as controller:
-            yield controller
+    def _opened(self, *, write: bool = False) -> AbstractContextManager[MemoryController]:
+        return opened_store(self.memory, self.server, read_only=not write)
 
 
 def _owner(thread: Thread, ref: str) -> Thread:

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.opening import compressor_named, opened, policy_of, thread_named
+from acc.cli.logged import thread_named
+from acc.cli.opening import compressor_named, opened, policy_of
 from acc.cli.options import (
     DEFAULT_MEMORY,
     AgentOption,
@@ -94,7 +95,10 @@ def mcp(
 
     Its tools are remember, recall and read_state. See docs/mcp.md for the set-up of common clients.
     """
-    _log_to_stderr()
+    # Warnings go to stderr: stdout belongs to the protocol.
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
     from acc.mcp_server import Serving, memory_server
     from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
 
@@ -132,10 +136,3 @@ def mcp(
             memory_server(controller, serving, token=token, url=url), address, at,
             lambda: print(ready, file=sys.stderr, flush=True),
         )  # fmt: skip
-
-
-def _log_to_stderr() -> None:
-    """Send warnings to stderr: stdout belongs to the protocol."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )

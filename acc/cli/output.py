@@ -135,11 +135,7 @@ def write_text(out: str | Path, text: str) -> None:
 
 
 def write_json(out: str | Path, value: Any) -> None:
-    """Write ``value`` as JSON to the file ``out``; ``-`` is stdout.
-
-    Raises:
-        AccError: The file cannot be written.
-    """
+    """Write ``value`` as JSON, as `write_text` writes a text."""
     write_text(out, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 

@@ -18,15 +18,8 @@ import typer
 
 from acc.audit.log import AuditLog
 from acc.cli.inspect import reader_of
-from acc.cli.opening import (
-    Interrupts,
-    LoggedThread,
-    Record,
-    compressor_named,
-    opened,
-    policy_of,
-    thread_named,
-)
+from acc.cli.logged import LoggedThread, Record, thread_named
+from acc.cli.opening import Interrupts, compressor_named, opened, policy_of
 from acc.cli.options import (
     MaxTokensOption,
     ModelOption,

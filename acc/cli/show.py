@@ -12,18 +12,8 @@ import typer
 
 from acc.audit.record import diff as changes_between
 from acc.audit.verify import verify as verify_log
-from acc.cli.opening import (
-    FIX_LOGS,
-    LoggedThread,
-    Record,
-    labels,
-    logged_thread,
-    logged_threads,
-    logs_of,
-    opened,
-    policy_of,
-    state_key,
-)
+from acc.cli.logged import LoggedThread, Record, labels, logged_thread, logged_threads, logs_of
+from acc.cli.opening import FIX_LOGS, opened, policy_of, state_key
 from acc.cli.options import (
     DEFAULT_MEMORY,
     JsonOption,

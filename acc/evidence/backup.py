@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acc.audit.folder import FolderLogs
+from acc.audit.medium import AuditPlace
 from acc.audit.segments import files_of
-from acc.errors import ConflictError, InputError, StoreError
+from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.marks import FolderMarks
 from acc.evidence.upkeep import interrupted
 from acc.folders import file_errors, opened_private, private_folder, sync_folder, synced
@@ -43,7 +44,7 @@ class Copied(NamedTuple):
     bytes: int
 
 
-def back_up(folder: Path, audit: Path | None, to: Path) -> Copied:
+def back_up(folder: Path, audit: AuditPlace | None, to: Path) -> Copied:
     """Copy the memory in ``folder`` with its audit logs to the new folder ``to``.
 
     Steps wait while the copy is made. A failure or a kill leaves no folder ``to``. To restore the memory,
@@ -51,14 +52,21 @@ def back_up(folder: Path, audit: Path | None, to: Path) -> Copied:
 
     Args:
         folder: The folder of the memory.
-        audit: The folder of its audit logs; the copy has them in ``audit``.
+        audit: The folder of its audit logs; the copy has them in ``audit``. None if it keeps none.
         to: The folder to create.
 
     Raises:
+        ConfigurationError: The audit logs are not in a folder.
         InputError: ``to`` exists, or ``folder`` holds no database.
         ConflictError: An erasure, a prune, an import or a vacuum is under way.
         StoreError: The files cannot be read or written, or the database is damaged.
     """
+    if audit is not None and not isinstance(audit, Path):
+        raise ConfigurationError(
+            "the audit logs are not in a folder",
+            where=repr(audit),
+            hint="stop the workers, and back up both databases by their own means",
+        )
     if to.exists():
         raise InputError("the path exists already", where=str(to), hint="name a new folder")
     if not (folder / DATABASE).is_file():

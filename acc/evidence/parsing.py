@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from acc.errors import ConfigurationError, InputError
+from acc.errors import InputError, extra
 from acc.folders import file_errors
 from acc.turn.observations import storable
 
@@ -165,28 +165,20 @@ def _html(data: bytes, path: Path) -> list[Section]:
 
 
 def _pdf(data: bytes, path: Path) -> list[Section]:
-    try:
+    with extra("pdf", "the library that reads PDF files is not installed", where=str(path)):
         import pypdf
-    except ImportError as error:
-        raise ConfigurationError(
-            "the library that reads PDF files is not installed",
-            where=str(path),
-            hint="pip install 'agent-cognitive-compressor[pdf]'",
-        ) from error
     try:
-        pages = list(_pages(pypdf.PdfReader(BytesIO(data))))
+        pages = pypdf.PdfReader(BytesIO(data)).pages
+        return [
+            Section(page.extract_text() or "", f"page {number}")
+            for number, page in enumerate(pages, 1)
+        ]
     except Exception as error:  # pypdf raises arbitrary errors on a damaged file
         raise InputError(
             f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
             where=str(path),
             hint="open the file, and save it again without a password",
         ) from error
-    return pages
-
-
-def _pages(reader: object) -> Iterator[Section]:
-    for number, page in enumerate(reader.pages, 1):  # type: ignore[attr-defined]
-        yield Section(page.extract_text() or "", f"page {number}")
 
 
 READERS: dict[str, Callable[[bytes, Path], list[Section]]] = {

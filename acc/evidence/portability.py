@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -68,17 +68,14 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
     owners += threads_in(a for a in artifacts if a.kind == "thread" and a.thread == space.key)
     keys = {space.key, *(owner.key for owner in owners)}
     strange = [owner for owner in owners if namespace_of(owner) != space]
-    if space.thread or strange or not _all_of(keys, artifacts):
+    own = all(a.thread in keys and a.id.startswith(f"{a.thread}.") for a in artifacts)
+    if space.thread or strange or not own:
         raise InputError(
             "the export file holds evidence of another namespace than it names",
             where=str(source),
             hint="do not trust this file or its sender",
         )
     return Exported(space, artifacts, logs)
-
-
-def _all_of(keys: set[str], artifacts: Iterable[Artifact]) -> bool:
-    return all(a.thread in keys and a.id.startswith(f"{a.thread}.") for a in artifacts)
 
 
 def _thread_of(name: str, text: str) -> Thread:

@@ -186,12 +186,7 @@ class Compaction:
         return observed(messages, self.voices)
 
     def opening(self, rest: Sequence[BaseMessage], user_id: str | None) -> int:
-        """Return the index of the first message that the agent has not answered.
-
-        Args:
-            rest: The conversation without its role.
-            user_id: Id of the user's current message.
-        """
+        """Return the index of the first message of ``rest``, which has no role, that the agent has not answered."""
         place = next((i for i, m in enumerate(rest) if m.id == user_id), None)
         return 0 if place is None else _after_answer(rest[:place])
 

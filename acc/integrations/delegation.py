@@ -65,14 +65,8 @@ def with_tasks_marked(
 ) -> list[BaseMessage]:  # fmt: skip
     """Return ``messages`` with a mark on each task that another agent wrote for this run.
 
-    Args:
-        memory: The memory.
-        config: The run's configuration.
-        base: The thread of the conversation, without the run's agent.
-        messages: The run's messages.
-        voices: Assigns speakers to channels, for the run's agent.
-        told: Returns the ids of messages that other agents put on the conversation's board; None
-            if the agent shares none.
+    ``base`` is the thread of the conversation, without the run's agent. ``told`` returns the ids of messages
+    that other agents put on the conversation's board; None if the agent shares none.
 
     Raises:
         StoreError: The store cannot be read.

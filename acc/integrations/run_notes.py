@@ -49,11 +49,7 @@ class PromptWatch(BaseCallbackHandler):
         self.prompts.extend(messages)
 
     def check(self, state: str, user_id: str | None) -> None:
-        """Check that at least one prompt contains the state and the user's message.
-
-        Args:
-            state: The rendered state.
-            user_id: Id of the user's current message, if there is one.
+        """Check that at least one prompt contains the rendered state and the user's message, if there is one.
 
         Raises:
             ConfigurationError: No prompt contains both.
@@ -189,12 +185,8 @@ class RunNotes:
     ) -> CommitPlan:
         """Plan the commits before the model reads ``messages``, and the messages it then reads.
 
-        Args:
-            messages: The channel's messages.
-            compaction: The settings for splitting messages into turns.
-            past: What the thread's log knows.
-            restored: The observations that `removed` named. They are committed now, together with
-                everything that the model has read, because no later prompt shows them.
+        The observations ``restored`` are those that `removed` named. They are committed now, together with
+        everything that the model has read, because no later prompt shows them.
 
         Raises:
             InputError: There is no user message, or a message cannot be read.
