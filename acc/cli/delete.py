@@ -8,20 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from acc.cli import options
 from acc.cli.logged import LoggedThread, logged_thread
 from acc.cli.opening import Interrupts, opened, opened_store, policy_of
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    AgentOption,
-    JsonOption,
-    MemoryOption,
-    SchemaOption,
-    Server,
-    ServerOption,
-    TenantOption,
-    ThreadOption,
-    UserOption,
-)
 from acc.cli.output import (
     Consent,
     DryRunOption,
@@ -50,14 +39,14 @@ def retire(
     ids: Annotated[
         list[str], typer.Argument(metavar="ID", help="Items, such as c3. See acc show.")
     ],
-    memory: MemoryOption = DEFAULT_MEMORY,
-    thread: ThreadOption = None,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: options.ThreadOption = None,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Why. The agent reads this in its next turn.")
     ] = "",
-    server: ServerOption = None,
-    schema: SchemaOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    schema: options.SchemaOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Remove rules, goals or other items from the state.
 
@@ -73,7 +62,7 @@ def retire_items(
     memory: Path,
     ids: Sequence[str],
     reason: str,
-    server: Server | None,
+    server: options.Server | None,
     schema: Schema | None,
 ) -> Summary:
     """Retire items of a thread; return what was done."""
@@ -94,22 +83,22 @@ def hold(
     ref: Annotated[
         str, typer.Argument(metavar="REF", help="The evidence. [default: the whole thread]")
     ] = "",
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     thread: Annotated[
         str,
         typer.Option(metavar="NAME", help="The thread of the evidence. Omit it for a document."),
     ] = "",
-    user: UserOption = UNNAMED,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    user: options.UserOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Who asks for the hold, and why. Required.")
     ] = "",
     release_: Annotated[
         bool, typer.Option("--release", help="Release the hold instead of setting it.")
     ] = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Protect evidence from deletion, or list what is protected.
 
@@ -157,7 +146,7 @@ _KINDS = {
 
 
 def erase(
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     user: Annotated[
         str | None,
         typer.Option(
@@ -172,8 +161,8 @@ def erase(
             help="Erase this piece of evidence of --thread; without --thread, this document.",
         ),
     ] = None,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     keep_echoes: Annotated[
         bool,
         typer.Option("--keep-echoes", help="Keep other evidence that repeats the erased words."),
@@ -192,8 +181,8 @@ def erase(
     ] = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Erase a user, a thread or one piece of evidence.
 
@@ -220,7 +209,7 @@ def erase(
 
 
 def _settle(
-    memory: Path, checkpointers: Sequence[str], server: Server | None, consent: Consent
+    memory: Path, checkpointers: Sequence[str], server: options.Server | None, consent: Consent
 ) -> None:
     """Delete the checkpoints that earlier erasures could not delete."""
     with opened_store(memory, server, read_only=consent.dry_run) as controller:

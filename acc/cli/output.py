@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
@@ -182,9 +181,7 @@ class JsonLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *rest: object) -> None:
         if self._file is sys.stdout:
             return
         try:

@@ -8,16 +8,8 @@ from typing import Annotated, Any, Literal, cast
 
 import typer
 
+from acc.cli import options
 from acc.cli.opening import opened_store
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    AgentOption,
-    JsonOption,
-    MemoryOption,
-    ServerOption,
-    TenantOption,
-    UserOption,
-)
 from acc.cli.output import Consent, DryRunOption, Summary, YesOption, carry_out, count
 from acc.errors import InputError
 from acc.evidence.deletion import Capacity, Deletion, preset
@@ -35,10 +27,10 @@ _NO_POLICY = (
 
 
 def prune(
-    memory: MemoryOption = DEFAULT_MEMORY,
-    user: UserOption = UNNAMED,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    user: options.UserOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     policy: Annotated[
         PolicyName | None,
         typer.Option(
@@ -84,8 +76,8 @@ def prune(
     ] = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Delete evidence that is rarely read or not useful.
 

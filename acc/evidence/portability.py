@@ -18,7 +18,7 @@ from acc.audit.medium import AuditPlace, audit_store
 from acc.audit.namespaces import existing_log, threads_of
 from acc.audit.record import digest_of
 from acc.errors import AuditError, InputError, StoreError
-from acc.evidence.marks import FolderMarks, Marks, NoMarks, folders, half_of, marks_of
+from acc.evidence.marks import Marks, folders, half_of, marks_of
 from acc.folders import file_errors, opened_private, refuse_memorys
 from acc.stores.directory import namespace_of, threads_in
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
@@ -169,33 +169,17 @@ def _refuse_other(out: Path, space: Thread) -> None:
 
 
 def import_into(memory: Memory, source: Path) -> Moved:
-    """Import an export file into ``memory``; see `import_from`."""
-    with memory._lock:
-        memory._forget()  # an open thread would overwrite the imported records
-        audit = memory.settings.audit or next((f / "audit" for f in folders(memory)), None)
-        return _imported(memory.artifacts, marks_of(memory), source, audit)
-
-
-def import_from(
-    store: ArtifactStore, folder: Path | None, source: Path, audit: AuditPlace | None = None
-) -> Moved:
     """Import the file of an `export` atomically: after a kill, `undo` removes a partial import.
-
-    Args:
-        store: The target store. No memory may have threads open on it (`import_into`).
-        folder: The memory's folder, for a note of the import; None if nothing outlives the process.
-        source: The file.
-        audit: Place for audit logs; by default ``audit`` below ``folder``. Without both, logs are
-            not imported.
 
     Raises:
         InputError: The file is incomplete, was changed, contains evidence of another namespace, or
             a different record has one of its ids.
         StoreError: The store or a log cannot be written: nothing is imported.
     """
-    if folder is None:
-        return _imported(store, NoMarks(), source, audit)
-    return _imported(store, FolderMarks(folder), source, audit or folder / "audit")
+    with memory._lock:
+        memory._forget()  # an open thread would overwrite the imported records
+        audit = memory.settings.audit or next((f / "audit" for f in folders(memory)), None)
+        return _imported(memory.artifacts, marks_of(memory), source, audit)
 
 
 def _imported(store: ArtifactStore, marks: Marks, source: Path, audit: AuditPlace | None) -> Moved:

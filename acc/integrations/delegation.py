@@ -7,14 +7,14 @@ memory, where it opens a turn, and in any other memory that the message comes to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from acc.integrations.identity import TOOLS, Config, enclosing_nodes
+from acc.integrations.identity import TOOLS, Config, enclosing_nodes, within
 from acc.integrations.messages import Voices, is_users, task_for, with_task_mark
 from acc.memory import Memory
 from acc.state.model import ROOT
@@ -39,14 +39,9 @@ class Caller(NamedTuple):
 _CALLER: ContextVar[Caller | None] = ContextVar("acc_caller", default=None)
 
 
-@contextmanager
-def calling(caller: Caller) -> Iterator[None]:
+def calling(caller: Caller) -> AbstractContextManager[Caller]:
     """Run a tool for ``caller``: what starts in the block is its sub-agent."""
-    token = _CALLER.set(caller)
-    try:
-        yield
-    finally:
-        _CALLER.reset(token)
+    return within(_CALLER, caller)
 
 
 def caller() -> Caller | None:

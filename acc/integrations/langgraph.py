@@ -231,20 +231,14 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         def there(channel: str, value: Any) -> Any:
             return needed(channel, value, where=self.name, what="from which the prompt is made")
 
-        def shared_in(state: Any) -> Shared | None:
-            if self.sharing is None:
-                return None
-            config = ensure_config()
-            return self._shared(config, self.thread(config, state))
-
         def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
             shown = self.output_messages_key or self.input_messages_key
             found = as_messages(there(shown, read(state, shown)))
             check_messages(found, shown)
             ccs = there(self.state_key, self.loaded(state))
             own, turn = role_and_rest(found)
-            carried = [] if self.output_messages_key else [self._rendered(ccs, shared_in(state))]
-            return [SystemMessage(joined(role, *texts(own), *carried)), *turn]
+            carried = "" if self.output_messages_key else self._rendered(ccs, self._board(state))
+            return [SystemMessage(joined(role, *texts(own), carried)), *turn]
 
         return prompt
 
@@ -273,9 +267,13 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         Raises:
             StoreError: The store cannot be read.
         """
-        config = ensure_config()
-        shared = self._shared(config, self.thread(config, state))
+        shared = self._board(state)
         return shared.for_task().lstrip() if shared is not None else ""
+
+    def _board(self, state: Any) -> Shared | None:
+        """Return the board of the present run; None if the agent shares none."""
+        config = ensure_config()
+        return self._shared(config, self.thread(config, state)) if self.sharing else None
 
     def hearing(self, state: Any) -> Compaction:
         """Return the settings for splitting the messages of the agent whose ``state`` it is."""

@@ -175,14 +175,6 @@ def is_answer(step: Sequence[BaseMessage]) -> bool:
     return isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls)
 
 
-def turn_of(messages: Sequence[BaseMessage], user_id: str) -> list[BaseMessage] | None:
-    """Return the messages from the human message ``user_id`` on; None if it is missing."""
-    for place, message in enumerate(messages):
-        if message.id == user_id:
-            return list(messages[place:])
-    return None
-
-
 def steps(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
     """Group a turn into steps; each is a model answer with the results of all its calls.
 
