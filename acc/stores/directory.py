@@ -48,7 +48,7 @@ class Directory:
     def enrol(self, thread: Thread, at: str) -> None:
         """Add ``thread``, or a namespace, to the directory of its namespace; idempotent."""
         if not self.has(thread):
-            self._shelf(thread).append([_entry(thread, at)])
+            self._shelf(thread).append([entry(thread, at)])
 
     def has(self, thread: Thread) -> bool:
         """Return whether ``thread`` has an entry now."""
@@ -97,7 +97,8 @@ def _named(records: Iterable[Artifact]) -> list[Thread]:
     return list({thread.key: thread for thread in names}.values())
 
 
-def _entry(thread: Thread, at: str) -> Artifact:
+def entry(thread: Thread, at: str) -> Artifact:
+    """Return the record of a directory that names ``thread``."""
     return Artifact(
         id="", thread="", branch="", seq=0, turn=0, kind="thread",
         text=json.dumps(thread.model_dump(), ensure_ascii=False), identity=thread.key, at=at,
