@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from acc.audit.medium import AuditPlace
@@ -115,7 +114,7 @@ class _Controller(Memory):
             gate=default_gate() if gate is None else gate,
             floor=floor,
             fallback=fallback,
-            audit=_audit_place(folder, audit),
+            audit=folder / "audit" if audit is True else audit or None,
             input_chars=input_chars,
             clock=SystemClock() if clock is None else clock,
             on_overflow=on_overflow,
@@ -261,14 +260,7 @@ class _Controller(Memory):
                 where=type(self.artifacts).__name__,
                 hint="back up the database by its own means, and then copy the audit folder",
             )
-        audit = self.settings.audit
-        if audit is not None and not isinstance(audit, Path):
-            raise ConfigurationError(
-                "the audit logs are not in a folder",
-                where=repr(audit),
-                hint="stop the workers, and back up both databases by their own means",
-            )
-        return back_up(folder, audit, expanded(to).absolute())
+        return back_up(folder, self.settings.audit, expanded(to).absolute())
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""
@@ -470,12 +462,7 @@ class MemoryController(_Controller):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -538,17 +525,8 @@ class AsyncMemoryController(_Controller):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
-
-
-def _audit_place(folder: Path, audit: AuditPlace | bool | None) -> AuditPlace | None:
-    return folder / "audit" if audit is True else audit or None
 
 
 def resumed(memory: Memory) -> list[str]:

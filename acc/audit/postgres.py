@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acc.audit.medium import SUFFIX, End, other_end
-from acc.errors import AuditError, ConfigurationError
+from acc.errors import AuditError, ConfigurationError, extra
 from acc.logs import cause, log_event
 
 if TYPE_CHECKING:
@@ -67,15 +67,9 @@ class PostgresLogs:
     """
 
     def __init__(self, address: str) -> None:
-        try:
+        with extra("postgres", "psycopg is not installed", where="audit"):
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
-        except ImportError as error:
-            raise ConfigurationError(
-                "psycopg is not installed",
-                where="audit",
-                hint="pip install 'agent-cognitive-compressor[postgres]'",
-            ) from error
         try:
             said = conninfo_to_dict(address)
         except psycopg.Error as error:  # its words may hold the password

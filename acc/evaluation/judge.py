@@ -309,14 +309,8 @@ def judged(
 ) -> T | None:
     """Ask a judge for an object, once more if it is unusable; None if it is unusable again.
 
-    Args:
-        endpoint: The judge's model.
-        stable: Its instructions.
-        shown: What it judges.
-        schema: The JSON Schema of its answer.
-        read: Reads the object; raises ValueError if it is unusable.
-        limit: Token limit of an answer.
-        patience: How long to wait.
+    ``stable`` are its instructions, ``shown`` is what it judges. ``read`` raises ValueError if the object is
+    unusable.
 
     Raises:
         EvaluationError: The model does not answer.

@@ -20,7 +20,7 @@ from acc.background.entries import shown
 from acc.errors import ConfigurationError
 from acc.integrations.langgraph import MemoryNode, MemoryNodeOptions
 from acc.integrations.sharing import Sharing
-from acc.integrations.stepping import HeldStates, tell
+from acc.integrations.stepping import HeldStates
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
@@ -104,8 +104,7 @@ class BackgroundMemoryNode(MemoryNode):
         return self.background.entrance.resumed(thread, None)
 
     def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> Any:
-        for step in steps:
-            tell(step, self.controller.settings.policy)
+        self._tell(steps)
         return self._update(input, looked, ())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from langgraph.prebuilt import ToolRuntime
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.compaction import AGENT
-from acc.integrations.graph_channels import read
+from acc.integrations.graph_channels import bound_to, read
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import EVIDENCE_TOOL, as_messages
 from acc.integrations.stepping import Controller
@@ -66,16 +65,9 @@ def evidence_tool(
             raise ToolException(f"There is no evidence {ref!r}. Use a ref of the state.") from error
         return _shown(text, max(0, start), most)
 
-    async def aopen_evidence(
-        ref: Annotated[str, "a reference from the state, such as t7.1"],
-        runtime: ToolRuntime[Any, Any],
-        start: Annotated[int, "characters to skip; 0 at first"] = 0,
-    ) -> str:
-        return await asyncio.to_thread(open_evidence, ref, runtime, start)
-
+    # An asynchronous agent runs it in a thread.
     return StructuredTool.from_function(
         open_evidence,
-        aopen_evidence,
         name=name,
         description="Read the whole text of the evidence that a reference in your state names.",
         handle_tool_error=True,
@@ -88,13 +80,12 @@ def _thread(
     """Return the thread of the calling agent; one of the ``notes`` channels names the agent."""
     noted = (read(runtime.state, key) for key in notes)
     found = next((n for n in noted if isinstance(n, Mapping)), {})
-    raw = read(runtime.state, state_key)
     return owner(
         runtime.config,
         identify,
         agent=found.get(AGENT),
         messages=as_messages(read(runtime.state, "messages") or ()),
-        bound_to=str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else "",
+        bound_to=bound_to(read(runtime.state, state_key)),
     )
 
 

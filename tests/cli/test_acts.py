@@ -13,10 +13,11 @@ from processes import ACC, one_line
 
 from acc import MemoryController, Thread, Turn
 from acc.cli import run
-from acc.evidence.documents import Documents, begin_ingest
+from acc.evidence.documents import INGEST, Documents
 from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target
 from acc.evidence.parsing import Section
+from acc.evidence.unfinished import begin_intent
 from acc.stores.chroma.embedded import HOLDER
 from acc.stores.directory import namespace
 from acc.stores.shelf import Shelf
@@ -304,7 +305,8 @@ def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
         shelf = Shelf(memory.artifacts, space, "documents")
         (part,) = shelf.records()
         parts = [part.model_copy(update={"ref": f"doc.half.{n}", "name": "h.md"}) for n in (1, 2)]
-        begin_ingest(Shelf(memory.artifacts, space, "usage"), parts, memory._now())
+        usage = Shelf(memory.artifacts, space, "usage")
+        begin_intent(usage, INGEST, [part.ref for part in parts], memory._now())
         shelf.append(parts[:1])
     (folder / HOLDER).write_text("1\n")
     for _ in range(2):
