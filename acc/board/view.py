@@ -7,6 +7,7 @@ id of an agent's state does: `acc.state.declaration` allows lower-case letters o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,12 +21,17 @@ from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem, Retirement
+from acc.state.reasons import Note, Reason
 from acc.state.slots import SlotField
 from acc.turn.observations import Channel, Evidence, Trust
 
 MARK = "B"
 """First letter of the ids of a board's items in the view."""
 
+_BEFORE_ID = re.compile(
+    r"^(held: |retire |kept beside as a hypothesis: |not written: )(?=[a-z]+\d)"
+)
+"""What stands before an item's id in the detail of a note."""
 
 _GUIDANCE = """\
 You keep the memory of the agent named {agent}. Other agents read every item of these shared slots: {slots}. Ids of \
@@ -183,6 +189,31 @@ class View:
             author=proposal.author,
         )
         return own, board
+
+    def refused(self, proposal: Proposal) -> Iterator[Note]:
+        """Yield a note for each item of the board that ``proposal`` ends without anybody's words."""
+        for gone in proposal.retire:
+            found = self.shared.find(bare(gone.id)) if is_shared(gone.id) else None
+            if found is not None and not self._may_retire(gone):
+                slot, item = found
+                yield Note(
+                    reason=Reason.UNCITED, slot=slot.name, item=item.id, text=item.words[:400],
+                    detail="an item of all agents ends by cited words",
+                )  # fmt: skip
+
+    def told(self, notes: Iterable[Note]) -> tuple[Note, ...]:
+        """Return a board's ``notes`` with the slots and ids by which the compressor knows its items."""
+        slots = {theirs: name for name, theirs in self.slots.items()}
+        return tuple(
+            note.model_copy(
+                update={
+                    "slot": slots.get(note.slot, note.slot),
+                    "item": MARK + note.item if self.shared.find(note.item) else "",
+                    "detail": _BEFORE_ID.sub(rf"\1{MARK}", note.detail),
+                }
+            )
+            for note in notes
+        )
 
     def cited_by(self, proposal: Proposal) -> set[str]:
         """Return the ids of the board's items that the agent's half of ``proposal`` cites."""
