@@ -47,6 +47,27 @@ class BoardState(CompressedCognitiveState):
     ] = ()
 
 
+class MeasuredBoardState(BoardState):
+    """A board with a slot for what tools measured. What stands there is as trusted as the tool, not the agent.
+
+    It is a class of its own: a policy's fingerprint covers the slots, and boards with `BoardState` go on.
+    """
+
+    max_tokens: ClassVar[int] = 800
+
+    measurements: Annotated[
+        tuple[Relation, ...],
+        Slot(
+            max_items=12,
+            min_trust=Trust.TOOL,
+            eviction_priority=45,
+            id_prefix="m",
+            guidance="what a tool measured or found that every other agent has to know, citing the tool's "
+            "result alone; one subject and predicate each",
+        ),
+    ] = ()
+
+
 Share = Literal["all", "rules"]
 
 

@@ -181,7 +181,7 @@ class MemoryNode(Runnable[Any, Any]):
                 log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
-                "all", or a `Board` of your own. None keeps the memory to this agent.
+                "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
 
         Raises:
             ConfigurationError: The settings contradict each other.
