@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from acc.board.board import Board
+from acc.board.board import Board, ref_prefix
 from acc.board.half import Checked, Context
 from acc.board.view import View
 from acc.board.writer import BoardMemory, Origin, overflow_of
@@ -51,7 +51,7 @@ class SharedTurn(TurnPipeline):
         super().recall()
         read = self._boards.head(self._place)
         self._on_board = BoardStep(thread=self._place, read=read)
-        self._view = View.of(self._board, self._state, read, self._place.key[:8])
+        self._view = View.of(self._board, self._state, read, ref_prefix(self._place.key))
 
     def _asked(self) -> CompressionRequest:
         asked = super()._asked()

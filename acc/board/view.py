@@ -77,7 +77,7 @@ class View:
         own: The agent's state.
         shared: The board's state.
         slots: The board's slots by the view's slots.
-        prefix: What stands before the board's refs among the agent's: the beginning of its thread's key.
+        prefix: What stands before the board's refs among the agent's (`acc.board.board.ref_prefix`).
     """
 
     own: CompressedCognitiveState
@@ -153,7 +153,7 @@ class View:
 
     def ref_of(self, item: Item) -> str:
         """Return the ref by which the agent's items cite an item of the board."""
-        return f"{self.prefix}/{next(iter(item.sources), item.id)}"
+        return f"{self.prefix}{next(iter(item.sources), item.id)}"
 
     def split(self, proposal: Proposal) -> tuple[Proposal, Proposal]:
         """Return the agent's half and the board's half of a proposal.

@@ -107,7 +107,7 @@ class Shared(NamedTuple):
 
     def for_task(self) -> str:
         """Return what a task says of the board; empty if the board is."""
-        text = self.board.policy.rendered(self.read())
+        text = self.board.text(self.read())
         return FOR_A_TASK + text if text else ""
 
     def told(self, ids: Collection[str]) -> set[str]:
