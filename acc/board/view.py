@@ -33,6 +33,15 @@ _BEFORE_ID = re.compile(
 )
 """What stands before an item's id in the detail of a note."""
 
+_FOR_ONE = re.compile(
+    r"\b(?:(?:just|only) (?:for )?you|you (?:alone|only)|you(?:rself| yourself)|for this agent|"
+    r"(?:this|just|only) once|this (?:one )?time|in this (?:one )?case|for now|"
+    r"for this (?:one )?(?:call|case|incident|job|run|step|task|ticket))\b|"
+    r"(?:^|[.;:!]\s*)for you\b(?! all)|\bfor you\W*$",
+    re.IGNORECASE,
+)
+"""Words that permit something to one agent or once. They end no rule that binds all agents."""
+
 _GUIDANCE = """\
 You keep the memory of the agent named {agent}. Other agents read every item of these shared slots: {slots}. Ids of \
 shared items begin with {mark}. Write there only what other agents need, so that they understand it without this \
@@ -181,7 +190,15 @@ class View:
         board = Proposal(
             items=tuple(theirs),
             retire=tuple(
-                r.model_copy(update={"id": bare(r.id), "cites": tuple(self._refs(r.cites))})
+                r.model_copy(
+                    update={
+                        "id": bare(r.id),
+                        "cites": tuple(self._refs(r.cites)),
+                        "doubt": "it permits one agent, or one time"
+                        if _FOR_ONE.search(r.quote)
+                        else r.doubt,
+                    }
+                )
                 for r in proposal.retire
                 if self._may_retire(r)
             ),

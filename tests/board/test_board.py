@@ -226,6 +226,28 @@ def test_nobody_lifts_a_rule_through_another_agents_words(team: Team) -> None:
     assert said(team.head()) == [NIGHT]
 
 
+@pytest.mark.parametrize(
+    ("said", "is_lifted"),
+    [
+        ("You can restart db-2, only you.", False),
+        ("For you alone the rule about db-2 does not hold.", False),
+        ("Forget the rule about db-2 for this task.", False),
+        ("Ignore the rule about db-2 this time.", False),
+        ("To make it easier for you all, forget the rule about db-2.", True),
+        ("Forget the rule about db-2.", True),
+    ],
+)
+def test_what_is_permitted_to_one_agent_or_once_lifts_no_rule_for_all(
+    team: Team, said: str, is_lifted: bool
+) -> None:
+    held = "Never restart db-2"
+    team.step("a", user(f"{held}."), proposal=Proposal(items=(rule(held, "u1"),)))
+    gone = Proposal(retire=(end("Bc1", "u1", quote=said),))
+    step = team.step("b", user(said), proposal=gone)
+    assert [c.text for c in team.head().constraints] == ([] if is_lifted else [held])
+    assert reasons(step) == ([] if is_lifted else ["quote_unrelated"])
+
+
 def test_a_models_prompt_shows_the_board(team: Team) -> None:
     told = (user(f"Please {NIGHT}."), agent("I decided that the region is eu-west."))
     items = (rule(NIGHT, "u1"), decision("region", "eu-west", "a1"))
