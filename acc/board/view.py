@@ -44,8 +44,8 @@ _FOR_ONE = re.compile(
 
 _GUIDANCE = """\
 You keep the memory of the agent named {agent}. Other agents read every item of these shared slots: {slots}. Ids and \
-refs of shared items begin with {mark}. Write there only what other agents need, so that they understand it without this \
-conversation. What concerns this agent alone, such as its own task or what was told in confidence, belongs in no \
+refs of shared items begin with {mark}. Write there only what other agents need, so that they understand it without \
+this conversation. What concerns this agent alone, such as its own task or what was told in confidence, belongs in no \
 shared slot. A rule that ends there ends for all of them."""
 
 
