@@ -213,9 +213,14 @@ class _Controller(Memory):
         return await self._off_loop.complete(whose(thread).key, act, *args, **named)
 
     def open_evidence(
-        self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
+        self,
+        ref: str,
+        state: CompressedCognitiveState,
+        *,
+        thread: str | Thread,
+        board: Board | None = None,
     ) -> str:
-        """Return the full text behind a reference in ``state``.
+        """Return the full text behind a reference in ``state``, or in what the agent reads of its ``board``.
 
         The reference may name evidence of the thread itself or a document that the thread may see. If
         the user is known, it may also name evidence of that user's other threads with the same agent. A recall with a
@@ -227,6 +232,8 @@ class _Controller(Memory):
         from acc.evidence.references import text_behind
 
         who = whose(thread)
+        if board is not None and (own := board.own_ref(ref, who)):
+            return self.board(board).open_evidence(own, thread=board.thread_of(who))
         with self._locked_log(who) as log:
             branch = log.branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)

@@ -158,6 +158,7 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
     """
     draft.lapse()
     draft.is_models = proposal.account is not None
+    draft.board_notes = proposal.board_notes
     draft.confirmed = frozenset(proposal.confirmed)
     if not proposal.reads_turn:
         leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})

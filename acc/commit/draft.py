@@ -33,9 +33,10 @@ MOST_DOUBTED = 3
 LONGEST_DOUBT = 80
 """Maximum length in characters of the words that raise a doubt."""
 
-_CHANGED = (
+TOLD = REFUSALS | {
     Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN, Reason.READING_DROPPED,
-)  # fmt: skip
+}  # fmt: skip
+"""Reasons of the notes that a model is told, with its next request."""
 
 
 class Saved(NamedTuple):
@@ -73,6 +74,7 @@ class Draft:
         self.pending: tuple[Pending, ...] = ()
         self.evicted: tuple[Evicted, ...] = state.evicted
         self.is_models = False
+        self.board_notes: Sequence[Note] = ()
         self.confirmed: frozenset[str] = frozenset()
         self.unjoined: set[str] = set()
         self.replaced: dict[str, Item] = {}
@@ -193,15 +195,15 @@ class Draft:
         return found is not None and found[1].is_open
 
     def _feedback(self) -> tuple[str, ...]:
-        """Return what a model should know of this commit, each entry at most `LONGEST_FEEDBACK` characters.
+        """Return what a model should know of this commit and of a board's, each at most `LONGEST_FEEDBACK` characters.
 
         Texts and details may be a tool's words: they are quoted.
         """
         gone = [f"{n.item} {_quoted(n.text[:40])}" for n in self.notes if n.reason in EVICTIONS]
+        notes = (n for n in self.notes if n.reason in TOLD)
         told = [
             f"{n.reason.value}: {n.item or n.slot} {_quoted(n.text[:80])} {_quoted(n.detail[:80])}".strip()
-            for n in self.notes
-            if n.reason in REFUSALS or n.reason in _CHANGED
+            for n in (*notes, *self.board_notes)
         ]
         if gone:
             told.insert(0, f"set aside for want of room: {'; '.join(gone[:MOST_FEEDBACK])}")

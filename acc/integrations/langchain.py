@@ -104,7 +104,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
                 audit log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
-                "all", or a `Board` of your own. None keeps the memory to this agent.
+                "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
             delegates: Tools that run a sub-agent, with the argument that holds its task. The board
                 is added to the task, for agents without the memory. Such a tool does not receive
                 this agent's state.

@@ -8,7 +8,7 @@ describes the surrounding graph; `acc.integrations.subgraph` a memory inside ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -155,7 +155,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
-                "all", or a `Board` of your own. None keeps the memory to this agent.
+                "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
 
         Raises:
             ConfigurationError: The settings contradict each other.
@@ -194,7 +194,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         looked = self._look(input, ensure_config(config))
         plan, board = looked.plan, looked.board
         steps = stepped(self.controller, looked.prior, plan.turns, looked.thread, config, board)
-        return self._update(input, looked, steps)
+        return self._update(input, looked, steps, self._view(looked, steps))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
@@ -203,7 +203,8 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         steps = await astepped(
             self.controller, looked.prior, plan.turns, looked.thread, config, board
         )
-        return self._update(input, looked, steps)
+        view = await self.controller._beside(looked.thread, self._view, looked, steps)
+        return self._update(input, looked, steps, view)
 
     def due(self, state: Any) -> bool:
         """Return whether a pass would change anything: the condition of an edge around the node.
@@ -224,23 +225,41 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """Return a function from state to model prompt, also for ``create_react_agent(prompt=)``.
 
         The graph's schema must declare the state's channel, as `MemoryState` does, because
-        LangGraph passes only declared channels to a node.
+        LangGraph passes only declared channels to a node. With ``share=`` the function reads the board: in an
+        asynchronous graph use `aprompt`.
         """
         self.is_read = True
 
+        def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
+            return self._prompted(role, state)
+
+        return prompt
+
+    def aprompt(
+        self, role: str = ""
+    ) -> Callable[[Mapping[str, Any]], Coroutine[Any, Any, list[BaseMessage]]]:
+        """Like `prompt`; the function is awaited, and reads the board without blocking the event loop."""
+        self.is_read = True
+
+        async def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
+            if self.sharing is None:
+                return self._prompted(role, state)
+            thread = self.thread(None, state)
+            return await self.controller._beside(thread, self._prompted, role, state)
+
+        return prompt
+
+    def _prompted(self, role: str, state: Mapping[str, Any]) -> list[BaseMessage]:
         def there(channel: str, value: Any) -> Any:
             return needed(channel, value, where=self.name, what="from which the prompt is made")
 
-        def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
-            shown = self.output_messages_key or self.input_messages_key
-            found = as_messages(there(shown, read(state, shown)))
-            check_messages(found, shown)
-            ccs = there(self.state_key, self.loaded(state))
-            own, turn = role_and_rest(found)
-            carried = "" if self.output_messages_key else self._rendered(ccs, self._board(state))
-            return [SystemMessage(joined(role, *texts(own), carried)), *turn]
-
-        return prompt
+        shown = self.output_messages_key or self.input_messages_key
+        found = as_messages(there(shown, read(state, shown)))
+        check_messages(found, shown)
+        ccs = there(self.state_key, self.loaded(state))
+        own, turn = role_and_rest(found)
+        carried = "" if self.output_messages_key else self._rendered(ccs, self._board(state))
+        return [SystemMessage(joined(role, *texts(own), carried)), *turn]
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
         """Return the validated state from its channel, unedited or adopted; None if there is none.
@@ -269,6 +288,10 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """
         shared = self._board(state)
         return shared.for_task().lstrip() if shared is not None else ""
+
+    async def ashared(self, state: Any) -> str:
+        """Like `shared`, without blocking the event loop."""
+        return await self.controller._beside(self.thread(None, state), self.shared, state)
 
     def _board(self, state: Any) -> Shared | None:
         """Return the board of the present run; None if the agent shares none."""
@@ -341,8 +364,15 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 "model read node.prompt(role)(state) in place of state['messages']",
             )
 
-    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step]) -> Any:
-        """Return the channel updates."""
+    def _view(self, looked: _Looked, steps: Sequence[Step]) -> str:
+        """Return what the model reads of the memory in the view; empty without a view or a state."""
+        after = steps[-1].state if steps else looked.prior
+        if after is None or not self.output_messages_key:
+            return ""
+        return self._rendered(after, looked.shared)
+
+    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step], view: str) -> Any:
+        """Return the channel updates, with the memory as the model reads it in the ``view``."""
         plan, last = looked.plan, steps[-1] if steps else None
         after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
@@ -360,8 +390,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            shown = self._rendered(after, looked.shared)
-            spoken = joined(self.role, *texts(plan.role), shown)
+            spoken = joined(self.role, *texts(plan.role), view)
             # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
         self._tell(steps)

@@ -229,16 +229,18 @@ class TurnPipeline:
         """Check, bound and chain the next state. `persist` raises an overflow found here."""
         with self._timed("commit") as timed:
             try:
-                self._done = commit(
-                    self._state, self._compressed.proposal, self._turn, self._evidence,
-                    self._settings.policy, bound_to=self._thread.owner_key,
-                )  # fmt: skip
-                if keys := self._session.keys:
-                    self._done = self._done.signed(signature_of(self._done.state.hash, keys))
-                timed.result = self._done
+                timed.result = self._done = self._committed()
             except PinnedOverflow as overflow:
                 overflow.state, overflow.thread = self._from, self._thread
                 self._overflow = overflow
+
+    def _committed(self) -> Commit:
+        done = commit(
+            self._state, self._compressed.proposal, self._turn, self._evidence,
+            self._settings.policy, bound_to=self._thread.owner_key,
+        )  # fmt: skip
+        keys = self._session.keys
+        return done.signed(signature_of(done.state.hash, keys)) if keys else done
 
     def persist(self) -> None:
         """Store the items that left the state, and write the audit record.

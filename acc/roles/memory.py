@@ -181,7 +181,7 @@ class _Roles(Generic[C]):
         """
         memory = self.memory(role)
         state = self._newest(role) or memory.settings.policy.schema.empty()
-        return memory.open_evidence(ref, state, thread=self.thread(role))
+        return memory.open_evidence(ref, state, thread=self.thread(role), board=self.board)
 
     @staticmethod
     def _check(memory: Any, board: Any, update_from: Any) -> None:

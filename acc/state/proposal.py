@@ -21,6 +21,7 @@ from acc.errors import CompressionError
 from acc.state.declaration import RESERVED
 from acc.state.items import Item, wire_field
 from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Note
 from acc.state.slots import SlotField
 from acc.turn.observations import storable
 from acc.turn.redact import Redact
@@ -206,6 +207,8 @@ class Proposal(BaseModel):
         reads_turn: Whether the author read the turn. An operator's retirement does not read it: the
             other observations of the turn stay pending for the next commit.
         remarks: Observations that the compressor could not use. Not on the wire: no model writes them.
+        board_notes: What a shared board refused of the same answer (`acc.board`). The next state's feedback
+            repeats it. Not on the wire.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -220,6 +223,7 @@ class Proposal(BaseModel):
     account: Account | None = None
     reads_turn: bool = True
     remarks: tuple[Remark, ...] = ()
+    board_notes: tuple[Note, ...] = Field(default=(), exclude_if=operator.not_)
 
     _cleaned = field_validator("keep", mode="before")(_clean)
 
