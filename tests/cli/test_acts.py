@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -27,9 +28,9 @@ ERASE = ["erase", "--thread", "inc", "--artifact", "u2"]
 PRUNE = ["prune", "--capacity", "0", "--kind", "document"]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "memory"
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kept") / "memory"
     with MemoryController.open(path) as memory:
         state = None
         for words in ("The gateway has 4 replicas.", RULE, "Why is checkout slow?", "Go on."):
@@ -38,6 +39,11 @@ def folder(tmp_path: Path) -> Path:
             "a.md", [Section("The ledger is restored from bkp-3.")]
         )
     return path
+
+
+@pytest.fixture
+def folder(kept: Path, tmp_path: Path) -> Path:
+    return copytree(kept, tmp_path / "memory")
 
 
 def holds(folder: Path) -> tuple[Any, ...]:
@@ -115,6 +121,7 @@ def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
     assert "of document, experience" in out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 def test_a_terminal_is_asked(folder: Path, answer: str) -> None:

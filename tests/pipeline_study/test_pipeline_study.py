@@ -22,6 +22,8 @@ from benchmarks.pipeline_study.rule_agents import NOTICE, Luck, answer, known
 from benchmarks.pipeline_study.running import HEARING, MEMORIES, Condition, Outcome, Plan, studied
 from benchmarks.pipeline_study.team import AGENTS, TASK, WORKERS, system_prompt
 
+pytestmark = pytest.mark.slow
+
 
 def _calls(log: Path, plan: Plan) -> list[dict[str, Any]]:
     with CallLog(log, plan.configuration()) as calls:
