@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from acc.state.items import Item, one_line
@@ -91,13 +91,15 @@ class Draft:
             )
         )
 
+    def placed(self, slots: Iterable[SlotField] | None = None) -> Iterator[tuple[SlotField, Item]]:
+        """Yield the items of ``slots``, by default of all, each with its slot."""
+        for slot in self.slots.values() if slots is None else slots:
+            for item in self.items[slot.name]:
+                yield slot, item
+
     def find(self, item_id: str) -> tuple[SlotField, Item] | None:
         """Return the slot and current value of the item with this id, or None."""
-        for name, items in self.items.items():
-            for item in items:
-                if item.id == item_id:
-                    return self.slots[name], item
-        return None
+        return next((each for each in self.placed() if each[1].id == item_id), None)
 
     def add(
         self, slot: SlotField, item: Item, reason: Reason = Reason.ADDED, detail: str = ""
@@ -135,9 +137,9 @@ class Draft:
     def doubt(self, item: Item, because: str) -> None:
         """List a rule that the user perhaps lifted; it binds until the user confirms or repeats it."""
         self.settle(item)
-        text = str(getattr(item, item.head))
         said = (split_line(because, LONGEST_DOUBT) or [because[:LONGEST_DOUBT]])[0]
-        self.doubted.append(Doubted(id=item.id, text=text, because=said, turn=self.turn.number))
+        doubted = Doubted(id=item.id, text=item.head_text, because=said, turn=self.turn.number)
+        self.doubted.append(doubted)
         if len(self.doubted) > MOST_DOUBTED:
             self.note(Reason.LIFTED_CUT, detail=f"the doubt of {self.doubted.pop(0).id} not shown")
 
@@ -145,16 +147,16 @@ class Draft:
         """Remove the doubt about a rule, because it was lifted or the user said it again."""
         self.doubted = [doubted for doubted in self.doubted if doubted.id != item.id]
 
-    def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
+    def refuse(self, slot: SlotField, item: Item, reason: Reason) -> None:
         """Undo the addition of ``item`` in this commit, and record a refusal instead."""
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
-        self.note(reason, slot.name, text=item.words, detail=detail)
+        self.note(reason, slot.name, text=item.words)
         old = self.replaced.pop(item.id, None)
         if old is not None and self.find(old.id) is None:
             self.items[slot.name].append(old)
             self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
-            self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
+            self.lifted = [gone for gone in self.lifted if gone.text != old.head_text]
             self._withdraw(old.id)
 
     def saved(self, slot: SlotField) -> Saved:

@@ -70,7 +70,7 @@ def _entries(draft: Draft) -> Iterator[Evicted]:
     new = [_entry(gone) for gone in reversed(draft.set_aside) if _is_traced(draft, gone)]
     if not (new or draft.before.evicted):
         return
-    seen = {_subject(item).casefold() for items in draft.items.values() for item in items}
+    seen = {_subject(item).casefold() for _, item in draft.placed()}
     for entry in (*new, *draft.before.evicted):
         if entry is not None and entry.text.casefold() not in seen:
             seen.add(entry.text.casefold())

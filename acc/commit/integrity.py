@@ -325,9 +325,7 @@ def place(draft: Draft, slot: SlotField, item: Item) -> None:
     elif held is None:
         settle(draft, slot, item)
         draft.add(slot, item)
-    elif (held.words == item.words and item.trust <= held.trust) or (
-        slot.rules.pinned and held.is_open
-    ):
+    elif (held.words == item.words and item.trust <= held.trust) or slot.binds(held):
         draft.change(slot, held)
         draft.note(Reason.DUPLICATE, slot.name, held)
     elif may_replace(item.trust, held.trust):

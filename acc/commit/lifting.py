@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from acc.state.items import Goal, Item
-from acc.text.clauses import sentences, subordinates, takes_back
+from acc.text.clauses import sentences
 from acc.text.figures import figures, is_near, quantities
 from acc.text.wording import is_assent, is_negative, marks, stems
 
@@ -78,7 +78,7 @@ _CHANGES = re.compile(
     r"en (?:lugar|vez)|agora)\b|変更|もう",
     re.IGNORECASE,
 )
-_REACHED = re.compile(
+REACHED = re.compile(
     r"\b(?:done|finished|complete[d]?|reached|achieved|closed?|tick(?:ed)?|sorted|solved|fixed|found|"
     r"shipped|sent|"
     r"through|(?:have|has|['’]ve) (?:been |now |just )?(?:\w+ed|\w+en|run|set|put|cut)|"
@@ -166,9 +166,9 @@ def _reads_as_one(quoted: Sequence[str], item: Item) -> bool:
     back = [s for s in ends if _BACK.search(s)] or ends
     names = [s for s in quoted if s not in back]
     own = about(item)
-    is_named = any(len(_content(s) & own) > 1 for s in names)
-    known = own.union(*map(_content, names))
-    is_meant = all(_content(s) <= known or (is_named and _BACK.search(s)) for s in back)
+    is_named = any(len(content(s) & own) > 1 for s in names)
+    known = own.union(*map(content, names))
+    is_meant = all(content(s) <= known or (is_named and _BACK.search(s)) for s in back)
     return is_meant and not any(map(_LAYS_DOWN.search, names))
 
 
@@ -177,9 +177,9 @@ _BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.IGNORECASE)
 
 
 def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:
-    own, words = about(item), _content(sentence)
+    own, words = about(item), content(sentence)
     here = len(words & own)
-    reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and _REACHED.search(sentence))
+    reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and REACHED.search(sentence))
     changes = _CHANGES.search(sentence)
     theirs, its = _named(sentence), _named(_says(item))
     is_elsewhere = theirs - its and its - theirs  # another thing of the kind
@@ -195,7 +195,7 @@ def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = F
         return Bearing.ENDS
     if _sets_another(sentence, item, others, is_act=bool(reads or changes)):
         return Bearing.ENDS
-    is_meant = words & _content(str(getattr(item, "refers_to", "")))  # enough to ask, never to end
+    is_meant = words & content(str(getattr(item, "refers_to", "")))  # enough to ask, never to end
     return Bearing.DOUBTFUL if here or is_meant or reads or changes else Bearing.UNRELATED
 
 
@@ -204,12 +204,12 @@ def _share(sentence: str, item: Item) -> float:
 
     A shared identifier counts as 1, a single shared word as 0 unless the sentence has no other.
     """
-    words, here = _content(sentence), len(_content(sentence) & about(item))
+    words, here = content(sentence), len(content(sentence) & about(item))
     if _named(sentence) & _named(_says(item)):
         return 1.0
     if here < min(2, len(words)):
         return 0.0
-    says = [_content(str(getattr(item, name, ""))) for name in (item.head, "quote")]
+    says = [content(str(getattr(item, name, ""))) for name in (item.head, "quote")]
     return here / max(1, len(words), min(map(len, filter(None, says)), default=0))
 
 
@@ -223,7 +223,7 @@ def _fits(sentence: str, item: Item) -> bool:
     permits = _PERMITS.search(sentence)
     if permits is None or (_WAIVES.search(sentence) and not _RULE.search(sentence)):
         return True
-    return _content(sentence[permits.end() :]) <= about(item) and not _FOR_A_TIME.search(sentence)
+    return content(sentence[permits.end() :]) <= about(item) and not _FOR_A_TIME.search(sentence)
 
 
 def _waives_a_ban(sentence: str, item: Item) -> bool:
@@ -231,7 +231,7 @@ def _waives_a_ban(sentence: str, item: Item) -> bool:
     waives = _WAIVES.search(sentence)
     if waives is None or _RULE.search(sentence):
         return False
-    forbids = is_negative(str(getattr(item, item.head)))
+    forbids = is_negative(item.head_text)
     return forbids and not is_negative(sentence[waives.end() :])
 
 
@@ -245,11 +245,11 @@ def _restores(sentence: str, item: Item) -> bool:
 
 def _is_met(sentence: str, item: Item) -> bool:
     """Whether ``sentence`` contains every content word of the event for which ``item`` waits."""
-    waits = _WAITS.search(str(getattr(item, item.head)))
-    if waits is None or _NOT_YET.search(sentence) or POINTS.search(waits[1]):
+    waits = _WAITS.search(item.head_text)
+    if waits is None or NOT_YET.search(sentence) or POINTS.search(waits[1]):
         return False
-    awaited = _content(waits[1])
-    return len(awaited) > 1 and awaited <= _content(sentence)
+    awaited = content(waits[1])
+    return len(awaited) > 1 and awaited <= content(sentence)
 
 
 def _apart(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -349,72 +349,20 @@ POINTS = re.compile(
 )
 
 
-_NOT_YET = re.compile(
+NOT_YET = re.compile(
     r"\b(?:not|n['’]t|never|cannot|no|nothing|almost|nearly|half|partly|if|when|once|until|before|unless|will|would|"
     r"should|must|to be|nicht|pas|sin|kein\w*)\b|\w+n['’]t\b|['’]ll\b|\?",
     re.IGNORECASE,
 )
 
 
-_CLOSES = re.compile(
-    r"\b(?:closed?|tick(?:ed)?|(?:check|strike|cross)(?:ed)? (?:\w+ ){0,4}?(?:off|out)|"
-    r"(?:mark(?:ed)?|count|consider) (?:\w+ ){0,8}?(?:as|done|completed?|closed|finished|reached|settled))\b",
-    re.IGNORECASE,
-)
-_STATES_DONE = re.compile(r"\b(?:done|finished|completed?|reached|achieved)\b", re.IGNORECASE)
-"""What an answer must say that names no goal itself: "I have asked Kim" reaches nothing."""
-
-
-def reaches(
-    said: str, reply: str, goal: Item, others: Sequence[Item] = (), *, is_users: bool
-) -> bool:
-    """Whether ``said`` states that ``goal`` was reached and names what the goal is about.
-
-    ``reply`` is the message before. The user's words may also share two content words with the goal, or close it
-    (`closes`). The agent's words may answer a question of the user's that names the goal.
-    """
-    if is_users and _assents(said):
-        return closes(said, reply, goal, others)
-    own = about(goal)
-    asked = [] if is_users else [s for s in sentences(reply) if s.rstrip().endswith("?")]
-    states = _REACHED if _content(said) & own else _STATES_DONE
-    named = (_content(said) | _content(" ".join(asked))) & own
-    stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
-    return any(
-        (states.search(s) and named) or (is_users and len(_content(s) & own) > 1) for s in stated
-    )
-
-
-def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bool:
-    """Whether ``said`` is a plain yes to the agent's offer in ``reply`` to close ``goal``.
-
-    An offer is a question, or any sentence about closing if the user says so too ("Yes, close it."). An offer that
-    points to what it closes, in a reply that names none of the goals, ``others`` included, may mean any of them.
-    """
-    offers = [s for s in sentences(reply) if _CLOSES.search(s)]
-    asked = any(s.rstrip().endswith("?") for s in offers) or (offers and _CLOSES.search(said))
-    if not asked or not _assents(said):
-        return False
-    words = _content(reply)
-    if words & about(goal):
-        return True
-    return any(map(POINTS.search, offers)) and not any(words & about(other) for other in others)
-
-
-def _assents(said: str) -> bool:
-    first, *rest = sentences(said) or [said]
-    is_limited = any(takes_back(s) or (subordinates(s) and "," not in s) for s in rest[:1])
-    is_plain = _CLOSES.search(first) or not any(map(_NOT_YET.search, rest))
-    return is_assent(said) or (is_assent(first) and bool(is_plain) and not is_limited)
-
-
 def about(item: Item) -> frozenset[str]:
     """Return the content words and marks of an item's text and quote, without the compressor's readings."""
-    return _content(_says(item))
+    return content(_says(item))
 
 
 def _says(item: Item) -> str:
-    return f"{getattr(item, item.head)} {getattr(item, 'quote', '')}"
+    return f"{item.head_text} {getattr(item, 'quote', '')}"
 
 
 def _named(text: str) -> frozenset[str]:
@@ -422,7 +370,8 @@ def _named(text: str) -> frozenset[str]:
     return frozenset(mark for mark in marks(text) if mark[0].isalpha())
 
 
-def _content(text: str) -> frozenset[str]:
+def content(text: str) -> frozenset[str]:
+    """Return the content words and marks of a text that can identify a rule, without figures."""
     words = (stems(text) - _COMMON) | marks(text)
     return frozenset(word for word in words if not word.isdigit())
 

@@ -80,7 +80,7 @@ def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
     loose = [
         (slot, item)
         for slot, item in reading.state.items()
-        if not slot.rules.ephemeral and not (slot.rules.pinned and item.is_open)
+        if not (slot.rules.ephemeral or slot.binds(item))
     ]
     named = {i.id for i in proposal.items} | {c for i in proposal.items for c in i.cites}
     named |= {retired.id for retired in proposal.retire}

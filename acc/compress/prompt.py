@@ -278,7 +278,7 @@ def _state_lines(reading: Reading) -> Iterator[str]:
         )
         yield f"Evicted, no longer in the state; the agent can open it: {'; '.join(gone)}"
     if used > NEARLY_FULL * policy.max_tokens:
-        order = eviction_order(draft, draft.slots.values())[:MOST_NAMED]
+        order = eviction_order(draft)[:MOST_NAMED]
         yield f"Leave first when room is short: {', '.join(item.id for _, item in order)}"
     if reading.state.feedback:
         yield "\n".join(

@@ -103,7 +103,7 @@ def _has(pattern: Pattern, sought: Sought) -> bool:
         if not alike & sought.forms:
             return False
     return all(
-        any(set(way) <= sought.forms for way, _ in element.choices.ways)
+        any(set(way) <= sought.forms for way, _ in element.ways)
         for element in pattern.elements
         if element.kind == "choice"
     )
@@ -172,7 +172,7 @@ class _Matcher:
         if element.kind == "field":
             yield from self._spans(which, element, at)
         elif element.kind == "choice":
-            for way, value in element.choices.ways:
+            for way, value in element.ways:
                 if tuple(word.form for word in self._words[at : at + len(way)]) == way:
                     yield (value,), at + len(way)
         elif element.kind == "break":

@@ -19,7 +19,7 @@ from acc.keyless.domain_shapes import ARTICLES, Shape, shape_of
 from acc.keyless.lookalikes import is_hearsay
 from acc.keyless.reading import longest_of
 from acc.keyless.sentences import plain, sentences
-from acc.keyless.words import Word, forms, words_in
+from acc.keyless.words import Word, forms, places_of, words_in
 from acc.state.items import Item
 from acc.state.slots import Example, SlotField
 from acc.text.ranking import terms
@@ -67,10 +67,8 @@ JOINS = CONDITIONS | TIMES | frozenset(forms("up under over within with without 
 LONGEST_NAME = 120
 
 
-class Choices(NamedTuple):
-    """The words for the values of a choice."""
-
-    ways: tuple[tuple[tuple[str, ...], str], ...]
+Ways = tuple[tuple[tuple[str, ...], str], ...]
+"""The forms of the words for each value of a choice, the longest first."""
 
 
 class Element(NamedTuple):
@@ -81,18 +79,18 @@ class Element(NamedTuple):
         name: The form of the word, or the name of the field.
         shape: The shape of a field's values.
         joined: Whether a field's text follows without a break: "approved once Kim signs".
-        choices: The words of a choice.
+        ways: The words of a choice.
     """
 
     kind: Literal["word", "be", "break", "choice", "field"]
     name: str = ""
     shape: Shape = "clause"
     joined: bool = False
-    choices: Choices = Choices(())
+    ways: Ways = ()
 
 
 @lru_cache(maxsize=256)
-def choices_of(item: type[Item], name: str) -> Choices:
+def ways_of(item: type[Item], name: str) -> Ways:
     """The words for the choices of a field; empty if the field is no choice."""
     annotation = item.model_fields[name].annotation
     values = get_args(annotation) if get_origin(annotation) is Literal else ()
@@ -100,7 +98,7 @@ def choices_of(item: type[Item], name: str) -> Choices:
     for value in (value for value in values if isinstance(value, str)):
         said = forms(value.replace("_", " "))
         ways += [(said, value)] + ([(("".join(said),), value)] if len(said) > 1 else [])
-    return Choices(tuple(sorted(ways, key=lambda way: -len(way[0]))))
+    return tuple(sorted(ways, key=lambda way: -len(way[0])))
 
 
 def is_short(item: type[Item], name: str) -> bool:
@@ -164,9 +162,7 @@ def _places(
     """Each field's end position and element, by the index of its first word."""
     found: dict[int, tuple[int, Element]] = {}
     taken: set[int] = set()
-    free = [
-        n for n, v in fields.items() if isinstance(v, str) and v and not choices_of(item, n).ways
-    ]
+    free = [n for n, v in fields.items() if isinstance(v, str) and v and not ways_of(item, n)]
     for name in sorted(free, key=lambda n: -len(str(fields[n]))):
         value = plain(str(fields[name]))
         place = _find(value, words, text, taken)
@@ -175,20 +171,16 @@ def _places(
             taken.update(range(start, end))
             shape = shape_of(value, opens=start == 0, is_short=is_short(item, name))
             found[start] = (end, Element("field", name, shape))
-    for name in (n for n in fields if choices_of(item, n).ways):
-        choices = choices_of(item, name)
-        said = next((way for way, value in choices.ways if value == fields[name]), ())
-        for start in range(len(words)):
+    for name in (n for n in fields if ways_of(item, n)):
+        ways = ways_of(item, name)
+        said = next((way for way, value in ways if value == fields[name]), ())
+        for start in places_of(said, words):
             inside = range(start, start + len(said))
-            if not taken & set(inside) and _says(words, start, said):
-                found[start] = (start + len(said), Element("choice", name, choices=choices))
+            if not taken & set(inside):
+                found[start] = (start + len(said), Element("choice", name, ways=ways))
                 taken.update(inside)
                 break
     return _shaped(found, words)
-
-
-def _says(words: Sequence[Word], start: int, said: tuple[str, ...]) -> bool:
-    return tuple(word.form for word in words[start : start + len(said)]) == said
 
 
 def _shaped(
@@ -266,9 +258,10 @@ def patterns(slot: SlotField) -> tuple[Pattern, ...]:
     for example in slot.rules.examples:
         for pattern in _taught(slot, example):
             known = found.setdefault(pattern.elements, pattern)
-            found[pattern.elements] = known._replace(
-                fixed=_agreed(known.fixed, pattern.fixed), reports=known.reports or pattern.reports
-            )
+            # The choices on which two examples with the same words disagree are unknown.
+            agreed = tuple(read for read in known.fixed if read in pattern.fixed)
+            reports = known.reports or pattern.reports
+            found[pattern.elements] = known._replace(fixed=agreed, reports=reports)
     for pattern in [*found.values()]:
         for joined in _joined(pattern, found):
             found.setdefault(joined.elements, joined)
@@ -282,11 +275,6 @@ def _joined(pattern: Pattern, found: Iterable[tuple[Element, ...]]) -> Iterator[
     if last.name in may_join and front and front[-1].kind == "break":
         joined = last._replace(joined=True, shape="clause")
         yield pattern._replace(elements=(*front[:-1], joined))
-
-
-def _agreed(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The choices on which two examples with the same words agree. The others are unknown."""
-    return tuple(read for read in one if read in other)
 
 
 def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
@@ -308,18 +296,13 @@ def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
         anchors = frozenset(e.name for e in kept if e.kind == "word")
         tells = any(e.kind in ("choice", "field") and e.name not in item.key for e in kept)
         pattern = Pattern(tuple(kept), fixed, anchors, is_reported(text), strict)
-        if tells or anchors:
-            yield pattern if pattern.speaks or _is_shaped(kept) else pattern._replace(fixed=())
-
-
-def _is_shaped(elements: Sequence[Element]) -> bool:
-    """Whether the pattern contains plain words, which may imply a choice."""
-    return any(e.kind == "word" for e in elements)
+        if tells or anchors:  # only plain words may imply a choice
+            yield pattern if pattern.speaks or anchors else pattern._replace(fixed=())
 
 
 def _is_read(item: type[Item], name: str) -> bool:
     """Whether an example may imply a field without naming it: it is a choice and never a text."""
-    return bool(choices_of(item, name).ways) or item.model_fields[name].annotation is bool
+    return bool(ways_of(item, name)) or item.model_fields[name].annotation is bool
 
 
 def _sentence(text: str, head: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from acc.keyless.sentences import plain, sentences
 from acc.keyless.words import HEAD, is_foreign
-from acc.state.items import Item, Relation
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField
 from acc.turn.observations import PASTED, Channel, Evidence, Observation, Trust
@@ -135,12 +135,6 @@ class TurnReading(NamedTuple):
     def rules(self) -> tuple[Item, ...]:
         """The rules of the prior state."""
         return tuple(getattr(self.state, "constraints", ()))
-
-    @property
-    def relations(self) -> tuple[Relation, ...]:
-        """The facts of the prior state."""
-        held = getattr(self.state, "relational_map", ())
-        return tuple(item for item in held if isinstance(item, Relation))
 
 
 def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> TurnReading:

@@ -25,11 +25,11 @@ LONGEST_PASSAGE = 280
 """Maximum characters of a passage. With its ref it fits a line of the state."""
 
 
-def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE) -> str:
+def passage_about(text: str, asked: frozenset[str]) -> str:
     """The passage of ``text`` about the stems ``asked``; empty if no sentence shares any of them.
 
     It starts from the sentence or line that shares most of these stems and adds words of its own. As
-    far as ``limit`` allows, it adds lines with the remaining stems, such as the heading above or the
+    far as `LONGEST_PASSAGE` allows, it adds lines with the remaining stems, such as the heading above or the
     first row of a table. The lines keep the order of the text.
     """
     lines = [line.text.lstrip("# ") for line in sentences(text, MOST_SENTENCES)]
@@ -41,8 +41,8 @@ def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE
         left = asked.difference(*(stems(lines[at]) for at in chosen))
         rest = [at for at in range(len(lines)) if at not in chosen and stems(lines[at]) & left]
         more = [*chosen, _next(lines, rest, left, asked)] if rest else chosen
-        if more == chosen or len(_joined(lines, more)) > limit:
-            return fit(_joined(lines, chosen), limit)
+        if more == chosen or len(_joined(lines, more)) > LONGEST_PASSAGE:
+            return fit(_joined(lines, chosen), LONGEST_PASSAGE)
         chosen = more
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -163,6 +164,13 @@ def _form(text: str) -> str:
 def forms(text: str) -> tuple[str, ...]:
     """The forms of the words of a text, without marks."""
     return tuple(word.form for word in words_in(text) if not word.is_mark)
+
+
+def places_of(said: tuple[str, ...], words: Sequence[Word]) -> Iterator[int]:
+    """The positions in ``words`` at which the forms ``said`` begin, in order."""
+    for start in range(len(words)):
+        if tuple(word.form for word in words[start : start + len(said)]) == said:
+            yield start
 
 
 def word_set(text: str) -> frozenset[str]:

@@ -8,6 +8,7 @@ shown first) and a ``key`` (the fields that name its subject: a later value repl
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -161,6 +162,11 @@ class Item(BaseModel):
         return {name: dumped[name] for name in shown}
 
     @property
+    def head_text(self) -> str:
+        """The value of the ``head`` field as text."""
+        return str(getattr(self, self.head))
+
+    @property
     def is_expired(self) -> bool:
         """Whether its own words ended it, such as "until Friday 18:00"."""
         return self.dated is not None and self.dated.expired
@@ -299,6 +305,12 @@ class ArtifactReference(Item):
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
         """Point to the cited source."""
         return {**fields, "artifact": source.ref, "channel": source.channel}
+
+
+def number_of(item: Item) -> int:
+    """Return the number in an item's id: a newer item has a higher one. 0 without an id."""
+    digits = re.search(r"\d+$", item.id)
+    return int(digits.group()) if digits else 0
 
 
 EXPRESSIBLE = ("string", "integer", "number", "boolean")

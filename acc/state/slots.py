@@ -95,6 +95,10 @@ class SlotField:
     item: type[Item]
     rules: Slot
 
+    def binds(self, item: Item) -> bool:
+        """Return whether ``item`` of this slot is pinned: no commit evicts or rewords it."""
+        return self.rules.pinned and item.is_open
+
 
 def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
     """Return the slots of a state class by name, in declaration order.
