@@ -189,7 +189,7 @@ def _keep(draft: Draft, ids: Sequence[str]) -> None:
 
 def _remarked(draft: Draft, proposal: Proposal) -> None:
     """Note what the compressor could not read, and what it left out for want of room; each once."""
-    known = {o.ref: o for o in (*draft.turn.pending, *draft.turn.observations)}
+    known = {o.ref: o for o in draft.turn.unread}
     for remark in dict.fromkeys(proposal.remarks):
         said = known.get(remark.ref)
         if said is None:

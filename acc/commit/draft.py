@@ -259,7 +259,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
     has the full texts. The agent reads only the pending observations that fit next to the items; no item
     is evicted for them.
     """
-    unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]
+    unread = [o for o in draft.turn.unread if not o.is_call]
     draft.pending = _bounded_pending(unread, policy)
     draft.note(Reason.HELD, detail=f"{len(draft.pending)} observations unread")
     _note_cut(draft, unread)
@@ -267,8 +267,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
 
 def leave_unread(draft: Draft, policy: Policy, read: Collection[str]) -> None:
     """List observations as pending, except those with a ref in ``read``."""
-    said = (*draft.turn.pending, *draft.turn.observations)
-    unread = [o for o in said if not o.is_call and o.ref not in read]
+    unread = [o for o in draft.turn.unread if not o.is_call and o.ref not in read]
     draft.pending = _bounded_pending(unread, policy)
     _note_cut(draft, unread)
 
@@ -282,15 +281,16 @@ def _note_cut(draft: Draft, unread: Sequence[Observation]) -> None:
 def show_pending(draft: Draft, policy: Policy) -> None:
     """Show as many pending observations as fit after the items, by channel rank, the newest first."""
     for place in _ranked(draft.pending):
-        shown = draft.pending
-        draft.pending = _with(shown, place, seen=True)
+        before = draft.pending
+        shown = before[place].model_copy(update={"shown": True})
+        draft.pending = (*before[:place], shown, *before[place + 1 :])
         if policy.tokens(draft.state()) > policy.max_tokens:
-            draft.pending = shown
+            draft.pending = before
 
 
 def pending_is_full(turn: Turn, policy: Policy) -> bool:
     """Return whether keeping ``turn`` as pending too would cut a user's words (law 9)."""
-    unread = [o for o in (*turn.pending, *turn.observations) if not o.is_call]
+    unread = [o for o in turn.unread if not o.is_call]
     said = sum(policy.counter(o.text) for o in unread if o.trust >= Trust.USER)
     return bool(turn.pending) and (len(unread) > MOST_PENDING or said > policy.pending_tokens)
 
@@ -330,8 +330,3 @@ def _ranked(observations: Iterable[Observation]) -> list[int]:
     """Return the positions by channel, the latest first within a channel."""
     numbered = list(enumerate(observations))
     return [i for i, o in sorted(numbered, key=lambda p: (_FIRST.index(p[1].channel), -p[0]))]
-
-
-def _with(pending: tuple[Pending, ...], place: int, *, seen: bool) -> tuple[Pending, ...]:
-    changed = pending[place].model_copy(update={"shown": seen})
-    return (*pending[:place], changed, *pending[place + 1 :])

@@ -77,7 +77,7 @@ class Sources:
         self, state: CompressedCognitiveState, turn: Turn, evidence: Sequence[Evidence]
     ) -> None:
         self.turn = turn
-        self._fresh = {o.ref for o in (*turn.pending, *turn.observations)}
+        self._fresh = {o.ref for o in turn.unread}
         self._observations = {o.ref: o for o in evidence} | {o.ref: o for o in turn.readable}
         self._items = {item.id: item for _, item in state.items()}
         self._evidence = tuple(evidence)
@@ -98,7 +98,7 @@ class Sources:
     @cached_property
     def lower(self) -> tuple[Observation, ...]:
         """Tools' and documents' texts that the agent has read for this turn or for its last reply."""
-        heard = (*self.turn.pending, *self.turn.observations, *self.turn.heard, *self._evidence)
+        heard = (*self.turn.unread, *self.turn.heard, *self._evidence)
         return tuple(o for o in heard if o.trust < Trust.AGENT)
 
     @cached_property
@@ -137,9 +137,7 @@ class Sources:
     @cached_property
     def spoken(self) -> tuple[str, ...]:
         """The operator's and user's words in this turn and in pending observations."""
-        return tuple(
-            o.text for o in (*self.turn.pending, *self.turn.observations) if o.trust >= Trust.USER
-        )
+        return tuple(o.text for o in self.turn.unread if o.trust >= Trust.USER)
 
     @cached_property
     def privileged_texts(self) -> tuple[str, ...]:

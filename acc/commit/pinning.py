@@ -54,7 +54,7 @@ def confirm(draft: Draft) -> None:
     """Decide doubts by the user's plain answer to the agent's question: a yes retires, a no keeps the rule."""
     for doubted in draft.before.doubted:
         found = draft.find(doubted.id)
-        for said in (*draft.turn.pending, *draft.turn.observations):
+        for said in draft.turn.unread:
             if found is None or said.trust < max(Trust.USER, found[1].trust):
                 continue
             is_no = _NO.fullmatch(said.text.strip()) is not None

@@ -16,14 +16,10 @@ from typing import Any, cast
 from acc.compress.answers import NoJson, json_in
 from acc.compress.endpoint import Ask, CallFailed, Endpoint, Ledger, Message, Reply, Retries
 from acc.compress.model import Run, as_compressor
+from acc.compress.protocol import object_schema
 from acc.errors import ConfigurationError, EvaluationError
 
-TEXT_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}},
-    "required": ["text"],
-    "additionalProperties": False,
-}
+TEXT_SCHEMA: Mapping[str, Any] = object_schema({"text": {"type": "string"}})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from acc.keyless.values import values_in
 from acc.keyless.worth import Told, needed, worth_of
 from acc.state.items import Relation, Status
 from acc.state.model import CompressedCognitiveState
-from acc.text.patterns import one_of
+from acc.text.patterns import one_of, whole
 from acc.text.wording import marks, stems
 from acc.turn.observations import Observation
 
@@ -38,13 +38,9 @@ _LINE = re.compile(
     r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
 )
 
-_NO_FACT = re.compile(
-    one_of(
-        """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
-        https?"""
-    )
-    + r"\Z",
-    re.I,
+_NO_FACT = whole(
+    """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
+    https?"""
 )
 """Heads of mails, and keys with prose as value."""
 

@@ -25,7 +25,7 @@ from acc.keyless.lookalikes import DISCLAIMER
 from acc.keyless.reading import Spoken, text_of
 from acc.state.items import Item
 from acc.text.figures import figures, sets_another
-from acc.text.patterns import one_of
+from acc.text.patterns import cue
 from acc.text.wording import is_negative, marks, stems
 
 WEIGHTS = "lifting.npz"
@@ -168,13 +168,10 @@ _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 _BACKWARD = re.compile(
     r"\b(?:its?|them|they|th[ai]t|this|those|these|him|his|her|he|she|one|there|so)\b", re.I
 )
-_TIE = re.compile(
-    r"\b" + one_of(
-        """until, till, while, as long as, for now, for the moment, during, since, because, unless,
-        that's, is in"""
-    ),
-    re.I,
-)  # fmt: skip
+_TIE = cue(
+    """until, till, while, as long as, for now, for the moment, during, since, because, unless,
+    that's, is in"""
+)
 """Cues of the condition that a rule is tied to."""
 
 _UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for now)\b(.*)", re.I)

@@ -139,7 +139,7 @@ class TurnReading(NamedTuple):
 
 def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> TurnReading:
     """Split ``turn`` by channel, pending turns first."""
-    seen = (*turn.pending, *turn.observations)
+    seen = turn.unread
     user = [o for o in seen if o.trust >= Trust.USER]
     spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]
     reply = turn.reply_before(user[-1].ref) if user else None

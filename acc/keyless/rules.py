@@ -17,9 +17,10 @@ from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
 from acc.keyless.words import FORM, SIZE
 from acc.state.items import Item, Kind
-from acc.text.figures import MONTHS, figures, is_near, quantities
-from acc.text.patterns import one_of
+from acc.text.figures import figures, is_near, quantities
+from acc.text.patterns import cue, one_of
 from acc.text.same_words import same_words, sets_figure
+from acc.text.times import MONTHS
 from acc.text.wording import is_negative, marks, stems
 
 _FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
@@ -289,12 +290,8 @@ _FOR_A_TIME = re.compile(
 )
 """Cues that something holds for a limited time."""
 
-_FOR_GOOD = re.compile(
-    r"\b"
-    + one_of(
-        "from now on, from here on, from today, as of now, as of today, for good, permanently"
-    ),
-    re.I,
+_FOR_GOOD = cue(
+    "from now on, from here on, from today, as of now, as of today, for good, permanently"
 )
 
 

@@ -16,7 +16,7 @@ from acc.keyless.rules import Rule, makes_rule
 from acc.keyless.sentences import fit, plain, sentences, tidy
 from acc.keyless.words import NEW_TOPIC, NEXT, OPEN
 from acc.text import wording as asking
-from acc.text.patterns import any_of, one_of
+from acc.text.patterns import any_of, cue, one_of
 from acc.text.wording import is_assent, marks, stems
 from acc.turn.excerpt import GAP
 from acc.turn.observations import Channel, Evidence, is_ingested
@@ -135,26 +135,17 @@ LONG_OUTPUT = 1_500
 _NO_STEP = re.compile(
     r"\bI(?:'ll| will) " + one_of("not, never, leave you, admit, be honest, miss, remember"), re.I
 )
-_HIGH = re.compile(
-    r"\b" + one_of("block(?:s|ed|ing|er), critical, urgent, must know, root cause"), re.I
+_HIGH = cue("block(?:s|ed|ing|er), critical, urgent, must know, root cause")
+_LOW = cue("probably, maybe, perhaps, might, guess, minor, nice to know, roughly")
+_GREETING = cue(
+    """hi, hello, hey, good (?:morning|afternoon|evening), dear, thanks, thank you, cheers,
+    great, ok, okay, sure""",
+    before=r"^\W*",
 )
-_LOW = re.compile(
-    r"\b" + one_of("probably, maybe, perhaps, might, guess, minor, nice to know, roughly"), re.I
+_ASKING_BACK = cue(
+    """remind, remember, recall, what was, which was, who was, as before, we said, you said,
+    we agreed, again, look up, tell me, show me"""
 )
-_GREETING = re.compile(
-    r"^\W*" + one_of(
-        """hi, hello, hey, good (?:morning|afternoon|evening), dear, thanks, thank you, cheers,
-        great, ok, okay, sure"""
-    ),
-    re.I,
-)  # fmt: skip
-_ASKING_BACK = re.compile(
-    r"\b" + one_of(
-        """remind, remember, recall, what was, which was, who was, as before, we said, you said,
-        we agreed, again, look up, tell me, show me"""
-    ),
-    re.I,
-)  # fmt: skip
 """Refers back without a question mark."""
 
 _SHARE = {Channel.TOOL: 0.8}
@@ -322,12 +313,9 @@ def _label(name: str, text: str) -> str:
     return fit(f"{name}: {plain(first)}", 100) or fit(name, 100) or "output"
 
 
-_OFFER = re.compile(
-    r"\b" + one_of(
-        "I'd, I would, shall, should, propos\\w*, suggest\\w*, recommend\\w*, can be, could, draft"
-    ),
-    re.I,
-)  # fmt: skip
+_OFFER = cue(
+    "I'd, I would, shall, should, propos\\w*, suggest\\w*, recommend\\w*, can be, could, draft"
+)
 
 
 def agreed(reading: TurnReading) -> tuple[Said, list[Said]] | None:

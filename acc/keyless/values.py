@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.text.patterns import NUMBER_WORD, one_of
+from acc.text.patterns import NUMBER_WORD, one_of, whole
 
 _MONTH = one_of(
     """jan(?:uary)?, feb(?:ruary)?, mar(?:ch)?, apr(?:il)?, may, june?, july?, aug(?:ust)?,
@@ -91,16 +91,12 @@ _BREAK = re.compile(
 )
 """The start of a noun phrase, found by reading backwards."""
 
-_PREPOSITION = re.compile(
-    one_of("for, in, on, at, from, by, to, with, over, under, above, below, between, against")
-    + r"\Z",
-    re.I,
+_PREPOSITION = whole(
+    "for, in, on, at, from, by, to, with, over, under, above, below, between, against"
 )
 
-_DULL = re.compile(
-    one_of("new, current, latest, updated, revised, old, final, same, total, overall, actual, of")
-    + r"\Z",
-    re.I,
+_DULL = whole(
+    "new, current, latest, updated, revised, old, final, same, total, overall, actual, of"
 )
 
 _WORD = re.compile(r"[^\s,;:()\"“”!?]+")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.text.patterns import any_of, one_of
+from acc.text.patterns import any_of, cue, one_of
 from acc.text.ranking import terms
 
 SIZE = one_of(
@@ -28,14 +28,11 @@ HEAD = 2_000
 """Maximum characters that are examined."""
 
 _LETTER = re.compile(r"[^\W\d_]")
-_OURS = re.compile(
-    r"\b" + one_of(
-        """the, and, of, is, it, you, we, for, that, with, have, this, my, your, please, to, are,
-        will, be, if, what, can, don't, not, it's, they, from, by, at, has, but, all, our, how,
-        when, should, must, only, any, every, never, always, i'm, i'd, i'll, i've"""
-    ),
-    re.I,
-)  # fmt: skip
+_OURS = cue(
+    """the, and, of, is, it, you, we, for, that, with, have, this, my, your, please, to, are,
+    will, be, if, what, can, don't, not, it's, they, from, by, at, has, but, all, our, how,
+    when, should, must, only, any, every, never, always, i'm, i'd, i'll, i've"""
+)
 _THEIRS = re.compile(
     r"(?<![\w.@/-])" + one_of(
         """und, der, das, ist, nicht, ein, eine, einen, mit, für, auf, den, dem, ich, wir, sie,

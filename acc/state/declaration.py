@@ -17,24 +17,22 @@ Problem = tuple[str, str]
 """The fault, and how to fix it."""
 
 
-_KINDS: Mapping[str, tuple[type, str]] = {
-    "max_items": (int, "give a whole number"),
-    "eviction_priority": (int, "give a whole number"),
-    "min_trust": (Trust, "give a Trust, such as Trust.USER"),
-    "ephemeral": (bool, "give True or False"),
-    "id_prefix": (str, "give a string"),
-    "join": (str, "give a string"),
-    "guidance": (str, "give a string"),
+_KINDS: Mapping[type, tuple[tuple[str, ...], str]] = {
+    int: (("max_items", "eviction_priority"), "give a whole number"),
+    Trust: (("min_trust",), "give a Trust, such as Trust.USER"),
+    bool: (("ephemeral",), "give True or False"),
+    str: (("id_prefix", "join", "guidance"), "give a string"),
 }
-"""The type of each simple value of a `Slot`, and the hint for another type."""
+"""The simple values of a `Slot` by their type, and the hint for another type."""
 
 
 def value_problems(name: str, rules: Slot) -> Iterator[Problem]:
     """Yield a problem for each value in ``rules`` of slot ``name`` that has the wrong type."""
-    for rule, (kind, hint) in _KINDS.items():
-        value = getattr(rules, rule)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            yield f"slot {name!r} has {rule}={value!r}", hint
+    for kind, (simple, hint) in _KINDS.items():
+        for rule in simple:
+            value = getattr(rules, rule)
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                yield f"slot {name!r} has {rule}={value!r}", hint
     cues, examples = rules.cues, rules.examples
     if not isinstance(cues, tuple) or not all(isinstance(w, str) and w.strip() for w in cues):
         yield (

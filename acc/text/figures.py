@@ -35,24 +35,6 @@ _COMPARED = re.compile(
 )  # fmt: skip
 """Words before a bare number that make it a quantity, unlike in "server 2"."""
 
-MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
-)
-"""Units that make a figure a day rather than a quantity."""
-
 _CURRENCIES = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
 
 _NUMBER_WORDS = {

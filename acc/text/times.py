@@ -11,7 +11,7 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
+MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
@@ -19,7 +19,7 @@ _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nin
 _UNITS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 
 _WEEKDAY = "|".join(_WEEKDAYS)
-_MONTH = "|".join(_MONTHS)
+_MONTH = "|".join(MONTHS)
 _NUMBER = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
 _END = r"end of (?:the |this )?(?:day|week|month|year)"
 
@@ -161,7 +161,7 @@ def _day(found: re.Match[str], today: date) -> date:
         return today + timedelta(days=ahead + (7 if found["next"] else 0))
     if found["end"]:
         return _period_end(found["end"].split()[-1].lower(), today)
-    month = _MONTHS.index((found["month"] or found["month2"]).lower()) + 1
+    month = MONTHS.index((found["month"] or found["month2"]).lower()) + 1
     day = int(found["number"] or found["number2"])
     this = date(today.year, month, day)
     return this if this >= today else date(today.year + 1, month, day)

@@ -51,8 +51,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 def is_alike(one: frozenset[str], other: frozenset[str], least: float) -> bool:
     """Whether the `overlap` of the two sets is at least ``least``."""
-    if len(one) > len(other):
-        one, other = other, one
+    one, other = sorted((one, other), key=len)
     # The overlap is at most the ratio of the sizes, which is cheap to compute.
     if len(one) < least * len(other):
         return False
@@ -101,11 +100,6 @@ def polarity(text: str) -> Counter[str | None]:
 def is_negative(text: str) -> bool:
     """Whether ``text`` forbids, excludes or restricts."""
     return _POLAR.search(text) is not None
-
-
-def same_polarity(text: str, source: str) -> bool:
-    """Whether ``text`` and ``source`` have the same `polarity`."""
-    return polarity(text) == polarity(source)
 
 
 _ASSENT = re.compile(
@@ -298,4 +292,4 @@ def only_repeats(text: str, said: str) -> bool:
         return False
     if asks(text):
         return True
-    return own == theirs and not asks(said) and same_polarity(text, said)
+    return own == theirs and not asks(said) and polarity(text) == polarity(said)

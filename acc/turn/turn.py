@@ -157,6 +157,11 @@ class Turn(BaseModel):
         )
 
     @property
+    def unread(self) -> tuple[Observation, ...]:
+        """What no compression has read: pending turns, then this turn."""
+        return (*self.pending, *self.observations)
+
+    @property
     def readable(self) -> tuple[Observation, ...]:
         """All citable observations: pending turns, the previous reply, this turn."""
         before = (self.reply,) if self.reply is not None else ()
