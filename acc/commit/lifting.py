@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from acc.state.items import Goal, Item
 from acc.text.clauses import sentences
-from acc.text.figures import figures, is_near, quantities
+from acc.text.figures import CURRENCIES, figures, is_near, quantities
 from acc.text.wording import is_assent, is_negative, marks, stems
 
 NAMED = 1 / 3
@@ -126,12 +126,16 @@ _RESTORES = re.compile(
 )
 """Words by which a sentence ends what held for a while."""
 
-_COMMON = stems(
+GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say get go make use
-    tell please thing want also here let idea may one can now know look ask new way time day work take give put keep
-    goal limit thank yes no good first last next still just like"""
+    tell please thing want also here let idea may one"""
 )
 """Stems that do not identify a rule."""
+
+_COMMON = GENERIC | stems(
+    """can now know look ask new way time day work take give put keep goal limit thank yes no good first last next
+    still just like"""
+)
 
 
 def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
@@ -296,7 +300,7 @@ def _units(text: str) -> frozenset[str]:
     return stems(" ".join(units)) | (_CURRENCIES if "money" in units else frozenset())
 
 
-_CURRENCIES = stems("euro pound dollar eur gbp usd chf quid bucks")
+_CURRENCIES = stems(" ".join(CURRENCIES))
 
 CLOSE = 2.0
 """Maximum ratio of two figures of which one can be the other's new value."""

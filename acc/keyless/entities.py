@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acc.keyless.reading import Said
+from acc.keyless.values import ID
 from acc.text.patterns import one_of, whole
 
 
@@ -42,11 +43,7 @@ IDENTIFIERS: tuple[tuple[str, str], ...] = (
         r"\b[a-z][a-z0-9]{0,20}(?:-[a-z0-9]{1,20}){1,5}(?:\.[a-z0-9-]{1,30}){1,5}\b|"
         r"\b[a-z][a-z0-9]{1,20}(?:-[a-z0-9]{1,20}){0,4}-\d{1,4}\b",
     ),
-    (
-        "id",
-        r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])"
-        r"[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b",
-    ),
+    ("id", ID),
     ("number", r"(?<![\d.,:£€$-])\d{3,20}(?![\d%]|[,.:-]\d)"),
 )
 """The form of identifiers, by type; the first match counts."""

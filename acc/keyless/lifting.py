@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from acc.commit.lifting import GENERIC
 from acc.keyless.acts import ACTS, Act, acts
 from acc.keyless.classifiers import Trees, words_of
 from acc.keyless.convolution import Convolution
@@ -157,12 +158,6 @@ _FOR_ONCE = re.compile(
     re.I,
 )
 """Allows something once, whatever figure it names: "tonight 70 is ok"."""
-
-GENERIC = stems(
-    """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
-    say get go make use tell please thing want also here let idea may one"""
-)
-"""Stems that do not identify a rule."""
 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 _BACKWARD = re.compile(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from acc.keyless.acts import acts
 from acc.keyless.goals import is_goal
-from acc.keyless.lifting import GENERIC, Effect, Heard, effects
+from acc.keyless.lifting import Effect, Heard, content, effects
 from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay, is_question
 from acc.keyless.reading import Said, Spoken, TurnReading, text_of
 from acc.keyless.room import Room
@@ -255,7 +255,7 @@ def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
     if rule is None or effect.op == "lift":
         return False
     old = text_of(effect.item)
-    own = stems(old) - marks(old) - GENERIC
+    own = content(old) - marks(old)
     shared = len(own & stems(words))
     return (shared < SHARED and 2 * shared < len(own)) or len(marks(words)) < len(marks(old))
 

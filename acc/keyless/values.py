@@ -24,6 +24,12 @@ _UNIT = one_of(
 
 _CURRENCY = one_of("euros?, pounds?, dollars?, eur, gbp, usd, chf")
 
+ID = (
+    r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])"
+    r"[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b"
+)
+"""An identifier of capitals and digits: "CHG-4412"."""
+
 VALUES: tuple[tuple[str, str], ...] = (
     (
         "dates",
@@ -43,11 +49,7 @@ VALUES: tuple[tuple[str, str], ...] = (
     ("time", r"\b\d{1,2}:\d\d(?:\s?[ap]m\b)?(?:\s(?:UTC|CET|CEST|GMT)\b)?|\b\d{1,2}\s?[ap]m\b"),
     ("share", r"\b\d+(?:\.\d+)?\s?(?:%|percent\b)"),
     ("version", r"\bv?\d{1,4}\.\d{1,4}\.\d{1,4}[\w+-]{0,20}|\bv\d{1,3}(?:\.\d{1,3})?\b"),
-    (
-        "id",
-        r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])"
-        r"[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b",
-    ),
+    ("id", ID),
     ("duration", rf"\b\d+(?:\.\d+)?\s?{_UNIT}"),
     ("number", rf"\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{NUMBER_WORD}"),
 )
