@@ -134,10 +134,7 @@ def commit(
     tokens = fit(draft, policy)
     sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
     done = Commit(
-        state=sealed,
-        notes=tuple(draft.notes),
-        set_aside=tuple(draft.set_aside),
-        tokens=tokens,
+        state=sealed, notes=tuple(draft.notes), set_aside=tuple(draft.set_aside), tokens=tokens
     )
     done._canonical = canonical
     return done

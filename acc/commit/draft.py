@@ -65,9 +65,8 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[EvictedItem] = []
         self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
-        since = (
-            turn.number - DOUBT_TURNS if _begins(turn) else -1
-        )  # earlier releases stored no turn
+        # Doubts of earlier releases have no turn.
+        since = turn.number - DOUBT_TURNS if _begins(turn) else -1
         self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
@@ -79,17 +78,10 @@ class Draft:
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
-        """Record a change or a refusal; ``said`` may hold ``text`` and ``detail``."""
-        text = said.get("text") or (item.words if item is not None else "")
-        self.notes.append(
-            Note(
-                reason=reason,
-                slot=slot,
-                item=item.id if item is not None else "",
-                text=text[:400],
-                detail=said.get("detail", ""),
-            )
-        )
+        """Record a change or a refusal; ``said`` may hold ``text``, by default the item's, and ``detail``."""
+        item_id, words = (item.id, item.words) if item is not None else ("", "")
+        text, detail = (said.get("text") or words)[:400], said.get("detail", "")
+        self.notes.append(Note(reason=reason, slot=slot, item=item_id, text=text, detail=detail))
 
     def placed(self, slots: Iterable[SlotField] | None = None) -> Iterator[tuple[SlotField, Item]]:
         """Yield the items of ``slots``, by default of all, each with its slot."""
@@ -106,14 +98,9 @@ class Draft:
     ) -> Item:
         """Add ``item`` to its slot under a new id, and return the added item."""
         self.counter += 1
-        fresh = item.model_copy(
-            update={
-                "id": f"{slot.rules.id_prefix}{self.counter}",
-                "turn": self.turn.number,
-                "touched": self.turn.number,
-                "sources": _bounded(item.sources),
-            }
-        )
+        now, item_id = self.turn.number, f"{slot.rules.id_prefix}{self.counter}"
+        standing = {"id": item_id, "turn": now, "touched": now, "sources": _bounded(item.sources)}
+        fresh = item.model_copy(update=standing)
         self.items[slot.name].append(fresh)
         self.note(reason, slot.name, fresh, detail=detail)
         return fresh

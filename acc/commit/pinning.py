@@ -71,10 +71,7 @@ def confirm(draft: Draft) -> None:
 
 
 def retire(
-    draft: Draft,
-    retirements: Sequence[Retirement],
-    sources: Sources,
-    joined: Collection[str] = (),
+    draft: Draft, retirements: Sequence[Retirement], sources: Sources, joined: Collection[str] = ()
 ) -> None:
     """Apply ``retirements``.
 

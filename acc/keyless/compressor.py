@@ -35,14 +35,7 @@ from acc.keyless.classifiers import one_thread
 from acc.keyless.domain import fill_slots
 from acc.keyless.entities import entities_in
 from acc.keyless.facts import relate, ruling
-from acc.keyless.goals import (
-    LONGEST_GOAL,
-    clearest,
-    done_by,
-    is_cancelling,
-    is_done,
-    is_goal,
-)
+from acc.keyless.goals import LONGEST_GOAL, clearest, done_by, is_cancelling, is_done, is_goal
 from acc.keyless.lookalikes import REFUSED
 from acc.keyless.overflow import without_overflow
 from acc.keyless.reading import TurnReading, read, said_by

@@ -18,22 +18,20 @@ from acc.keyless.domain_patterns import (
     is_reported,
 )
 from acc.keyless.domain_shapes import is_when, spans
-from acc.keyless.words import Word, forms, words_in
+from acc.keyless.words import Word, form_set, words_in
 
 MOST_WORDS = 60
 """Maximum words of a sentence that patterns are matched with."""
 
-OPEN = frozenset(
-    forms(
-        """if unless whether when until till suppose provided would could should might once pretend
-        imagine someone somebody anyone wonder doubt not never hope wish before stop wait hold ask
-        example instance write draft translate template"""
-    )
+OPEN = form_set(
+    """if unless whether when until till suppose provided would could should might once pretend
+    imagine someone somebody anyone wonder doubt not never hope wish before stop wait hold ask
+    example instance write draft translate template"""
 )
 """Words before a statement that leave its truth open."""
 
-_BECAUSE = frozenset(forms("because since as"))
-_WHERE = frozenset(forms("for on at by from during in within since"))
+_BECAUSE = form_set("because since as")
+_WHERE = form_set("for on at by from during in within since")
 """Words that introduce a time or place, not a condition."""
 
 _HAVE = frozenset(("has", "have", "had"))

@@ -19,49 +19,39 @@ from acc.keyless.domain_shapes import ARTICLES, Shape, shape_of
 from acc.keyless.lookalikes import is_hearsay
 from acc.keyless.reading import longest_of
 from acc.keyless.sentences import plain, sentences
-from acc.keyless.words import Word, forms, places_of, words_in
+from acc.keyless.words import Word, form_set, forms, places_of, words_in
 from acc.state.items import Item
 from acc.state.slots import Example, SlotField
 from acc.text.ranking import terms
 from acc.turn.observations import Trust
 
-BE = frozenset(
-    forms(
-        """is are was were 's 're been remains stays went goes got gets became becomes turned keeps"""
-    )
+BE = form_set(
+    "is are was were 's 're been remains stays went goes got gets became becomes turned keeps"
 )
 """Verbs that state in which condition something is."""
 
 CONJUNCTIONS = frozenset(("and", "but", "so"))
 
-PASSED_OVER = ARTICLES | frozenset(
-    forms(
-        """now still currently again already just also fully completely only both all has have had
-        've therefore"""
-    )
+PASSED_OVER = ARTICLES | form_set(
+    """now still currently again already just also fully completely only both all has have had 've
+    therefore"""
 )
 """Words that do not change the meaning."""
 
-LEADS = (
-    PASSED_OVER
-    | CONJUNCTIONS
-    | frozenset(
-        forms(
-            """i we 'm ok okay fyi update well then yes right hi hello note status news quick record
-            heads-up correct confirmed good morning afternoon"""
-        )
-    )
-)
+LEADS = PASSED_OVER | CONJUNCTIONS | form_set(
+    """i we 'm ok okay fyi update well then yes right hi hello note status news quick record
+    heads-up correct confirmed good morning afternoon"""
+)  # fmt: skip
 """Words that may open a sentence before its content."""
 
-CONDITIONS = frozenset(
-    forms("if unless once until till when provided only except after before subject assuming as")
+CONDITIONS = form_set(
+    "if unless once until till when provided only except after before subject assuming as"
 )
 """Words that begin a condition. A statement under a condition does not hold without it."""
 
-TIMES = frozenset(forms("for on at by from until during in within before"))
+TIMES = form_set("for on at by from until during in within before")
 
-JOINS = CONDITIONS | TIMES | frozenset(forms("up under over within with without by"))
+JOINS = CONDITIONS | TIMES | form_set("up under over within with without by")
 """Words that begin a text directly after another: a condition or a limit."""
 
 LONGEST_NAME = 120

@@ -123,10 +123,7 @@ class Words(NamedTuple):
 
 
 def compared(
-    telling: Telling,
-    held: Sequence[tuple[Relation, Held]],
-    turn: int,
-    known: Mapping[str, int],
+    telling: Telling, held: Sequence[tuple[Relation, Held]], turn: int, known: Mapping[str, int]
 ) -> Iterator[tuple[Relation, tuple[float, ...]]]:
     """The relations that a sentence may give another value for, with the features of each pair."""
     words = Words.of(telling)

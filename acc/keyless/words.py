@@ -163,6 +163,11 @@ def forms(text: str) -> tuple[str, ...]:
     return tuple(word.form for word in words_in(text) if not word.is_mark)
 
 
+def form_set(text: str) -> frozenset[str]:
+    """The `forms` of a text, without order."""
+    return frozenset(forms(text))
+
+
 def places_of(said: tuple[str, ...], words: Sequence[Word]) -> Iterator[int]:
     """The positions in ``words`` at which the forms ``said`` begin, in order."""
     for start in range(len(words)):

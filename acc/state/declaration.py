@@ -251,10 +251,7 @@ def _taken_names(slot: SlotField) -> Iterator[Problem]:
     item, fields = slot.item, slot.item.own_fields()
     of = f"item type {item.__name__} of slot {slot.name!r} has a field named"
     if "by" in fields:
-        yield (
-            f"{of} 'by'",
-            "give it another name: that column shows the trust of low-trust items",
-        )
+        yield (f"{of} 'by'", "give it another name: that column shows the trust of low-trust items")
     if "cites" in fields:
         yield f"{of} 'cites'", "give it another name: a proposal lists its sources under this one"
     annotations: dict[str, Any] = {name: item.model_fields[name].annotation for name in fields}

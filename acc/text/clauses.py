@@ -49,8 +49,7 @@ _BINDS = re.compile(
     rf"(?:{_NOT}|{_CONDITIONS}|{_BOUNDS})|.*(?:{_SCRIPTS}).*|{MARKS}", re.IGNORECASE
 )
 _OPENS = re.compile(
-    rf"^\W*(?:and |or |but )?(?:{_CONDITIONS}|unless|except\w*|only)\b",
-    re.IGNORECASE,
+    rf"^\W*(?:and |or |but )?(?:{_CONDITIONS}|unless|except\w*|only)\b", re.IGNORECASE
 )
 
 _ENGLISH = """

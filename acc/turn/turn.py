@@ -9,14 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
-from acc.turn.observations import (
-    Channel,
-    Observation,
-    identities,
-    refs,
-    split,
-    user_observations,
-)
+from acc.turn.observations import Channel, Observation, identities, refs, split, user_observations
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 UNDATED = "unknown"
