@@ -20,7 +20,8 @@ from acc.commit.integrity import (
     settle,
 )
 from acc.commit.lifting import POINTS
-from acc.commit.pinning import amend, carry, readings, rule
+from acc.commit.pinning import amend, carry
+from acc.commit.ruling import readings, rule
 from acc.state.items import Item, wire_field
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import REFUSALS, Reason
