@@ -66,7 +66,7 @@ _LIFTS = re.compile(
     r"ne .{0,30}plus|plus besoin|oublie\w*|annul\w*|lève\w*|levé\w*|peux|pouvez|ya no|olvida\w*|cancela\w*|"
     r"levanta\w*|anula\w*|puedes?|podéis|já não|não precisa|esquece\w*)\b|"
     r"解除|撤回|取り消|忘れて|不要|必要(?:は|が)?(?:ない|ありません)|てもいい|ても良い|構いません|取消|不再|可以",
-    re.IGNORECASE,
+    re.I,
 )
 _CHANGES = re.compile(
     r"\b(?:now|instead|rather than|change (?:of|that|it|the)|(?:is|are|was|has|have) changed|correction|scratch|"
@@ -76,14 +76,14 @@ _CHANGES = re.compile(
     r"will do|new (?:limit|budget|deadline|date|cap)|until now|not .{0,30}but|"
     r"ab (?:jetzt|heute|sofort)|stattdessen|doch|désormais|dorénavant|à la place|a partir de|"
     r"en (?:lugar|vez)|agora)\b|変更|もう",
-    re.IGNORECASE,
+    re.I,
 )
 REACHED = re.compile(
     r"\b(?:done|finished|complete[d]?|reached|achieved|closed?|tick(?:ed)?|sorted|solved|fixed|found|"
     r"shipped|sent|"
     r"through|(?:have|has|['’]ve) (?:been |now |just )?(?:\w+ed|\w+en|run|set|put|cut)|"
     r"erledigt|fertig|terminé|fini|hecho|listo|concluído)\b|完了|終わ|済",
-    re.IGNORECASE,
+    re.I,
 )
 _NOT_MEANT = re.compile(
     r"\b(?:don['’]?t|do not|never|didn['’]?t|did not|haven['’]?t|have not|won['’]?t|will not|can['’]?t|cannot|"
@@ -97,32 +97,30 @@ _NOT_MEANT = re.compile(
     r"\b(?:can|may|could)(?:not|n?['’]t|nt| not| never| no longer)\b|"
     r"\b(?:says?|said|reads?|writes?)\b.*\b(?:can|may|could)\b|"
     r"\b(?<!gilt )(?:nicht(?! mehr)|nie|niemals|kein\w*|pas|jamais|nunca|no (?:puedes?|podéis))\b|[?\"“”]",
-    re.IGNORECASE,
+    re.I,
 )
 _REMINDS = re.compile(
     r"(?<!no need to )(?<!have to )(?<!need to )\b(?:still|keep|stays|remains?|remember|reminder|please)\b",
-    re.IGNORECASE,
+    re.I,
 )
-_LAYS_DOWN = re.compile(r"\b(?:always|never|must|no|not|every|\w+n['’]t|dont)\b", re.IGNORECASE)
-_WAITS = re.compile(r"\b(?:until|till?|before|while|as long as) (.+)", re.IGNORECASE)
+_LAYS_DOWN = re.compile(r"\b(?:always|never|must|no|not|every|\w+n['’]t|dont)\b", re.I)
+_WAITS = re.compile(r"\b(?:until|till?|before|while|as long as) (.+)", re.I)
 _PERMITS = re.compile(
     r"\b(?:you|we|they|he|she|anyone|everyone|everybody) (?:can|may)\b|\b(?:go ahead|free to)\b",
-    re.IGNORECASE,
+    re.I,
 )
 _FOR_A_TIME = re.compile(
-    r"\b(?:from (?!now)|after(?! all)|until|before|when|if|today|tonight)\b|: ", re.IGNORECASE
+    r"\b(?:from (?!now)|after(?! all)|until|before|when|if|today|tonight)\b|: ", re.I
 )
 """Signs that a permission is temporary or quotes another person."""
 
 _WAIVES = re.compile(
-    r"\b(?:no need|need(?:n['’]t| not)|have to|skip|remove|drop|cancel)\w*\b", re.IGNORECASE
+    r"\b(?:no need|need(?:n['’]t| not)|have to|skip|remove|drop|cancel)\w*\b", re.I
 )
-_RULE = re.compile(
-    r"\b(?:rule|ban|limit|freeze|restriction|block|hold|embargo|cap)\b", re.IGNORECASE
-)
+_RULE = re.compile(r"\b(?:rule|ban|limit|freeze|restriction|block|hold|embargo|cap)\b", re.I)
 _RESTORES = re.compile(
     r"\b(?:again|any ?more|any longer|no longer|back to normal|like any other|as (?:usual|normal))\b",
-    re.IGNORECASE,
+    re.I,
 )
 """Words by which a sentence ends what held for a while."""
 
@@ -176,7 +174,7 @@ def _reads_as_one(quoted: Sequence[str], item: Item) -> bool:
     return is_meant and not any(map(_LAYS_DOWN.search, names))
 
 
-_BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.IGNORECASE)
+_BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.I)
 """Pronouns by which a sentence speaks of what the one before named."""
 
 
@@ -289,7 +287,7 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
 _SETS = re.compile(
     rf"{_PERMITS.pattern}|^\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
     r"(?:go|make|call|raise|lower|extend|move|push|shift|switch|relax|change)\b",
-    re.IGNORECASE,
+    re.I,
 )
 """A permission or an instruction. News, such as "flights are now 600 euros", must name what its figure is about."""
 
@@ -325,7 +323,7 @@ _KINDS = {
     "share": r"\d+\s?(?:%|per ?cent)",
     "amount": r"\d",
 }
-_KIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _KINDS.items()}
+_KIND = {name: re.compile(pattern, re.I) for name, pattern in _KINDS.items()}
 
 
 def _kinds(text: str) -> frozenset[str]:
@@ -348,15 +346,13 @@ _NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")
 SHORT = 8
 """Maximum number of words of a change that states only a figure, such as "make that 300"."""
 
-POINTS = re.compile(
-    r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.IGNORECASE
-)
+POINTS = re.compile(r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.I)
 
 
 NOT_YET = re.compile(
     r"\b(?:not|n['’]t|never|cannot|no|nothing|almost|nearly|half|partly|if|when|once|until|before|unless|will|would|"
     r"should|must|to be|nicht|pas|sin|kein\w*)\b|\w+n['’]t\b|['’]ll\b|\?",
-    re.IGNORECASE,
+    re.I,
 )
 
 

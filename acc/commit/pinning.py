@@ -24,7 +24,7 @@ from acc.turn.observations import Observation, Trust
 _NO = re.compile(
     r"(?:(?:no|nope|nein|non|não)\b[\s,.!]*)?(?:no|nope|nein|non|não|keep (?:it|that)|no thanks|"
     r"it (?:stays|stands|still holds))[\s.!]*",
-    re.IGNORECASE,
+    re.I,
 )
 """A plain no to a question, in full."""
 

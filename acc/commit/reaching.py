@@ -13,9 +13,9 @@ from acc.text.wording import is_assent
 _CLOSES = re.compile(
     r"\b(?:closed?|tick(?:ed)?|(?:check|strike|cross)(?:ed)? (?:\w+ ){0,4}?(?:off|out)|"
     r"(?:mark(?:ed)?|count|consider) (?:\w+ ){0,8}?(?:as|done|completed?|closed|finished|reached|settled))\b",
-    re.IGNORECASE,
+    re.I,
 )
-_STATES_DONE = re.compile(r"\b(?:done|finished|completed?|reached|achieved)\b", re.IGNORECASE)
+_STATES_DONE = re.compile(r"\b(?:done|finished|completed?|reached|achieved)\b", re.I)
 """What an answer must say that names no goal itself: "I have asked Kim" reaches nothing."""
 
 

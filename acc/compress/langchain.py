@@ -87,12 +87,7 @@ class LangChainEndpoint:
         return (yield from descend(call, self.known, self._rungs))
 
     def send(self, call: Call, seconds: float) -> Reply:
-        """Make a call. The model's own setting limits the wait, not ``seconds``.
-
-        Raises:
-            CallFailed: There is no answer.
-            ConfigurationError: No call can succeed with this configuration.
-        """
+        """Make a call (`Endpoint.send`). The model's own setting limits the wait, not ``seconds``."""
         try:
             return _reply(self._asked(call).invoke(self._messages(call), _config()))
         except Exception as error:

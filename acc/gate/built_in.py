@@ -54,12 +54,12 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _DIRECTS = re.compile(
     r"\b(?:must|should|shall|may|can|now|please|go ahead|proceed|always|immediately|at once|"
     r"lifted|approved|allowed|permitted|waived|removed|cancell?ed|ignore|disregard|run|execute|send|do)\b",
-    re.IGNORECASE,
+    re.I,
 )
 _LIFTS = re.compile(
     r"\b(?:lifted|waived|removed|no longer|cancell?ed|void|suspended|ignore|disregard|overrid\w+|"
     r"does not apply|doesn['’]t apply|pre-?approved|approved)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 

@@ -32,7 +32,7 @@ _PATTERN = re.compile(
     r"|\b(?:system|assistant|ai agent|automated agents?|agents?)\s*[:,]\s"
     r"|\byou (?:must|should|are now|have to)\b|\b(?:has|is|are) (?:pre-?)?(?:approved|lifted|waived)\b"
     r"|\b(?:assistants?|agents?) (?:must|should|shall|may|are to)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 _NEEDED = (

@@ -100,7 +100,8 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
         if not says or _is_outcome(found[place]):
             yield found[place]
             continue
-        about = _about(fields) - says
+        # All facts share the status.
+        about = stems(words_of({n: v for n, v in fields.items() if n != "status"})) - says
         if not is_again and all(_is_covered(mark, about, told) for mark in says):
             heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
             continue
@@ -117,11 +118,6 @@ def _is_outcome(kept: Kept) -> bool:
     """Whether a fact reports an outcome. Other facts may name its identifiers, but not the outcome."""
     told = (str(kept.fields.get(name, "")) for name in ("predicate", "object"))
     return kept.slot == FACTS and kept.age < RECENT and is_outcome(*told)
-
-
-def _about(fields: Mapping[str, Any]) -> frozenset[str]:
-    """The stems of the fields, without the status, which all facts share."""
-    return stems(words_of({name: text for name, text in fields.items() if name != "status"}))
 
 
 def _is_covered(

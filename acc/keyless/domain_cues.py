@@ -247,15 +247,9 @@ def _leading_value(slot: SlotField, part: str) -> str:
 
 @lru_cache(maxsize=256)
 def _labels(slot: SlotField) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(
-        (
-            name,
-            re.compile(
-                rf"{name.replace('_', '[ _-]')}\s*(?:[:=]\s*|\s)(?P<value>\S.{{0,200}})", re.I
-            ),
-        )
-        for name in slot.item.wire_fields()
-    )
+    value = r"\s*(?:[:=]\s*|\s)(?P<value>\S.{0,200})"
+    names = slot.item.wire_fields()
+    return tuple((n, re.compile(n.replace("_", "[ _-]") + value, re.I)) for n in names)
 
 
 def _as_said(slot: SlotField, name: str, value: str) -> str:

@@ -274,25 +274,19 @@ def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
     words = words_in(text)
     elements = elements_of(item, fields, words, text)
     named = {e.name for e in elements}
+    left = [(name, value) for name, value in fields.items() if name not in named]
+    # An example may imply a choice without naming it, never a text.
     fixed = tuple(
-        (name, value)
-        for name, value in fields.items()
-        if name not in named and _is_read(item, name)
+        (n, v) for n, v in left if ways_of(item, n) or item.model_fields[n].annotation is bool
     )
     for kept in _variants(item, elements):
-        left = {e.name for e in kept}
-        if not set(item.key) <= left | {name for name, _ in fixed}:
+        if not set(item.key) <= {e.name for e in kept} | {name for name, _ in fixed}:
             continue
         anchors = frozenset(e.name for e in kept if e.kind == "word")
         tells = any(e.kind in ("choice", "field") and e.name not in item.key for e in kept)
         pattern = Pattern(tuple(kept), fixed, anchors, is_reported(text), strict)
         if tells or anchors:  # only plain words may imply a choice
             yield pattern if pattern.speaks or anchors else pattern._replace(fixed=())
-
-
-def _is_read(item: type[Item], name: str) -> bool:
-    """Whether an example may imply a field without naming it: it is a choice and never a text."""
-    return bool(ways_of(item, name)) or item.model_fields[name].annotation is bool
 
 
 def _sentence(text: str, head: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import fsum
@@ -81,7 +81,9 @@ def effects(message: Sequence[Heard], rules: Sequence[Item]) -> list[tuple[Effec
     Of the clauses, only the one that most probably refers to a rule can end it.
     """
     found: list[list[Effect]] = [[] for _ in message]
-    able = [at for at, heard in enumerate(message) if _is_able(heard)] if rules else []
+    clauses = list(enumerate(message)) if rules else []
+    moving = [(at, heard) for at, heard in clauses if _moving(heard) >= UNLIKELY]
+    able = [at for at, heard in moving if not _is_taken_back(heard)]
     if able:
         features = [list(features_of(message[at], rules)) for at in able]
         odds = pair_odds(Trees.read(WEIGHTS), features)
@@ -102,12 +104,8 @@ def pair_odds(
     return trees.odds(rows).reshape(len(features), -1)
 
 
-def _is_able(heard: Heard) -> bool:
-    """Whether a clause may lift or change anything."""
-    return _moving(heard) >= UNLIKELY and not _is_taken_back(heard)
-
-
 def _moving(heard: Heard) -> float:
+    """The probability that a clause lifts or changes anything."""
     odds = acts(heard.spoken)
     return odds["lift"] + odds["change"]
 
@@ -279,8 +277,13 @@ class Shares(NamedTuple):
         """The shares of the rules ``held`` that ``said`` repeats."""
         common = _common(held)
         each = [_share(said, own, common) for own in held]
-        ranked = sorted(each, reverse=True)
-        return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
+        return cls(each, *_two_best(each))
+
+
+def _two_best(values: Iterable[float]) -> tuple[float, float]:
+    """The two highest values; 0 for one that is missing."""
+    best, second, *_ = (*sorted(values, reverse=True), 0.0, 0.0)
+    return best, second
 
 
 def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
@@ -308,15 +311,14 @@ def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
 def _alike(words: str, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
     """For each rule: its similarity to the clause, even if they share no word."""
     found = [likeness(text_of(rule), words) for rule in rules]
-    ranked = sorted((alike.one for alike in found), reverse=True)
-    second = ranked[1] if len(ranked) > 1 else 0.0
+    first, second = _two_best(alike.one for alike in found)
     for alike in found:
-        best = alike.one == ranked[0]
+        best = alike.one == first
         yield {
             "like": alike.one,
             "like of what is said": alike.other,
             "like best word": alike.best,
-            "like margin": alike.one - (second if best else ranked[0]),
+            "like margin": alike.one - (second if best else first),
         }
 
 

@@ -108,12 +108,8 @@ def _news(reading: TurnReading, own: Sequence[Said], room: Room) -> Said | None:
     told = [s for s in spoken if not (REFUSED.search(s.words) or is_hearsay(s.words))]
     topics = [marks(text_of(item)) for item in room.held("semantic_gist")]
     done = [said for said in told if any(outcomes_in(said.words))]
-    later = [
-        said
-        for said in told
-        if any(topic & marks(said.words) for topic in topics)
-        and acts(said.spoken)["fact"] >= STATES
-    ]
+    named = (said for said in told if any(topic & marks(said.words) for topic in topics))
+    later = [said for said in named if acts(said.spoken)["fact"] >= STATES]
     return next(reversed(done or later), None)
 
 
@@ -245,12 +241,8 @@ def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
     if piece.channel is Channel.DOCUMENT:
         return passage_about(piece.text, asked) if is_ingested(piece.ref) else ""
     if piece.channel is Channel.TOOL:
-        data = (
-            line
-            for line in piece.text.splitlines()
-            if len(line) <= LONGEST_RECALLED and is_data(line)
-        )
-        return fit(max(data, key=bearing, default=""), LONGEST_RECALLED)
+        brief = (line for line in piece.text.splitlines() if len(line) <= LONGEST_RECALLED)
+        return fit(max(filter(is_data, brief), key=bearing, default=""), LONGEST_RECALLED)
     whole = " ".join(piece.text.split())
     if len(whole) <= LONGEST_RECALLED:
         return whole
@@ -321,11 +313,8 @@ _OFFER = cue(
 def agreed(reading: TurnReading) -> tuple[Said, list[Said]] | None:
     """The user's assent to the agent's last reply, and the offers in that reply, if any."""
     assent = next((said for said in reading.user if is_assent(said.words)), None)
-    offers = [
-        said
-        for said in reading.reply
-        if (said.asks or _OFFER.search(said.words)) and not REFUSED.search(said.words)
-    ]
+    asked = (said for said in reading.reply if said.asks or _OFFER.search(said.words))
+    offers = [said for said in asked if not REFUSED.search(said.words)]
     return (assent, offers) if assent is not None and offers else None
 
 

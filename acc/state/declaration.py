@@ -180,12 +180,8 @@ def _bounds(slots: Iterable[SlotField], max_tokens: int) -> Iterator[Problem]:
 
 
 def _of_slot(slot: SlotField) -> Iterator[Problem]:
-    yield from _rules(slot)
-    yield from _bookkeeping(slot)
-    yield from _head_and_key(slot)
-    yield from _taken_names(slot)
-    yield from _wire(slot)
-    yield from example_problems(slot)
+    for check in (_rules, _bookkeeping, _head_and_key, _taken_names, _wire, example_problems):
+        yield from check(slot)
 
 
 def _rules(slot: SlotField) -> Iterator[Problem]:

@@ -24,11 +24,7 @@ from acc.turn.observations import Channel, Observation, Trust
 
 
 def _read_trust(value: Any) -> Any:
-    return (
-        Trust[value.upper()]
-        if isinstance(value, str) and value.upper() in Trust.__members__
-        else value
-    )
+    return Trust.__members__.get(value.upper(), value) if isinstance(value, str) else value
 
 
 TrustWord = Annotated[
@@ -143,9 +139,7 @@ class Item(BaseModel):
     def words(self) -> str:
         """The item's content on one line."""
         shown = [(name, getattr(self, name)) for name in self.shown_fields()]
-        return " ".join(
-            n if value is True else str(value) for n, value in shown if value is not False
-        )
+        return " ".join(name if v is True else str(v) for name, v in shown if v is not False)
 
     @cached_property
     def row(self) -> Mapping[str, Any]:

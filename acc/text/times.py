@@ -28,7 +28,7 @@ _RELATIVE = re.compile(
     rf"week|weekend|month|quarter|year|{_WEEKDAY})|(?:until|till|by|on|before|since) (?:{_WEEKDAY})|"
     rf"(?:in|within) (?:{_NUMBER}) (?:minute|hour|day|week|month)s?|(?:next|past|last) (?:{_NUMBER} )?"
     rf"(?:minute|hour|day|week|month)s?|(?:{_NUMBER}) (?:minute|hour|day|week|month)s? (?:ago|from now))\b",
-    re.IGNORECASE,
+    re.I,
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
@@ -44,14 +44,14 @@ _DAY = (
 _UNTIL = re.compile(
     rf"\b(?:(?:un)?till?|until) (?:(?:the )?(?:{_DAY})(?:,?(?: at)? (?:{_CLOCK}))?)|"
     rf"\bfor the next (?:(?P<count>{_NUMBER}) )?(?P<unit>minute|hour|day|week)s?",
-    re.IGNORECASE,
+    re.I,
 )
 _NO_END = re.compile(
     rf"[.;:!?,\n()&+/]|\s[-–—]+\s|—|\b(?:and|but|nor|then|plus|from|between|every|each|daily|weekly|always|usually|"
     rf"whenever|if|when|while|because|since|unless|except|only|may|can|could|might|who|that|which|valid|open|"
     rf"allow\w*|permit\w*|accept\w*|grant\w*|possible|available|eligible|welcome|free|"
     rf"(?:{_WEEKDAY})s|weekdays|weekends)\b",
-    re.IGNORECASE,
+    re.I,
 )
 """Words and marks beside which the time may be a part of what the rule says: a recurring time, a permission, a
 condition, or another clause's."""
@@ -104,7 +104,7 @@ def end_of(rule: str, source: str, said: datetime) -> str | None:
         return ""
     whole = re.compile(
         rf"(?:^|[.!?;]|(?P<head>[^.!?;]*):)\W*(?:(?:{_POLITE}),? )?{re.escape(rule)}(?:,? please)?\s*(?:[.!;]|$)",
-        re.IGNORECASE,
+        re.I,
     )
     stands = whole.search(" ".join(source.split()))
     if not stands or _NO_END.search(stands["head"] or ""):

@@ -86,9 +86,7 @@ _POLARITY = (
     ("unless", r"unless|except\w*"),
     ("until", r"until|till|before"),
 )
-_POLAR = re.compile(
-    "|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.IGNORECASE
-)
+_POLAR = re.compile("|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.I)
 
 
 def polarity(text: str) -> Counter[str | None]:
@@ -119,7 +117,7 @@ _ASSENT = re.compile(
     r"d['’]accord|entendu|merci|"
     r"s[íi]|vale|claro|de acuerdo|gracias|sim|はい|了解(?:です|しました)?|お願いします|"
     r"そうしてください|好的?|是的)(?!\w)\W*)+",
-    re.IGNORECASE,
+    re.I,
 )
 LONGEST_ASSENT = 120
 """Maximum length of a plain yes in characters."""
@@ -136,7 +134,7 @@ def is_assent(text: str) -> bool:
 
 _COURTESY = re.compile(
     r"\b(?:please|thanks|thank you|thx|cheers|bitte|danke|merci|gracias|then|now|lovely|nice)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -270,7 +268,7 @@ def split_line(text: str, limit: int) -> list[str]:
 
 _ASKS = re.compile(
     r"\?\W*\Z|\A\W*(?:(?:and|but|so|or|then)\W+)?(?:what|which|who|whom|whose|where|when|why|how)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 
