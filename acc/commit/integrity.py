@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -262,10 +263,8 @@ class Sources:
         return min(filter(echoes, self.lower), key=lambda o: o.trust, default=None)
 
     def _refs(self, cited: Sequence[Cited]) -> tuple[str, ...]:
-        refs: list[str] = []
-        for c in cited:
-            refs.extend(c.item.sources if c.item is not None else (c.ref,))
-        return tuple(dict.fromkeys(refs))
+        each = (c.item.sources if c.item is not None else (c.ref,) for c in cited)
+        return tuple(dict.fromkeys(chain.from_iterable(each)))
 
 
 LEAST_TAKEN = 3

@@ -7,7 +7,11 @@ A sentence ends an item in one of these cases:
 - It repeats the item with another figure, or it changes something and has a figure that could replace one of the
   item's and of no other item's.
 - It states in full that the event has come for which the item waits.
+- It lifts something and says for good that what was before holds again, and it shares two content words with the
+  item, more than with any other item.
 - The message is a plain yes to a question of the agent's that meets one of these conditions.
+
+Up to `TOGETHER` quoted sentences are also read as one, if what ends the item only points back to what names it.
 
 A sentence that shares words with the item, or that only reads as a lifting, is doubtful: nothing is lifted, and
 the state tells the agent to ask the user. Any other sentence is unrelated. English words are compared by their
@@ -130,6 +134,7 @@ GENERIC = stems(
 )
 """Stems that do not identify a rule."""
 
+# More of them, for decisions that words alone make.
 _COMMON = GENERIC | stems(
     """can now know look ask new way time day work take give put keep goal limit thank yes no good first last next
     still just like"""
