@@ -17,11 +17,11 @@ from acc.keyless.acts import acts
 from acc.keyless.domain_cues import has_cue, of_line, of_record, read_by_cue, records_in
 from acc.keyless.domain_matching import Found, Sought, found_by
 from acc.keyless.domain_patterns import Pattern, is_reported, patterns
+from acc.keyless.earlier import is_data
 from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_past_or_fancy, is_question
 from acc.keyless.reading import Said, TurnReading
 from acc.keyless.room import Room
 from acc.keyless.sentences import both_ends, plain, sentences
-from acc.keyless.topic_and_trace import is_data
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import Example, SlotField

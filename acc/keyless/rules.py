@@ -15,7 +15,6 @@ from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay
 from acc.keyless.reading import Said, Spoken, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
-from acc.keyless.words import FORM, SIZE
 from acc.state.items import Item, Kind
 from acc.text.figures import figures, is_near, quantities
 from acc.text.patterns import cue, one_of
@@ -23,7 +22,20 @@ from acc.text.same_words import same_words, sets_figure
 from acc.text.times import MONTHS
 from acc.text.wording import is_negative, marks, stems
 
-_FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
+_SIZE = one_of(
+    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
+    decimals?(?: places)?"""
+)
+_FORM = one_of(
+    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
+    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
+    writing, pdf, word, excel,
+    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
+    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
+    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
+    (?:milli)?grams, euros, pounds, dollars, percent"""
+)
+_FORMAT = re.compile(rf"\b(?:{_FORM}|{_SIZE})", re.I)
 
 _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
 

@@ -1,4 +1,4 @@
-"""Words of a sentence, the detection of other languages, and cues that several modules share."""
+"""Words of a sentence, the detection of other languages, and the cues of a new topic."""
 
 from __future__ import annotations
 
@@ -9,20 +9,6 @@ from typing import NamedTuple
 
 from acc.text.patterns import any_of, cue, one_of
 from acc.text.ranking import terms
-
-SIZE = one_of(
-    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
-    decimals?(?: places)?"""
-)
-FORM = one_of(
-    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
-    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
-    writing, pdf, word, excel,
-    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
-    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
-    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
-    (?:milli)?grams, euros, pounds, dollars, percent"""
-)
 
 HEAD = 2_000
 """Maximum characters that are examined."""
@@ -180,23 +166,6 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-DONE = any_of(
-    r"(?:\b(?:is|are|that's|all|was|were|has been|have been|be|now)|'s) (?:now |all |finally )?"
-    + one_of(
-        """done, closed, completed?, finished, sorted, delivered, wrapped up, ticked off,
-        accomplished, settled, off the list, fully \\w+ed"""
-    ),
-    r"^\W*(?:all )?(?:(?:done|completed|finished|closed)\b|(?:complete|set)(?=\W*$|[,.;:!]))",
-    r"\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
-    r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
-)
-CANCELLED = any_of(
-    r"\b(?:scrap|forget|drop|cancel|ditch|never ?mind) (?:about )?(?:the|that|our|my|this)\b",
-    r"(?:\b(?:is|are|was|has been|have been)|'s) (?:cancelled|canceled|called off|off the table)\b",
-    r"\bno longer (?:needed|necessary|wanted)\b",
-)
-"""Cues that a goal is cancelled."""
-
 NEW_TOPIC = any_of(
     r"^\W*(?:new|next|another|different) " + one_of(
         "topic, subject, matter, thing, project, case, patient, client, ticket, question"
@@ -206,25 +175,3 @@ NEW_TOPIC = any_of(
     r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
 )  # fmt: skip
 """Cues of a new topic."""
-
-NEXT = any_of(
-    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b",
-    r"\b(?:then|after that|afterwards),? (?:I|we)\b|\bwe(?:'ll| will) (?:then|next)\b",
-    r"\blet's (?:then|next|start|continue)\b|\bto follow\b|\b\w+ follows\b",
-)
-"""Cues of an announced step."""
-
-OPEN = any_of(
-    r"\b" + one_of(
-        """not sure, unsure, unclear, unknown, unconfirmed, undecided, uncertain, tbc, tbd,
-        to be (?:confirmed|decided|determined), no idea, hard to say, awaiting, pending, still open,
-        waiting (?:for|on), outstanding, remains to be seen, haven't heard, my guess,
-        I (?:believe|suspect|guess|assume), no (?:answer|reply|word) (?:yet|so far|from)"""
-    ),
-    r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b",
-    r"(?:\bnot|n't) (?:yet )?(?:been )?" + one_of(
-        "confirmed, answered, decided, verified, replied, checked, found"
-    ),
-    r"\bnot yet (?:known|clear|in|here|decided|confirmed)\b",
-)  # fmt: skip
-"""Cues that something is unknown or has not arrived."""
