@@ -9,18 +9,10 @@ from typing import Any
 
 from acc.commit.attempt import Attempt
 from acc.commit.draft import Draft
-from acc.commit.integrity import (
-    Cited,
-    Provenance,
-    Sources,
-    beside,
-    is_guess,
-    may_replace,
-    place,
-    settle,
-)
+from acc.commit.integrity import Cited, Provenance, Sources
 from acc.commit.lifting import POINTS
 from acc.commit.pinning import amend, carry
+from acc.commit.placing import beside, is_guess, may_replace, place, settle
 from acc.commit.ruling import readings, rule
 from acc.state.items import Item, wire_field
 from acc.state.proposal import ProposedItem

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.commit.integrity import may_replace
+from acc.commit.placing import may_replace
 from acc.keyless.classifiers import Trees
 from acc.keyless.entities import PROPER, named_in
 from acc.keyless.reading import Said, TurnReading

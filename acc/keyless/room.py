@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from acc.commit.integrity import may_replace
+from acc.commit.placing import may_replace
 from acc.keyless.outcomes import is_outcome
 from acc.keyless.overflow import remark_on
 from acc.keyless.reading import fits, said_by
