@@ -264,7 +264,7 @@ class TurnPipeline:
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
             if audit is not None and not self._is_logged(audit):
-                audit.append(self._record(), self._state)
+                self._append(audit)
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
@@ -291,6 +291,9 @@ class TurnPipeline:
             outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
             ms=dict(self._ms),
         )  # fmt: skip
+
+    def _append(self, audit: AuditLog) -> None:
+        audit.append(self._record(), self._state)
 
     def _is_logged(self, audit: AuditLog) -> bool:
         """Return whether a repeated step or act of an operator is in the log, and cost nothing this time."""
