@@ -81,7 +81,7 @@ _AGENTS = (
 )
 _BETWEEN = r"[\s.,!;:)\-–—🙂😊👋🙏]*"
 _COURTESIES = {
-    channel: re.compile(rf"{_BETWEEN}(?:(?:{said})\b{_BETWEEN})+", re.IGNORECASE)
+    channel: re.compile(rf"{_BETWEEN}(?:(?:{said})\b{_BETWEEN})+", re.I)
     for channel, said in ((Channel.USER, _USERS), (Channel.AGENT, _AGENTS))
 }
 
@@ -219,11 +219,9 @@ class Compression:
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
         reason = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
         again = "Reply again with the whole JSON object, corrected, and nothing else."
-        shape = ""
-        if fault.outcome in _UNREADABLE:
-            shape = (
-                f"\nIt has to fit this JSON Schema:\n{json.dumps(self._schema, ensure_ascii=False)}"
-            )
+        schema = json.dumps(self._schema, ensure_ascii=False)
+        is_unreadable = fault.outcome in _UNREADABLE
+        shape = f"\nIt has to fit this JSON Schema:\n{schema}" if is_unreadable else ""
         asked = (Message("assistant", said), Message("user", f"{reason} {again}{shape}"))
         self._messages = (*self._messages, *asked)
 

@@ -6,7 +6,7 @@ a rule. Both justify one more request.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from acc.commit.commit import Commit, commit
@@ -91,7 +91,7 @@ def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
     loose = [
         (slot, item)
         for slot, item in reading.state.items()
-        if not slot.rules.ephemeral and not (slot.rules.pinned and item.is_open)
+        if not (slot.rules.ephemeral or slot.binds(item))
     ]
     named = {i.id for i in proposal.items} | {c for i in proposal.items for c in i.cites}
     named |= {retired.id for retired in proposal.retire}
@@ -104,42 +104,37 @@ def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
 
 def _is_written(proposal: Proposal, slot: SlotField, item: Item) -> bool:
     """Whether ``proposal`` has an item with the same key, whatever it cites."""
+    key = [str(getattr(item, name)).casefold() for name in item.key]
     return any(
         written.slot == slot.name
-        and tuple(str(written.fields.get(name)).casefold() for name in item.key)
-        == tuple(str(getattr(item, name)).casefold() for name in item.key)
+        and [str(written.fields.get(name)).casefold() for name in item.key] == key
         for written in proposal.items
     )
 
 
 def _prompt_echo(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
     """At least half of the new items repeat the instruction and no source."""
-    new = [list(_words(item, reading)) for item in proposal.items if not item.id]
+    new = [_words(item, reading) for item in proposal.items if not item.id]
     texts = [source.text for source in (*reading.turn.readable, *reading.evidence)]
     texts += [item.words for _, item in reading.state.items()]
     own = frozenset[str]().union(*map(stems, texts))
     instructed = stems(instruction) - own
-    echoes = [words for words in new if _echoes(stems(" ".join(words)), instructed)]
+    echoes = [
+        words
+        for words in new
+        if len(said := stems(words)) >= 3 and len(said & instructed) >= ECHO * len(said)
+    ]
     if not echoes or 2 * len(echoes) < len(new):
         return None
-    return Fault(
-        Outcome.PROMPT_ECHO,
-        f"items tell of the instructions, not of the turn: {' '.join(echoes[0])[:200]}",
-    )
+    told = f"items tell of the instructions, not of the turn: {echoes[0][:200]}"
+    return Fault(Outcome.PROMPT_ECHO, told)
 
 
-def _echoes(words: frozenset[str], instructed: frozenset[str]) -> bool:
-    return len(words) >= 3 and len(words & instructed) >= ECHO * len(words)
-
-
-def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
+def _words(item: ProposedItem, reading: Reading) -> str:
     slot = type(reading.state).slots().get(item.slot)
-    unseen = () if slot is None else slot.item.unseen
-    return (
-        value
-        for name, value in item.fields.items()
-        if isinstance(value, str) and name not in (*unseen, "status", "level")
-    )
+    apart = ("status", "level", *(() if slot is None else slot.item.unseen))
+    texts = (text for name, text in item.fields.items() if name not in apart)
+    return " ".join(text for text in texts if isinstance(text, str))
 
 
 def _refused(proposal: Proposal, reading: Reading, done: Commit) -> Fault | None:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, NamedTuple, TypeVar
 
-from acc.compress.asking import Patience, asked, object_in
+from acc.compress.asking import asked, object_in
 from acc.compress.endpoint import Ask, Endpoint, Message
+from acc.compress.model import Patience
 from acc.compress.prompt import fence_key
 from acc.errors import EvaluationError
 from acc.evaluation.scenarios import ScriptedTurn

@@ -278,11 +278,11 @@ def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Propo
     made = _deep(proposal.model_dump(include={"items", "retire", "keep"}), redact)
     return proposal.model_copy(
         update={
-            "items": tuple(type(old)(**new) for old, new in zip(proposal.items, made["items"], strict=True)),
-            "retire": tuple(type(old)(**new) for old, new in zip(proposal.retire, made["retire"], strict=True)),
+            "items": tuple(ProposedItem(**each) for each in made["items"]),
+            "retire": tuple(Retirement(**each) for each in made["retire"]),
             "keep": tuple(made.get("keep", ())),
         }
-    )  # fmt: skip
+    )
 
 
 def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:

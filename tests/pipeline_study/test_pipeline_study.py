@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from acc.compress.asking import Patience, endpoint_named
+from acc.compress.asking import endpoint_named
+from acc.compress.model import Patience
 from acc.evaluation.judge_calls import CallLog
 from acc.testing import Fault, ModelServer, Request
 from acc.text.lines import canonical_json
