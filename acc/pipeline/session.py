@@ -60,8 +60,8 @@ class Settings:
         redact: Removes secrets from every input before it is stored or compressed: "secrets"
             (`acc.turn.redact.SecretRedactor`), a function from text to text, or None.
         durability: What the audit record of a finished step survives: "power", a power cut, or "kill",
-            only a kill of the process, without waiting for the disk. An embedded store always waits. See
-            docs/operations.md.
+            only a kill of the process, without waiting for the disk. An embedded store always waits, and an
+            `AuditStore` that is given has its own setting. See docs/operations.md.
         fork: Whether a step from a state that another step has gone on from begins a branch of its own. If
             False, it is a `ConflictError`, and nothing is stored: for callers that always go on from
             `Memory.last_state`, and have no checkpoints.
@@ -93,7 +93,7 @@ class Settings:
                 raise ConfigurationError(f"{name} is {value!r}", where="Settings", hint=hint)
         keys_of(self.state_key)
         if isinstance(self.audit, str) and self.audit.startswith(DATABASE):
-            self.audit = audit_store(self.audit)
+            self.audit = audit_store(self.audit, sync=self.durability == "power")
         elif isinstance(self.audit, str | Path):
             # An absolute path stays valid if the process changes its working directory.
             self.audit = expanded(self.audit).absolute()
