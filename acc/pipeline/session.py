@@ -13,6 +13,7 @@ from acc.audit.log import AuditLog
 from acc.audit.medium import DATABASE, AuditPlace, AuditStore, audit_store
 from acc.audit.unlogged import refuse_unlogged
 from acc.clock import Clock, SystemClock, stamps
+from acc.commit.commit import LAWS
 from acc.compress.fallback import Fallback
 from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow, StateError
@@ -180,6 +181,16 @@ class ThreadSession:
     def now(self) -> str:
         """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
+
+    def recorded(self, state: CompressedCognitiveState) -> dict[str, Any] | None:
+        """Return the audit record of the turn that follows ``state``, if today's laws and policy make it again."""
+        audit = self.audit
+        entry = audit.record_of_turn(state.branch, state.turn + 1) if audit is not None else None
+        if entry is None or entry.get("redacted") or "erasure" in entry:
+            return None
+        is_todays = entry.get("laws", 1) == LAWS
+        is_ours = entry["policy"]["fingerprint"] == self.settings.policy.fingerprint
+        return entry if is_todays and is_ours and entry["prior"] == state.hash else None
 
     def is_given_up(self, branch: Branch, turn: int) -> bool:
         """Return whether a claimed turn has no commit that a caller received.
