@@ -167,3 +167,15 @@ class StoreLockedError(StoreError):
 
 class StoreMismatchError(StoreError):
     """The store was written under another schema or embedder."""
+
+
+def raise_interrupt(error: BaseException) -> None:
+    """Raise the interrupt, as of Ctrl-C, that ``error`` was made of, if there is one.
+
+    pydantic turns an interrupt that arrives in a field's serializer into a `PydanticSerializationError`.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
+        cause = cause.__cause__
+    if cause is not None:
+        raise cause
