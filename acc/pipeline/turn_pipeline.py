@@ -29,7 +29,7 @@ from acc.telemetry.observer import Watch
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
 from acc.thread.claims import Claims
-from acc.thread.log import is_reply, refuse_foreign
+from acc.thread.log import ThreadLog, is_reply, refuse_foreign
 from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.redact import redacted, redacted_turn
@@ -127,7 +127,13 @@ class Step(BaseModel):
 
 
 class TurnPipeline:
-    """One turn of one thread, from its evidence to its commit. Call each stage once, in order."""
+    """One turn of one thread, from its evidence to its commit. Call each stage once, in order.
+
+    Attributes:
+        refuses: Whether `persist` refuses the user's words of a turn that overflows. If not, the caller does it
+            (`refuse_words`), or makes room and runs another pipeline `instead_of` this one.
+        instead_of: Branch and number of the turn that overflowed before.
+    """
 
     def __init__(
         self, session: ThreadSession, state: CompressedCognitiveState, turn: Turn, watch: Watch
@@ -152,6 +158,8 @@ class TurnPipeline:
         self._ms: dict[str, float] = {}
         self._done: Commit
         self._overflow: PinnedOverflow | None = None
+        self.refuses = True
+        self.instead_of: tuple[str, int] | None = None
 
     def store(self) -> None:
         """Store the evidence first: a later crash loses no observation."""
@@ -265,11 +273,10 @@ class TurnPipeline:
             timed.waited()
             log, audit = self._session.log, self._session.audit
             if self._overflow is not None:
-                with suppress(
-                    StoreError, ConflictError
-                ):  # raise the overflow even if this write fails
-                    log.claims.refuse(self._branch, self._turn.number)
-                    log.journal.refuse(self._given, self._branch, self._turn.number)
+                self._overflow.place = (self._branch.name, self._turn.number)
+                if self.refuses:
+                    refuse_words(log, self._given, *self._overflow.place)
+                    self._refuse_earlier(log)
                 raise self._overflow
             log.journal.accept(self._given, self._branch, self._turn.number)
             if self._retires and not self._repeats:
@@ -287,6 +294,9 @@ class TurnPipeline:
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
+            if self.instead_of is not None:
+                log.claims.committed_later.add(self.instead_of)
+                self._refuse_earlier(log)
             self._claims = log.claims
 
     def received(self) -> Step:
@@ -310,6 +320,13 @@ class TurnPipeline:
             outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
             ms=dict(self._ms),
         )  # fmt: skip
+
+    def _refuse_earlier(self, log: ThreadLog) -> None:
+        """Refuse the claim of the turn that overflowed before: this one has its words."""
+        if self.instead_of not in (None, (self._branch.name, self._turn.number)):
+            branch, number = self.instead_of
+            with suppress(StoreError):
+                log.claims.refuse(log.branch(branch), number)
 
     def _append(self, audit: AuditLog) -> None:
         audit.append(self._record(), self._state)
@@ -439,6 +456,14 @@ class TurnPipeline:
 
     def _timed(self, stage: str) -> _Timed:
         return _Timed(self._watch, self._ms, stage, self._settings.clock.seconds)
+
+
+def refuse_words(log: ThreadLog, given: Turn, branch: str, number: int) -> None:
+    """Record that the user's words of a turn were refused, for which the caller gets a `PinnedOverflow`."""
+    with suppress(StoreError, ConflictError):  # the overflow is raised even if this write fails
+        place = log.branch(branch)
+        log.claims.refuse(place, number)
+        log.journal.refuse(given, place, number)
 
 
 def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
