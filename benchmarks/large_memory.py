@@ -5,7 +5,8 @@
     python benchmarks/large_memory.py [--threads 200] [--times 10]
 
 ``build`` steps conversations of the usual turn size (`turn_overhead.observed`) in a new memory. With ``--copies``
-each of them is there several times under other names, which is faster than to step it again. ``measure``
+each of them is there several times under other names: their rows are written to Chroma's database directly,
+which takes minutes for a million records instead of an hour, and their audit logs are chained anew. ``measure``
 opens the memory, steps an old and a new thread, and runs ``acc show``, ``threads``, ``search``, ``verify`` and
 ``doctor``, each in a process of its own. Without either, the script measures a memory and one ``--times`` as large,
 and prints the ratios.
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -34,10 +36,12 @@ from acc.audit.redaction import state_hash
 from acc.clock import stamps
 from acc.controller import MemoryController
 from acc.pipeline.session import Settings
+from acc.stores.chroma.rows import to_rows
 from acc.stores.chroma.store import ChromaArtifactStore
-from acc.stores.directory import Directory
+from acc.stores.directory import entry, namespace
 from acc.stores.in_memory import InMemoryStore
-from acc.stores.protocol import UNNAMED, Artifact, Thread
+from acc.stores.protocol import UNNAMED, Thread
+from acc.stores.shelf import Shelf
 
 COMMANDS = {
     "step": (),
@@ -95,26 +99,64 @@ def build(folder: Path, threads: int, turns: int, copies: int = 1) -> int:
         ids = store.ids(UNNAMED)
         for start in range(0, len(ids), 1_000):
             kept.add(UNNAMED, store.get(UNNAMED, ids[start : start + 1_000]))
-        count = len(ids)
-        for number in range(threads * (copies - 1)):
-            source, target = Thread(thread=f"t{number % threads}"), Thread(thread=f"copy{number}")
-            records = _copied(store, source, target)
-            kept.add(UNNAMED, records)
-            _copy_log(folder / "audit", source, target)
-            count += len(records)
-        directory = Directory(kept)
-        for number in range(threads * (copies - 1)):
-            directory.enrol(Thread(thread=f"copy{number}"), stamps(memory.settings.clock)())
+    sources = [Thread(thread=f"t{number}") for number in range(threads)]
+    copies_of = [
+        (s, Thread(thread=f"copy{n} of {s.thread}")) for n in range(1, copies) for s in sources
+    ]
+    _copy_rows(folder / "chroma.sqlite3", store, copies_of)
+    for source, target in copies_of:
+        _copy_log(folder / "audit", source, target)
+    with closing(ChromaArtifactStore.embedded(folder)) as kept:
+        at = stamps(memory.settings.clock)()
+        entries = [entry(target, at) for _, target in copies_of]
+        for start in range(0, len(entries), 1_000):
+            Shelf(kept, namespace(), "threads").append(entries[start : start + 1_000])
+        count = len(kept.ids(UNNAMED))
     memory.close()
     return count
 
 
-def _copied(store: InMemoryStore, source: Thread, target: Thread) -> list[Artifact]:
-    found = store.get(UNNAMED, store.ids(UNNAMED, thread=source.key))
-    return [
-        a.model_copy(update={"id": a.id.replace(source.key, target.key), "thread": target.key})
-        for a in found
-    ]
+def _copy_rows(path: Path, store: InMemoryStore, copies: Sequence[tuple[Thread, Thread]]) -> None:
+    """Write the records of threads as those of others, as Chroma 1.5 lays them out in its tables."""
+    rows = {
+        source: to_rows(UNNAMED, store.get(UNNAMED, store.ids(UNNAMED, thread=source.key)))
+        for source in {source for source, _ in copies}
+    }
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA cache_size = -1000000")
+        [segment] = database.execute("SELECT id FROM segments WHERE scope = 'METADATA'").fetchone()
+        [last] = database.execute("SELECT max(id) FROM embeddings").fetchone()
+        [seq] = database.execute("SELECT max(seq_id) FROM max_seq_id").fetchone()
+        [index] = database.execute(
+            "SELECT sql FROM sqlite_master WHERE name = ?", (_INDEX,)
+        ).fetchone()
+        database.execute(f"DROP INDEX {_INDEX}")
+        for source, target in copies:
+            each = [(number, row) for number, row in enumerate(rows[source], last + 1)]
+            database.executemany(
+                "INSERT INTO embeddings (id, segment_id, embedding_id, seq_id) VALUES (?, ?, ?, ?)",
+                [(n, segment, row.id.replace(source.key, target.key), seq) for n, row in each],
+            )
+            database.executemany(
+                "INSERT INTO embedding_metadata (id, key, string_value, int_value) VALUES (?, ?, ?, ?)",
+                [
+                    (n, key, *((value, None) if isinstance(value, str) else (None, value)))
+                    for n, row in each
+                    for key, value in {
+                        **row.metadata, "thread_id": target.key, "chroma:document": row.document,
+                    }.items()
+                ],
+            )  # fmt: skip
+            database.executemany(
+                "INSERT INTO embedding_fulltext_search (rowid, string_value) VALUES (?, ?)",
+                [(n, row.document) for n, row in each],
+            )
+            last += len(each)
+        database.execute(index)
+
+
+_INDEX = "embedding_metadata_string_value"
 
 
 def _copy_log(audit: Path, source: Thread, target: Thread) -> None:

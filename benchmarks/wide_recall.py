@@ -121,14 +121,15 @@ def compared(
     ours: list[float] = []
     theirs: list[float] = []
     cold: list[float] = []
+    elsewhere = Thread(thread="a conversation that has said nothing yet")
     for person in people:
         scope = way.scope(person)
-        cold.append(timed(partial(scope.search, "bardan", 16)))
+        cold.append(timed(partial(scope.recalled, "bardan", 16, 16, elsewhere)))
         for _ in range(repeats):
             query = text(rng)
             store.revision += 1  # as if something had been written since: it looks for more
             documents_written(store)
-            ours.append(timed(partial(scope.search, query, 16)))
+            ours.append(timed(partial(scope.recalled, query, 16, 16, elsewhere)))
             asked = partial(
                 way.collection.query, query_embeddings=[way.embed(query)], n_results=16,
                 where={"thread_id": person.key}, include=["documents"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -26,9 +26,10 @@ from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.backup import back_up
 from acc.evidence.documents import Documents, Ingested, files_below
 from acc.evidence.upkeep import vacuum as rewrite
-from acc.recall.candidates import WideScope, each_ref
+from acc.recall import full_text
+from acc.recall.candidates import each_ref
 from acc.stores.directory import namespace
-from acc.stores.protocol import UNNAMED, Artifact, Thread
+from acc.stores.protocol import UNNAMED, Artifact, SearchableStore, Thread
 from acc.stores.shelf import Shelf
 from acc.text.lines import inert_line
 
@@ -139,17 +140,19 @@ def search(
     with opened_store(memory, server) as controller:
         if quarantine:
             words = query.lower().split()
-            refused = Shelf(controller.artifacts, space, "quarantine").records()
-            matching = [a for a in refused if all(word in a.text.lower() for word in words)]
-            found = [(a, 0.0) for a in matching[:most]]
+            shelf = Shelf(controller.artifacts, space, "quarantine").records()
+            refused = [a for a in shelf if all(word in a.text.lower() for word in words)]
+            found, matching = [(a, 0.0) for a in refused[:most]], len(refused)
         else:
-            ranked = WideScope(controller.artifacts, space).search(query, most)
+            store = cast(SearchableStore, controller.artifacts)  # Chroma's
+            ranked, matching = full_text.search(store, space, query, most)
             found = list(zip(each_ref(ranked, space), (s for _, s in ranked), strict=True))
     if json:
         print_json([{"score": round(s, 4), **a.model_dump(mode="json")} for a, s in found])
     elif found:
         rows = [(f"{s:.2f}", a.ref, a.name or a.channel.value, _excerpt(a)) for a, s in found]
         print_table(("score", "ref", "from", "text"), rows, wrap=("text",))
+        print(f"{len(found)} of {count(matching, 'record')} that hold a word of the query")
     else:
         owner = f"user {space.user!r}, agent {space.agent!r}, tenant {space.tenant!r}"
         print(f"nothing found ({owner})")

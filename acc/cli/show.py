@@ -254,32 +254,36 @@ def verify(
         hint = "name the thread with --thread"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
     policies: dict[str, Policy] = {}
-    results = [_recompute(each, head, policies, schemas, max_tokens) for each in found]
-    differ = _against_store(memory, found, everything=thread is None)
+    results = (_recompute(each, head, policies, schemas, max_tokens) for each in found)
     if json:
+        recomputed = list(results)
+        differ = _against_store(memory, found, everything=thread is None)
         print_json([
             {**each.thread.model_dump(), "log": each.log.where, **result._asdict(),
              "torn_bytes": each.log.torn_bytes(),
              "head": last["digest"], "state": last["state"]["hash"],
              "store": [one.what for one in differ if one.thread == each.thread]}
-            for each, result in zip(found, results, strict=True) if (last := each.last)
+            for each, result in zip(found, recomputed, strict=True) if (last := each.last)
         ])  # fmt: skip
-        _refuse(differ, memory)
-        return
-    for label, each, (commits, redacted, earlier) in zip(
-        labels(found), found, results, strict=True
-    ):
-        parts = [f"{count(commits - redacted - earlier, 'commit')} recomputed, all equal"]
-        if redacted:
-            parts.append(f"{redacted:,} redacted by an erasure, not recomputed")
-        if earlier:
-            parts.append(
-                f"{earlier:,} made under earlier laws, not recomputed but complete and in order"
-            )
-        if torn := each.log.torn_bytes():
-            parts.append(f"skipped an incomplete last record of {count(torn, 'byte')}")
-        print("; ".join([f"{label}: {parts[0]}", *parts[1:], f"head {each.last['digest']}"]))
+    else:
+        for label, each, result in zip(labels(found), found, results, strict=True):
+            print(_verified(label, each, result))
+        differ = _against_store(memory, found, everything=thread is None)
     _refuse(differ, memory)
+
+
+def _verified(label: str, each: LoggedThread, result: _Counts) -> str:
+    commits, redacted, earlier = result
+    parts = [f"{label}: {count(commits - redacted - earlier, 'commit')} recomputed, all equal"]
+    if redacted:
+        parts.append(f"{redacted:,} redacted by an erasure, not recomputed")
+    if earlier:
+        parts.append(
+            f"{earlier:,} made under earlier laws, not recomputed but complete and in order"
+        )
+    if torn := each.log.torn_bytes():
+        parts.append(f"skipped an incomplete last record of {count(torn, 'byte')}")
+    return "; ".join([*parts, f"head {each.last['digest']}"])
 
 
 def _against_store(
@@ -318,15 +322,20 @@ def _refuse(differ: Sequence[Mismatch], memory: Path) -> None:
 def _all_threads(memory: Path) -> list[LoggedThread]:
     """All threads of the memory. A missing log and a log without a record are errors."""
     found = logged_threads(memory)
-    empty = {log.where: "the audit log has no record" for log in logs_of(memory)}
-    for each in found:
-        del empty[each.log.where]
-    if not found:
-        empty.setdefault(str(audit_place(memory)), "no audit log")
-    for where, what in empty.items():
-        hint = "restore the log from a backup, or name another memory with --memory"
-        raise AuditError(what, where=where, hint=hint)
+    if empty := _empty_logs(memory, found):  # another process may have written a first record since
+        found = logged_threads(memory)
+        empty &= _empty_logs(memory, found)
+    if empty or not found:
+        raise AuditError(
+            "the audit log has no record" if empty else "no audit log",
+            where=min(empty, default=str(audit_place(memory))),
+            hint="restore the log from a backup, or name another memory with --memory",
+        )
     return found
+
+
+def _empty_logs(memory: Path, found: Sequence[LoggedThread]) -> set[str]:
+    return {log.where for log in logs_of(memory)} - {each.log.where for each in found}
 
 
 class _Counts(NamedTuple):

@@ -98,15 +98,6 @@ class WideScope:
         ]
         self._threads = indexes.of(store, namespace_of(space), "threads", dense)
 
-    def search(self, query: str, most: int) -> Found:
-        """Return the best ``most`` records of documents and threads, ranked together.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        indexes = [*self._documents, self._threads]
-        return self._ranked(query, indexes, self._asked(query, indexes), None)[:most]
-
     def recalled(
         self, query: str, documents: int, threads: int, without: Thread
     ) -> tuple[Found, Found]:

@@ -97,15 +97,24 @@ class Rows:
         """Return the ``k`` most similar names that ``keep`` admits, with scores, best first; later vectors win ties."""
         if not self._names or k < 1:
             return []
-        scores = likeness(np.asarray(vector, np.float32), self.matrix)
-        if keep is not None:
-            kept = np.fromiter(map(keep, self._names), np.bool_, len(self._names))
-            scores = np.where(kept, scores, np.float32(-np.inf))
-        most = min(k, len(scores))
-        least = np.partition(scores, -most)[-most]
-        found = np.flatnonzero(scores >= least)
-        ranked = sorted((int(at) for at in found), key=lambda at: (-scores[at], -at))[:most]
-        return [(self._names[at], float(scores[at])) for at in ranked if scores[at] > -np.inf]
+        return best_of(self._names, likeness(np.asarray(vector, np.float32), self.matrix), k, keep)
+
+
+def best_of(
+    names: Sequence[str],
+    scores: NDArray[np.float32],
+    k: int,
+    keep: Callable[[str], bool] | None = None,
+) -> list[tuple[str, float]]:
+    """Return the ``k`` names of the highest scores that ``keep`` admits, best first; later names win ties."""
+    if keep is not None:
+        kept = np.fromiter(map(keep, names), np.bool_, len(names))
+        scores = np.where(kept, scores, np.float32(-np.inf))
+    most = min(k, len(scores))
+    least = np.partition(scores, -most)[-most]
+    found = np.flatnonzero(scores >= least)
+    ranked = sorted((int(at) for at in found), key=lambda at: (-scores[at], -at))[:most]
+    return [(names[at], float(scores[at])) for at in ranked if scores[at] > -np.inf]
 
 
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]

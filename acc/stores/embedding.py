@@ -55,7 +55,7 @@ def embed(text: str) -> array[float]:
     time is linear in the text.
     """
     weights: dict[int, float] = {}
-    for term, count in _terms(text).items():
+    for term, count in cut_words(text).items():
         bucket = _bucket(term)
         weights[bucket] = weights.get(bucket, 0.0) + _gain(count)
     # fsum: the rounding of sum() differs between Python versions.
@@ -95,7 +95,8 @@ _SPACED = "".join(chr(c).lower() if chr(c).isalnum() else " " for c in range(128
 """Translation of each ASCII character for a fast word split, equivalent to `_WORD`."""
 
 
-def _terms(text: str) -> Counter[str]:
+def cut_words(text: str) -> Counter[str]:
+    """Count the words of ``text`` without function words, in lower case and cut to `_CUT` letters."""
     ascii_ = text.isascii()
     words = text.translate(_SPACED).split() if ascii_ else _WORD.findall(text.lower())
     return Counter([word[:_CUT] for word in words if word not in _STOPWORDS])

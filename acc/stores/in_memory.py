@@ -57,6 +57,13 @@ class InMemoryStore:
                 a.id for a in records if kind in ("", a.kind) and thread in ("", a.thread)
             )
 
+    def containing(self, tenant: str, word: str) -> list[str]:
+        """Return the sorted ids of the records whose text contains ``word`` in any case."""
+        with self._lock:
+            self._check_open()
+            records = self._tenants.get(tenant, {}).values()
+            return sorted(a.id for a in records if word.lower() in a.text.lower())
+
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         """Write these records, overwriting existing ones with the same ids."""
         for artifact in artifacts:

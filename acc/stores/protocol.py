@@ -340,3 +340,20 @@ class DenseStore(ManagedStore, Protocol):
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the kept vectors of these ids by this embedder, without absent and lost ones."""
         ...
+
+
+@runtime_checkable
+class SearchableStore(ManagedStore, Protocol):
+    """A store that finds records by their text, with an index of its own, for ``acc search``.
+
+    Optional for a backend; `acc.testing.check_store` tests it if present. No turn needs it.
+    """
+
+    def containing(self, tenant: str, word: str) -> list[str]:
+        """Return the sorted ids of the records whose text contains ``word`` in any case.
+
+        Args:
+            tenant: The tenant.
+            word: Letters and digits, at least one.
+        """
+        ...

@@ -21,6 +21,7 @@ from acc.stores.protocol import (
     ArtifactStore,
     DenseStore,
     ManagedStore,
+    SearchableStore,
     Thread,
     artifact_id,
 )
@@ -33,8 +34,9 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
     """Test that a backend keeps the promises of `acc.stores.protocol.ArtifactStore`.
 
     Call it in a test of any framework: ``check_store(lambda: MyStore(path))``. It also tests the
-    promises of `acc.stores.protocol.ManagedStore` and `acc.stores.protocol.DenseStore` if the store
-    implements them. Each run uses new tenants, which makes it safe for a store that holds data.
+    promises of `acc.stores.protocol.ManagedStore`, `acc.stores.protocol.SearchableStore` and
+    `acc.stores.protocol.DenseStore` if the store implements them. Each run uses new tenants,
+    which makes it safe for a store that holds data.
 
     Args:
         open_store: Opens the store; called again after the store was closed.
@@ -48,6 +50,8 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
         promises = PROMISES
         if isinstance(case.store, ManagedStore):
             promises = (*promises, *MANAGED)
+        if isinstance(case.store, SearchableStore):
+            promises = (*promises, _contains)
         if isinstance(case.store, DenseStore):
             promises = (*promises, _dense)
         for promise in promises:
@@ -335,6 +339,30 @@ def _compacts(case: Case) -> None:
     late = case.artifact(500, "added after", thread="compacted")
     store.add(case.tenant, [late])
     case.expect([*records[1:], late])
+
+
+def _contains(case: Case) -> None:
+    """``containing`` finds a word in any case, in the texts as they are now, of this tenant only."""
+    store, case = cast(SearchableStore, case.store), Case(case.store)  # a tenant of its own
+    texts = ("Never restart db-7.", "the RESTARTED node", "Größe, 東京の天気", "no", "")
+    records = [case.artifact(n, text, thread="words") for n, text in enumerate(texts, 1)]
+    store.add(case.tenant, records)
+
+    def expect(word: str, *places: int) -> None:
+        wanted = sorted(records[place].id for place in places)
+        got = store.containing(case.tenant, word)
+        require(got == wanted, f"containing({word!r}) returned {got!r:.200}, not {wanted!r:.200}")
+
+    expect("restart", 0, 1)
+    expect("größe", 2)
+    expect("東京", 2)
+    expect("no", 1, 3)
+    expect("absent")
+    store.replace(case.tenant, [records[0].model_copy(update={"text": "another"})])
+    store.delete(case.tenant, [records[3].id])
+    expect("restart", 1)
+    expect("no", 0, 1)
+    require(not store.containing(f"{case.tenant} other", "no"), "containing() mixes tenants")
 
 
 def _dense(case: Case) -> None:

@@ -43,7 +43,7 @@ by their parts only.
 """
 
 _NAME = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*")
-_WORD = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 
 _FUNCTION_WORDS = """
     a about above after again against ain all am an and any are aren as at be because been before
@@ -110,7 +110,7 @@ def terms(text: str) -> tuple[str, ...]:
 
 
 def _terms_of(name: str) -> tuple[str, ...]:
-    words = [name] if name.isalnum() else _WORD.findall(name)
+    words = [name] if name.isalnum() else WORD.findall(name)
     whole = [name] if len(words) > 1 and len(name) <= LONGEST else []
     kept = (word[:LONGEST] for word in words if word not in _STOPWORDS)
     return (*whole, *(_stem(word) if word.isalpha() else word for word in kept))

@@ -59,7 +59,7 @@ def filled(store: ArtifactStore, said: Sequence[str] = SAID) -> ArtifactStore:
 
 
 def found(store: ArtifactStore, query: str, dense: Dense | None) -> list[str]:
-    return [a.text for a, _ in WideScope(store, SPACE, dense=dense).search(query, 3)]
+    return [a.text for a, _ in WideScope(store, SPACE, dense=dense).recalled(query, 3, 0, SPACE)[0]]
 
 
 def test_what_shares_no_word_is_found_by_meaning() -> None:
@@ -86,7 +86,7 @@ def test_an_embedder_is_asked_once_for_each_record_even_by_another_process() -> 
     first, second, third = Synonyms(), Synonyms(), Synonyms("another model")
     scope = WideScope(store, SPACE, dense=Dense(first))
     for _ in range(2):
-        scope.search("Which light?", 3)
+        scope.recalled("Which light?", 3, 0, SPACE)
     assert sorted(first.asked) == sorted([*SAID, "Which light?", "Which light?"])
     found(store, "Which car?", Dense(second))
     assert second.asked == ["Which car?"]
@@ -98,10 +98,10 @@ def test_what_was_added_since_is_embedded_and_no_more_than_allowed() -> None:
     store = filled(InMemoryStore())
     embedder = Synonyms()
     scope = WideScope(store, SPACE, dense=Dense(embedder, most=4))
-    scope.search("Which light?", 3)
+    scope.recalled("Which light?", 3, 0, SPACE)
     filled(store, [f"A lamp, number {n}." for n in range(4)])
     embedder.asked.clear()
-    scope.search("Which light?", 3)
+    scope.recalled("Which light?", 3, 0, SPACE)
     assert embedder.asked == ["Which light?", "A lamp, number 3."]
 
 
@@ -118,7 +118,7 @@ def test_an_embedder_that_fails_leaves_the_words(answer: Any) -> None:
     told: list[Exception] = []
     store = filled(InMemoryStore())
     dense = Dense(embedder, name="odd", on_failure=told.append)
-    assert found(store, "the van in the yard", dense) == [SAID[1]]
+    assert found(store, "Where is the van?", dense) == [SAID[1]]
     assert len(told) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -173,7 +174,21 @@ def list_ids(ask: Any, collection: Collection, *, kind: str, thread: str) -> lis
     """
     wanted = [{name: value} for name, value in (("kind", kind), ("thread_id", thread)) if value]
     where: Any = {"$and": wanted} if len(wanted) > 1 else (wanted[0] if wanted else None)
-    keys = ask(lambda: collection.get(where=where, include=[]))["ids"]
+    return _artifact_ids(
+        ask, collection, ask(lambda: collection.get(where=where, include=[]))["ids"]
+    )
+
+
+def ids_containing(ask: Any, collection: Collection, word: str) -> list[str]:
+    """Return the sorted artifact ids of the records whose text contains ``word`` in any case."""
+    pattern: Any = {"$regex": f"(?i){re.escape(word)}"}
+    return _artifact_ids(
+        ask, collection, ask(lambda: collection.get(where_document=pattern, include=[]))["ids"]
+    )
+
+
+def _artifact_ids(ask: Any, collection: Collection, keys: Sequence[str]) -> list[str]:
+    """Return the sorted artifact ids of these rows."""
     plain = [key for key in keys if not key.startswith(_HASHED)]
     hashed = [key for key in keys if key.startswith(_HASHED)]
     return sorted([*plain, *_full_ids(ask, collection, hashed)])

@@ -30,6 +30,7 @@ from acc.stores.chroma.rows import (
     batches,
     delete_rows,
     from_row,
+    ids_containing,
     list_ids,
     replace_rows,
     row_id,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class ManagedRecords(GuardedClient):
-    """The `acc.stores.protocol.ManagedStore` part of the Chroma store."""
+    """The `acc.stores.protocol.SearchableStore` part of the Chroma store."""
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
         """Return the sorted ids of all records, or of those of this kind or thread."""
@@ -54,6 +55,14 @@ class ManagedRecords(GuardedClient):
             if collection is None:
                 return []
             return list_ids(self._ask, collection, kind=kind, thread=thread)
+
+    def containing(self, tenant: str, word: str) -> list[str]:
+        """Return the sorted ids of the records whose text contains ``word`` in any case.
+
+        Chroma keeps an index of the three-letter sequences of all texts, which answers this.
+        """
+        with self._reading(tenant) as collection:
+            return [] if collection is None else ids_containing(self._ask, collection, word)
 
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         """Write these records, overwriting existing ones; see `acc.stores.protocol.ManagedStore`."""
