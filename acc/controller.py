@@ -191,15 +191,17 @@ class _Controller(Memory):
         is_boards = board is not None and overflow.thread == board.thread_of(who)
         memory = self.board(board) if board is not None and is_boards else self
         taken, room = self._normalize(turn, who), None
-        claims, place = self._log_of(who).claims, overflow.place or ("", 0)
-        claims.held_back.add(place)  # the operator's turn does not take the words up
+        claims = self._log_of(who).claims
+        claims.held_back.update(
+            overflow.places[:1]
+        )  # the operator's turn does not take the words up
         try:
             room = make_room(memory, overflow, self.settings.on_overflow)
         finally:
-            claims.held_back.discard(place)
-            if room is None and overflow.place:
+            claims.held_back.clear()
+            if room is None and self.settings.on_overflow is not None:
                 with self._locked_log(who) as log:
-                    refuse_words(log, taken, *place)
+                    refuse_words(log, taken, overflow.places)
         if room is None:
             return None
         if is_boards:
@@ -219,9 +221,11 @@ class _Controller(Memory):
                 return await self._stages(state, turn, thread, board)
             except PinnedOverflow as overflow:
                 room = partial(self._room, overflow, state, turn, thread, board)
-                made, place = await self._off_loop.run(key, room), overflow.place
+                made = await self._off_loop.run(key, room)
                 if made is None:
+                    self._log_of(whose(thread)).claims.untold.clear()
                     raise
+                place = next(iter(overflow.places), None)
             made_room, state = made
             step = await self._stages(state, turn, thread, board, place)
             return step.model_copy(update={"room": made_room})
@@ -350,9 +354,11 @@ class MemoryController(_Controller):
         try:
             return self._step(state, turn, thread, board)
         except PinnedOverflow as overflow:
-            made, place = self._room(overflow, state, turn, thread, board), overflow.place
+            made = self._room(overflow, state, turn, thread, board)
             if made is None:
+                self._log_of(whose(thread)).claims.untold.clear()
                 raise
+            place = next(iter(overflow.places), None)
         room, state = made
         return self._step(state, turn, thread, board, place).model_copy(update={"room": room})
 

@@ -80,10 +80,11 @@ class PinnedOverflow(AccError):
         state: CCS_t-1. It stays valid, and the thread continues from it.
         thread: The conversation; None if the error did not come from a controller.
         turn: Number of the turn that could not be committed.
-        place: Branch and number of the turn of the agent's thread that the step began; None if there is none.
+        places: Branch and number of the turn that the step began in the agent's thread, and of abandoned ones
+            that it took up.
     """
 
-    place: tuple[str, int] | None = None
+    places: tuple[tuple[str, int], ...] = ()
 
     def __init__(
         self,

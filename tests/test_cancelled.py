@@ -36,6 +36,7 @@ from acc.audit.verify import verify
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError, PinnedOverflow, StoreError
 from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.session import OnOverflow
 from acc.state.items import Constraint
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -170,6 +171,47 @@ def oldest_rule(overflow: PinnedOverflow) -> list[str]:
     return [overflow.state.constraints[0].id]
 
 
+def full(
+    store: Slow, audit: Path, on_overflow: OnOverflow | None
+) -> tuple[AsyncMemoryController, Any]:
+    """A memory whose thread has no room for another rule, and the thread's state."""
+    settings = Settings(SMALL, clock=SlowClock(store), audit=audit, on_overflow=on_overflow)
+    state = None
+    filling = MemoryController(store, RuleCompressor(), settings)
+    for text in RULES[:2]:
+        state = filling.step(state, Turn.said(text), thread="t").state
+    return AsyncMemoryController(store, RuleCompressor(), settings), state
+
+
+@pytest.mark.parametrize("on_overflow", [None, lambda _: ()], ids=["none", "names nothing"])
+@pytest.mark.parametrize("kind", [Slow, Shared])
+def test_who_cancels_a_step_that_overflows_is_told_of_it_at_the_next_one(
+    kind: type[Slow], on_overflow: OnOverflow | None, tmp_path: Path
+) -> None:
+    async def run(at: int | None, audit: Path) -> int:
+        store = kind()
+        memory, state = full(store, audit, on_overflow)
+        store.hold(at)
+        task = asyncio.create_task(memory.step(state, Turn.said(RULE), thread="t"))
+        if at is None:
+            with pytest.raises(PinnedOverflow):
+                await task
+            calls = store.calls
+        else:
+            await asyncio.to_thread(store.waits.wait, 20)
+            await cancelled(task, store)
+            await asyncio.to_thread(memory._off_loop.settle)
+            with pytest.raises(PinnedOverflow) as told:
+                await memory.step(state, Turn.said(NEXT), thread="t")
+            assert told.value.refused == (RULE.rstrip("."),), at
+        done = await memory.step(state, Turn.said("Go on."), thread="t")
+        assert heard(memory, done.state) == [*RULES[:2], "Go on."]
+        return 0 if at is not None else calls
+
+    for at in range(0, asyncio.run(run(None, tmp_path / "count")), 4):
+        asyncio.run(run(at, tmp_path / str(at)))
+
+
 @pytest.mark.parametrize("from_newest", [True, False])
 @pytest.mark.parametrize("kind", [Slow, Shared])
 def test_a_step_that_is_cancelled_while_room_is_made_is_heard(
@@ -177,17 +219,9 @@ def test_a_step_that_is_cancelled_while_room_is_made_is_heard(
 ) -> None:
     """It goes on from the caller's state, or from the newest one: that of the operator who made room."""
 
-    def full(store: Slow, audit: Path) -> tuple[AsyncMemoryController, Any]:
-        settings = Settings(SMALL, clock=SlowClock(store), audit=audit, on_overflow=oldest_rule)
-        state = None
-        filling = MemoryController(store, RuleCompressor(), settings)
-        for text in RULES[:2]:
-            state = filling.step(state, Turn.said(text), thread="t").state
-        return AsyncMemoryController(store, RuleCompressor(), settings), state
-
     async def run(at: int | None, audit: Path) -> int:
         store = kind()
-        memory, state = full(store, audit)
+        memory, state = full(store, audit, oldest_rule)
         store.hold(at)
         task = asyncio.create_task(memory.step(state, Turn.said(RULE), thread="t"))
         if at is None:

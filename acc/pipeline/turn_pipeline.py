@@ -150,6 +150,7 @@ class TurnPipeline:
         self._repeats = False
         self._recorded: dict[str, Any] | None = None
         self._taken_up: tuple[str, ...] = ()
+        self._places: tuple[tuple[str, int], ...] = ()
         self._candidates: list[Candidate] = []
         self._evidence: list[Evidence] = []
         self._verdicts: list[Verdict] = []
@@ -169,7 +170,8 @@ class TurnPipeline:
             self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)
             begun = log.begin(self._state, self._turn, is_given_up=self._session.is_given_up)
-            self._branch, numbered, again, self._repeats, self._taken_up = begun
+            self._branch, numbered, again, self._repeats, self._taken_up, given_up = begun
+            self._places = tuple((name, numbered.number) for name in (self._branch.name, *given_up))
             log.journal.refresh()
             log.journal.clear_refusal(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
@@ -273,9 +275,9 @@ class TurnPipeline:
             timed.waited()
             log, audit = self._session.log, self._session.audit
             if self._overflow is not None:
-                self._overflow.place = (self._branch.name, self._turn.number)
+                self._overflow.places = self._places
                 if self.refuses:
-                    refuse_words(log, self._given, *self._overflow.place)
+                    refuse_words(log, self._given, self._places)
                     self._refuse_earlier(log)
                 raise self._overflow
             log.journal.accept(self._given, self._branch, self._turn.number)
@@ -295,7 +297,7 @@ class TurnPipeline:
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
             if self.instead_of is not None:
-                log.claims.committed_later.add(self.instead_of)
+                log.claims.untold.add(self.instead_of)
                 self._refuse_earlier(log)
             self._claims = log.claims
 
@@ -327,6 +329,11 @@ class TurnPipeline:
             branch, number = self.instead_of
             with suppress(StoreError):
                 log.claims.refuse(log.branch(branch), number)
+
+    def told(self) -> None:
+        """Note that the caller gets the error of an overflow: from now on its words count as refused."""
+        if self.refuses:
+            self._session.log.claims.untold.clear()
 
     def _append(self, audit: AuditLog) -> None:
         audit.append(self._record(), self._state)
@@ -458,12 +465,14 @@ class TurnPipeline:
         return _Timed(self._watch, self._ms, stage, self._settings.clock.seconds)
 
 
-def refuse_words(log: ThreadLog, given: Turn, branch: str, number: int) -> None:
-    """Record that the user's words of a turn were refused, for which the caller gets a `PinnedOverflow`."""
+def refuse_words(log: ThreadLog, given: Turn, places: Sequence[tuple[str, int]]) -> None:
+    """Record that the user's words of a turn and of those that it took up (`PinnedOverflow.places`) were refused."""
     with suppress(StoreError, ConflictError):  # the overflow is raised even if this write fails
-        place = log.branch(branch)
-        log.claims.refuse(place, number)
-        log.journal.refuse(given, place, number)
+        log.claims.untold.update(places)
+        for branch, number in places:
+            log.claims.refuse(log.branch(branch), number)
+        for branch, number in places[:1]:
+            log.journal.refuse(given, log.branch(branch), number)
 
 
 def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:

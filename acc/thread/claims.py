@@ -28,7 +28,8 @@ class Claims:
     Attributes:
         open: Branch and turn of each claim of this process whose commit no caller received.
         held_back: Branch and turn of claims that count as refused while an operator makes room for them.
-        committed_later: Those of refused claims whose words a later turn committed, which no caller received.
+        untold: Those of refused claims whose caller was told neither of the refusal, nor of the later turn that
+            committed their words. They do not count as refused: their step was cancelled.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
@@ -37,7 +38,7 @@ class Claims:
         self._now = now
         self.open: set[tuple[str, int]] = set()
         self.held_back: set[tuple[str, int]] = set()
-        self.committed_later: set[tuple[str, int]] = set()
+        self.untold: set[tuple[str, int]] = set()
 
     def of(self, branch: Branch, turn: int) -> Artifact | None:
         """Return the claim of ``turn`` on ``branch``, or None; its text is a digest of the observations."""
@@ -108,7 +109,7 @@ class Claims:
     def end(self, branch: Branch, turn: int) -> None:
         """Note that the caller of the step receives the commit of the claimed ``turn``."""
         self.open.discard((branch.name, turn))
-        self.committed_later.clear()
+        self.untold.clear()
 
     def take(self, branch: Branch, claim: Artifact) -> None:
         """Go on with a ``claim`` that has no commit and that an earlier step made for the same words.
@@ -147,7 +148,7 @@ class Claims:
     def is_refused(self, branch: Branch, turn: int) -> bool:
         """Return whether the claimed ``turn`` was refused."""
         place = (branch.name, turn)
-        if place in self.held_back or place in self.committed_later:
+        if place in self.held_back or place in self.untold:
             return place in self.held_back
         return self._record(branch, "r", turn) is not None
 

@@ -118,6 +118,7 @@ class Begun(NamedTuple):
         again: Whether an earlier step began this turn with the same words.
         repeats: Whether that step committed it; in a store of one process only the audit log knows.
         recovered: Refs of observations from an abandoned or unfinished turn that began from the same state.
+        given_up: Branches of the abandoned turns.
     """
 
     branch: Branch
@@ -125,6 +126,7 @@ class Begun(NamedTuple):
     again: bool
     repeats: bool
     recovered: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
 
 
 class ThreadLog:
@@ -186,6 +188,7 @@ class ThreadLog:
         _refuse_erased(past, state)
         turn = without_pending(turn, state, past)
         before: tuple[Observation, ...] = ()
+        given_up: list[str] = []
         for branch in self._candidates(state):
             stored = complete_texts(branch.own(number, "observation"))
             claim = self.claims.of(branch, number)
@@ -215,13 +218,15 @@ class ThreadLog:
                     self.claims.take(branch, claim)
                 written = self._write(branch, full, keys, number, fresh)
                 begun = (*before, *observed(branch, unexpected(turn, left)))
-                return Begun(branch, written, again, repeats, refs_of(begun, written))
+                recovered = refs_of(begun, written)
+                return Begun(branch, written, again, repeats, recovered, tuple(given_up))
             self.claims.check_no_race(branch, claim, own=is_given_up is not None)
             if is_given_up is not None and is_given_up(branch, number):
                 if self.claims.is_refused(branch, number):
                     # A refusal covers the user's words, not the agent's earlier ones.
                     stored = actions_before_user(stored)
                 before = join_unrepeated(before, observed(branch, stored))
+                given_up.append(branch.name)
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def begun(
