@@ -80,6 +80,9 @@ def verify(
 ) -> int:
     """Recompute every commit of ``log``.
 
+    This proves what the laws made of each recorded proposal, not that a compressor made the proposal: its
+    ``confirmed``, too, is taken as recorded.
+
     A redacted commit cannot be recomputed. For it, this function checks its place in the chain, and that
     a tombstone commit accounts for it, which only removes items.
 

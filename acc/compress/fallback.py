@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from acc.commit.draft import pending_is_full
 from acc.compress.protocol import Compressor, Price
-from acc.errors import CompressionError, ConfigurationError
+from acc.errors import CompressionError, ConfigurationError, raise_interrupt
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Account, Outcome, Proposal
@@ -72,6 +72,7 @@ def compressed(asked: CompressionRequest) -> CompressionResult:
         try:
             answer = _bound(compressor, asked.policy)(asked.turn, asked.state, asked.evidence)
         except Exception as error:
+            raise_interrupt(error)
             answer = error
 
 
@@ -90,6 +91,7 @@ async def acompressed(asked: CompressionRequest) -> CompressionResult:
             proposal = ask(asked.turn, asked.state, asked.evidence)
             answer = await proposal if inspect.isawaitable(proposal) else proposal
         except Exception as error:
+            raise_interrupt(error)
             answer = error
 
 
