@@ -134,10 +134,17 @@ def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, Compression
         answer = _checked((yield second))
         bill.add(second, answer)
         if isinstance(answer, Proposal):
-            proposal = answer
+            proposal = _leaving_unread(answer)
         else:
             failure = f"{failure}; fallback: {_error_text(answer)}"
     return CompressionResult(proposal, failure, named, bill.usage, bill.money, account)
+
+
+def _leaving_unread(proposal: Proposal) -> Proposal:
+    """Keep what a fallback could not read for the first compressor, which may read it after it recovers."""
+    foreign = {r.ref: None for r in proposal.remarks if r.code == "language_not_read"}
+    unread = tuple(dict.fromkeys((*proposal.unread, *foreign)))
+    return proposal.model_copy(update={"unread": unread}) if unread else proposal
 
 
 def _result(end: StopIteration) -> CompressionResult:
