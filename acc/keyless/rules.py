@@ -18,9 +18,10 @@ from acc.keyless.sentences import RESERVED, clauses, plain, tidy
 from acc.keyless.words import FORM, SIZE
 from acc.state.items import Item, Kind
 from acc.text.figures import MONTHS, figures, is_near, quantities
+from acc.text.one_case import is_for_good, is_order, uses_exception
 from acc.text.patterns import one_of
 from acc.text.same_words import same_words, sets_figure
-from acc.text.wording import is_negative, marks, stems
+from acc.text.wording import is_negative, marks, polarity, stems
 
 _FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
 
@@ -174,8 +175,10 @@ def constrain(reading: TurnReading, room: Room) -> None:
 
 def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:
     rule = rule_of(spoken)
+    held = room.open("constraints")
+    if rule is not None and any(_follows(said.words, text_of(item)) for item in held):
+        rule = None
     if effect is None and rule is not None:
-        held = room.open("constraints")
         again = next((item for item in held if restates(rule.text, item)), None)
         effect = Effect(again, "change", 1.0) if again is not None else None
     if effect is not None:
@@ -187,6 +190,12 @@ def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) ->
             _add(amended, said, room)
     if rule is not None:
         _add(rule, said, room)
+
+
+def _follows(words: str, held: str) -> bool:
+    """Whether a sentence orders one act under a rule that stands, or uses its exception: it lays no rule down."""
+    is_act = uses_exception(words, held) or is_order(words, held)
+    return is_act and not is_for_good(words) and not polarity(words)["forbids"]
 
 
 _RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVED}", re.I)
