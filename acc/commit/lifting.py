@@ -11,8 +11,8 @@ A sentence ends an item in one of these cases:
 
 A sentence that orders or permits one case, or uses an exception that the rule states, ends and doubts no rule
 (`acc.text.one_case`). A sentence that shares words with the item, or that only reads as a lifting, is doubtful:
-nothing is lifted, and the state tells the agent to ask the user. Any other sentence is unrelated. English words are compared by their
-stems, words of other languages as they are written.
+nothing is lifted, and the state tells the agent to ask the user. Any other sentence is unrelated. English words are
+compared by their stems, words of other languages as they are written.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from acc.text.wording import polarity, stems
 
 _FOR_ONCE = re.compile(
     r"(?<!from )(?<!starting )(?<!as of )\b(?:(?:just |only )?(?:this|that|the) once|"
-    r"(?:just |only )?this (?:one )?time|for once|one last time|just once|once only|only once|as an exception|(?:just|only) (?:for )?(?:now|this|today|"
-    r"tonight)|tonight|today only|for (?:today|tonight|the moment))\b",
+    r"(?:just |only )?this (?:one )?time|for once|one last time|just once|once only|only once|as an exception|"
+    r"(?:just|only) (?:for )?(?:now|this|today|tonight)|tonight|today only|for (?:today|tonight|the moment))\b",
     re.IGNORECASE,
 )
 _FOR_GOOD = re.compile(
@@ -87,7 +87,10 @@ _PERMITS = re.compile(
     r"\b(?:you|we|they|he|she) (?:can|may)\b|\b(?:go ahead|fine|ok|okay|allowed)\b", re.IGNORECASE
 )
 
-_CLOCK = r"(?:[01]?\d|2[0-4])(?:[:.][0-5]\d)?(?: ?[ap]m| o['’]clock)?(?![\d:]|\s?(?:%|euros?|k\b))|noon|midnight"
+_CLOCK = (
+    r"(?:[01]?\d|2[0-4])(?:[:.][0-5]\d)?(?: ?[ap]m| o['’]clock)?"
+    r"(?![\d:]|\s?(?:%|euros?|k\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b))|noon|midnight"
+)
 _BOUND = re.compile(rf"\b(before|until|till|after|past|from) ({_CLOCK})", re.IGNORECASE)
 _TELLS_TIME = re.compile(
     rf"\bit(?:['’]s| is) (?:\w+ ){{0,2}}?(?:{_CLOCK})(?! \w+s\b)", re.IGNORECASE
@@ -136,6 +139,11 @@ def uses_exception(sentence: str, rule: str) -> bool:
         if own and len(own & words) >= least and (found["event"] or permits):
             return True
     return False
+
+
+def hours(text: str) -> list[str]:
+    """Return the hours that ``text`` sets as bounds: the 6 of "before 6"."""
+    return [time for _, time in _BOUND.findall(text)]
 
 
 def is_order(sentence: str, rule: str) -> bool:

@@ -292,3 +292,51 @@ def test_without_a_model_they_make_no_rule_and_leave_the_old_one(
     held = [item.text for item in before.constraints]
     assert [item.text for item in after.constraints] == held
     assert (after.doubted, after.lifted) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "held"),
+    [
+        ("Never page the night doctor before 6", "Make that 7.", ["Never page the night doctor before 7"]),
+        ("Never page him before 6", "Never page him before 7.", ["Never page him before 7"]),
+        ("No calls to the bank before 9", "No calls to the bank before 10.", ["No calls to the bank before 10"]),
+        ("Never open the vault", "The rule about the vault is lifted.", []),
+        (GARAGE, "The rule about the garage door is lifted.", []),
+    ],
+)  # fmt: skip
+def test_without_a_model_a_new_figure_and_a_named_lifting_take_the_rules_place(
+    text: str, said: str, held: list[str]
+) -> None:
+    state = update_state(CompressedCognitiveState.empty(), Turn.said(f"{text}.")).state
+    after = update_state(state, Turn.said(said)).state
+    assert [item.text for item in after.constraints] == held
+    assert [gone.text for gone in after.lifted] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Never send reports by mail", "Always send reports by mail"),
+        ("Always page Dr Osei first", "Never page Dr Osei first"),
+        ("Keep the ICU door locked", "Don't keep the ICU door locked"),
+        ("Always pay Halden in advance", "Never pay Halden in advance"),
+    ],
+)
+def test_without_a_model_the_contrary_of_a_rule_raises_a_doubt(text: str, said: str) -> None:
+    state = update_state(CompressedCognitiveState.empty(), Turn.said(f"{text}.")).state
+    after = update_state(state, Turn.said(f"{said}.")).state
+    assert [item.text for item in after.constraints] == [text, said]
+    assert [doubted.text for doubted in after.doubted] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (DOCTOR, "From now on paging the night doctor is fine at any hour."),
+        (NGINX, "From now on restarting nginx is fine."),
+    ],
+)
+def test_without_a_model_a_permission_for_good_ends_what_forbids_it(text: str, said: str) -> None:
+    state = update_state(CompressedCognitiveState.empty(), Turn.said(f"{text}.")).state
+    after = update_state(state, Turn.said(said)).state
+    assert [gone.text for gone in after.lifted] == [text]
