@@ -448,6 +448,7 @@ def plan_summary(plan: ErasurePlan, checkpointers: Sequence[str], *, with_text: 
     if checkpointers:
         counted = "; ".join([f"{rows} rows of checkpoints", *unknown])
         lines.append(f"  checkpoints of {', '.join(plan.conversations) or 'no thread'}: {counted}")
+        lines += _going_on(plan)
     lines.append("  the store's files are rewritten, then searched for what was erased")
     value = {**_effects_json(plan, effects), "checkpoints": rows, "unknown": unknown}
     return Summary(lines, value)
@@ -459,6 +460,7 @@ def receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
     lines += [f"  {log.log} ends with state {log.head}" for log in receipt.rewritten]
     if receipt.checkpoints:
         lines.append(f"  {receipt.checkpoints} rows of checkpoints deleted")
+        lines += _going_on(plan)
     if receipt.foreign:
         lines.append(
             "the server's files were not searched: stop the server, and run acc vacuum on its folder"
@@ -469,6 +471,15 @@ def receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
         "checkpoints": receipt.checkpoints, "unknown": list(receipt.left), "files": receipt.files,
         "traces": len(receipt.traces), "proved": receipt.proved,
     })  # fmt: skip
+
+
+def _going_on(plan: ErasurePlan) -> Iterator[str]:
+    """Say from where the threads go on whose checkpoints are deleted, and that the memory keeps."""
+    if kept := sorted({log.thread for log in plan.effects.rewritten}):
+        yield (
+            f"  without checkpoints, thread {', '.join(kept)} goes on from the memory's last state "
+            "(MemoryNode and MemoryMiddleware; with resume=False it begins anew, without its rules)"
+        )
 
 
 def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:

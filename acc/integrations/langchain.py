@@ -35,7 +35,7 @@ from acc.integrations.identity import (
     thread_of,
 )
 from acc.integrations.messages import Voices, as_messages, pruned
-from acc.integrations.past import past_of, recorded, state_after
+from acc.integrations.past import Resuming, past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
 from acc.integrations.sharing import Share, Shared, Sharing
@@ -105,7 +105,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         human: Channel | str = Channel.USER,
         fold_over: int | None = 2_000,
         adopt: Trust | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         tell_time: bool = False,
         share: Share | Board | None = None,
         delegates: Mapping[str, str] = DELEGATES,
@@ -125,8 +125,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             fold_over: Limit, in tokens, of steps that the model has read before a commit within the
                 turn; 0 commits each step, None waits for the user's next turn.
             adopt: Trust for a state that was edited in its checkpoint; None makes an edit an error.
-            resume: If the checkpoint has no state, continue from the thread's last state in the
-                audit log. For callers without checkpoints that pass the whole transcript.
+            resume: If the checkpoint has no state, continue from the thread's last state in the audit
+                log. None does so unless the checkpointer holds states of the thread: the run then goes
+                back to before the first turn. False begins anew, without the thread's rules.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
                 "all", or a `Board` of your own. None keeps the memory to this agent.
@@ -150,7 +151,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.held = HeldStates(
             controller.settings.policy, adopt, controller.settings.clock if tell_time else None
         )
-        self.resume = resume
+        self.resuming = Resuming(resume, "ccs", controller.last_state)
         self.sharing = Sharing(controller, share) if share is not None else None
         self.delegates = Delegates(delegates, voices, self.identity, self.sharing)
         self.tools = []
@@ -312,10 +313,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         check_own(state.get("ccs"), notes.mark, thread, "ccs")
         committed = last_committed(self.controller, thread)
         prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
-        if prior is None and notes.mark is None:
-            prior = state_after(self.controller, self.held, thread, messages, resume=self.resume)
-        if prior is None and self.resume:
-            prior = self.controller.last_state(thread)
+        if prior is None:
+            prior = self._resumed(thread, messages, notes)
         self.held.check_left(prior, notes.mark)
         if prior is not None:
             prior = with_operator_acts(self.controller, prior, thread)
@@ -325,6 +324,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         how = self._hearing(notes)
         how = how if over is None else replace(how, over=over)
         return prior, notes.plan(messages, how, past=past, restored=found)
+
+    def _resumed(self, thread: Thread, messages: Sequence[Any], notes: RunNotes) -> Prior:
+        """Return the state to continue from if the checkpoint has none."""
+        if notes.mark is None:
+            found = state_after(self.controller, self.held, thread, messages)
+            how = self._hearing(notes)
+            return found or self.resuming.state(
+                self.controller, thread, messages, how, get_config()
+            )
+        return self.controller.last_state(thread) if self.resuming.wanted else None
 
     def _update(
         self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]

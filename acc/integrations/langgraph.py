@@ -32,6 +32,7 @@ from acc.integrations.graph_channels import (
 )
 from acc.integrations.identity import (
     UNKNOWN,
+    Config,
     Identify,
     Identity,
     enclosing_nodes,
@@ -40,6 +41,7 @@ from acc.integrations.identity import (
 )
 from acc.integrations.messages import Voices, as_messages, pruned, role_and_rest
 from acc.integrations.past import (
+    Resuming,
     joined,
     lacks_content,
     past_of,
@@ -109,7 +111,7 @@ class MemoryNodeOptions(TypedDict, total=False):
     reply_chars: int
     identity: Identify | None
     adopt: Trust | None
-    resume: bool
+    resume: bool | None
     tell_time: bool
     share: Share | Board | None
 
@@ -148,7 +150,7 @@ class MemoryNode(Runnable[Any, Any]):
         reply_chars: int = 2_000,
         identity: Identify | None = None,
         adopt: Trust | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         tell_time: bool = False,
         share: Share | Board | None = None,
     ) -> None:
@@ -178,7 +180,8 @@ class MemoryNode(Runnable[Any, Any]):
             identity: Finds the thread of a run; `Identity()` by default.
             adopt: Trust for an edited state; None makes an edit an error.
             resume: If the graph has no state, continue from the thread's last state in the audit
-                log. For callers without checkpoints that pass the whole transcript.
+                log. None does so unless the checkpointer holds states of the thread: the run then goes
+                back to before the first turn. False begins anew, without the thread's rules.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
                 "all", or a `Board` of your own. None keeps the memory to this agent.
@@ -192,7 +195,7 @@ class MemoryNode(Runnable[Any, Any]):
         self.prune = prune
         self.role = role
         self.adopt = adopt
-        self.resume = resume
+        self.resuming = Resuming(resume, state_key, self._last_state)
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
         self.state_key = state_key
@@ -355,7 +358,7 @@ class MemoryNode(Runnable[Any, Any]):
         committed = last_committed(self.controller, thread)
         prior = self.held.load(raw, progress, committed=committed)
         if prior is None:
-            prior = self._resumed(thread, messages, progress)
+            prior = self._resumed(thread, messages, progress, compaction, config)
         self.held.check_left(prior, progress)
         if prior is not None:
             prior = with_operator_acts(self.controller, prior, thread)
@@ -371,13 +374,13 @@ class MemoryNode(Runnable[Any, Any]):
         return await self.controller._beside(thread, self._look, state, config)
 
     def _resumed(
-        self, thread: Thread, messages: Any, progress: Any
+        self, thread: Thread, messages: Any, progress: Any, how: Compaction, config: Config
     ) -> CompressedCognitiveState | None:
         """Return the state to continue from if the channel has none."""
-        found = None
         if progress is None:
-            found = state_after(self.controller, self.held, thread, messages, resume=self.resume)
-        return self._last_state(thread) if found is None and self.resume else found
+            found = state_after(self.controller, self.held, thread, messages)
+            return found or self.resuming.state(self.controller, thread, messages, how, config)
+        return self._last_state(thread) if self.resuming.wanted else None
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
         return self.controller.last_state(thread)
