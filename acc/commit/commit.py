@@ -26,7 +26,7 @@ from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
-LAWS = 6
+LAWS = 7
 """Version of the laws; it increases when the same inputs can produce a different state.
 
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
@@ -36,6 +36,7 @@ a doubted rule was shown apart for some turns, and before an update could join i
 before a second reading, before a figure of the same unit and size ended a rule, before a state named what was evicted
 from it, and before items had a time, rules could expire, and lowered labels had a note. Version 5 covers records
 from before what a tool's or document's item says kept that source's trust when a new item cited the user for it.
+Version 6 covers records from before a state kept an operator's notice for the turn that follows his act.
 """
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from acc.commit.draft import Draft
+from acc.commit.draft import Draft, is_operators
 from acc.commit.integrity import Cited, Quoted, Sources, find_quoted
 from acc.commit.lifting import Bearing, Said, bearing, closes, reaches
 from acc.state.items import Goal, Item, one_line, wire_field
@@ -157,7 +157,10 @@ def _end(
 def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
     draft.remove(slot, item, Reason.RETIRED, detail=f"{ref}: {because}")
     draft.settle(item)
-    draft.lifted.append(RetiredRule(text=str(getattr(item, item.head)), because=because))
+    notice = RetiredRule(
+        text=str(getattr(item, item.head)), because=because, owed=is_operators(draft.turn)
+    )
+    draft.lifted.append(notice)
 
 
 def containing(items: Sequence[Item], item: Item) -> Item | None:
