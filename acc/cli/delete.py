@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import typer
 
+from acc.audit.namespaces import known_spaces
+from acc.audit.redaction import Leaving
 from acc.cli.opening import (
+    IN_THE_PROCESS,
     Interrupts,
     LoggedThread,
     logged_thread,
@@ -45,13 +48,13 @@ from acc.evidence.deletion import Capacity, Deletion, preset
 from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Target
 from acc.evidence.references import hold as put_hold
-from acc.evidence.references import release
+from acc.evidence.references import located, release
 from acc.evidence.retention import DEFAULT_KINDS, Plan, PrunedKind, Retention
 from acc.evidence.usage import holds
 from acc.memory import Memory
 from acc.schema.catalog import Schema
 from acc.stores.directory import enrolled, namespace, namespace_of
-from acc.stores.protocol import UNNAMED, Thread
+from acc.stores.protocol import UNNAMED, Thread, managed
 from acc.stores.shelf import Shelf
 
 
@@ -87,7 +90,7 @@ def retire_items(
 ) -> Summary:
     """Retire items of a thread; return what was done."""
     policy = policy_of(logged.last, schema=schema)
-    with opened(memory, policy, server=server) as controller:
+    with opened(memory, policy, server=server, instead=IN_THE_PROCESS) as controller:
         step = controller.retire(ids, reason, thread=logged.thread)
     retired = {e.item.id: e.item.words for e in step.commit.set_aside if e.item.id in ids}
     limit = f"{step.commit.tokens:,} of at most {policy.max_tokens:,} tokens"
@@ -300,6 +303,13 @@ def hold(
     space = namespace(user, agent, tenant)
     owner = space.model_copy(update={"thread": thread})
     with opened_store(memory, server) as controller:
+        given = {
+            "thread": thread,
+            **{n: v for n, v in (("user", user), ("agent", agent)) if v != UNNAMED},
+        }
+        if found := _located(controller, ref, tenant, given):
+            owner, ref = found
+            space = namespace_of(owner)
         held = held_after(controller, owner, ref, reason, release_=release_)
         names = {each.key: each.thread for each in enrolled(controller.artifacts, space)}
     if json:
@@ -347,7 +357,8 @@ def erase(
         str | None,
         typer.Option(
             metavar="REF",
-            help="Erase this piece of evidence of --thread; without --thread, this document.",
+            help="Erase this piece of evidence of --thread; without --thread, this document, or "
+            "the evidence of a thread by the ref that acc search prints, such as a1e58a72/u5.",
         ),
     ] = None,
     agent: AgentOption = UNNAMED,
@@ -385,6 +396,11 @@ def erase(
     target = Target(user, thread, artifact, agent, tenant)
     with opened_store(memory, server, read_only=dry_run) as controller:
         eraser = Erasure(controller)
+        if artifact is not None:
+            given = {"user": user, "thread": thread, "agent": agent if agent != UNNAMED else None}
+            if found := _located(controller, artifact, tenant, given):
+                who, ref = found
+                target = Target(who.user, who.thread, ref, who.agent, tenant)
         plan = eraser.plan(target, echoes=not keep_echoes, despite_holds=despite_hold)
         receipts: list[Receipt] = []
 
@@ -395,6 +411,16 @@ def erase(
         carry_out(consent, plan_summary(plan, urls, with_text=consent.shows_text), act)
     for receipt in receipts:
         refuse_unproved(receipt)
+
+
+def _located(
+    memory: Memory, ref: str, tenant: str, given: Mapping[str, str | None]
+) -> tuple[Thread, str] | None:
+    """Return the thread and its own ref, if ``ref`` is one of a thread that ``acc search`` prints."""
+    if "/" not in ref:
+        return None
+    known = known_spaces(managed(memory.artifacts), memory.settings.audit, tenant)
+    return located(known, ref, {name: value for name, value in given.items() if value})
 
 
 def _settle(
@@ -483,6 +509,14 @@ def _going_on(plan: ErasurePlan) -> Iterator[str]:
 
 
 def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
+    binding = [
+        f"{item.id} in thread {log.thread}"
+        for log in effects.rewritten
+        for item in log.leaving
+        if item.slot in _BINDING
+    ]
+    if binding:
+        yield f"  RULES and goals that bind no more: {len(binding)} ({', '.join(binding)})"
     kinds = ", ".join(f"{_KINDS.get(kind, kind)}: {number}" for kind, number in effects.kinds)
     yield f"  records of evidence: {plan.records}" + (f" ({kinds})" if kinds else "")
     if plan.echoes:
@@ -498,8 +532,16 @@ def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
         )
         for item in log.leaving:
             words = f": {item.words}" if item.words else ""
-            yield f"    removed from the state: {item.id} of {item.slot}{words}"
+            yield f"    removed from the state: {item.id}{_kind_of(item)}{words}"
     yield f"  threads affected: {', '.join(effects.threads) or 'none'}"
+
+
+_BINDING = {"constraints": ", a RULE", "goal_orientation": ", a GOAL"}
+"""What the items of the pinned slots are called; every schema has these slots."""
+
+
+def _kind_of(item: Leaving) -> str:
+    return _BINDING.get(item.slot, f" of {item.slot}")
 
 
 def _effects_json(plan: ErasurePlan, effects: Effects) -> dict[str, Any]:

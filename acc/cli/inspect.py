@@ -14,7 +14,14 @@ import typer
 
 from acc.audit.log import AuditLog
 from acc.cli.delete import held_after, plan_summary, receipt_summary, retire_items
-from acc.cli.opening import LoggedThread, logs_of, opened_store, policy_of
+from acc.cli.opening import (
+    IN_THE_PROCESS,
+    STOP_IT,
+    LoggedThread,
+    logs_of,
+    opened_store,
+    policy_of,
+)
 from acc.cli.options import (
     DEFAULT_MEMORY,
     MemoryOption,
@@ -119,7 +126,7 @@ class OperatorActs:
             raise InputError(
                 "the reason is too long", hint=f"give one of at most {LONGEST_REASON} characters"
             )
-        with self._opened():
+        with self._opened(instead=IN_THE_PROCESS):
             pass  # the act would fail later: another process holds the store
         lines = [f"retire {each}: {there[each]}" for each in ids]
         lines.append(f"the agent reads the reason in its next turn: {reason or '(none)'}")
@@ -159,8 +166,9 @@ class OperatorActs:
         return receipt_summary(receipt, plan).lines
 
     @contextmanager
-    def _opened(self, *, write: bool = False) -> Iterator[MemoryController]:
-        with opened_store(self.memory, self.server, read_only=not write) as controller:
+    def _opened(self, *, write: bool = False, instead: str = STOP_IT) -> Iterator[MemoryController]:
+        given = (self.memory, self.server)
+        with opened_store(*given, read_only=not write, instead=instead) as controller:
             yield controller
 
 

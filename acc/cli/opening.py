@@ -22,7 +22,7 @@ from acc.audit.record import is_whole
 from acc.cli.options import Server, audit_place
 from acc.compress.protocol import Compressor, Price
 from acc.controller import MemoryController, resumed
-from acc.errors import AuditError, ConfigurationError, InputError
+from acc.errors import AuditError, ConfigurationError, InputError, StoreLockedError
 from acc.evidence.upkeep import pending
 from acc.memory import whose
 from acc.pipeline.session import Settings
@@ -42,6 +42,13 @@ FIX_LOGS = (
     "memory.recover(thread), or go on with memory.adopt(state, thread=thread)"
 )
 """What to do where the audit logs and the store differ."""
+
+STOP_IT = "stop that process first"
+IN_A_COPY = "run this on a copy of the memory, which acc backup makes while the process runs"
+IN_THE_PROCESS = "call memory.retire(ids, reason, thread=...) in that process, or stop it first"
+"""What to do while another process uses an embedded store: for acts, for what only reads, and to retire."""
+
+_SHARED = "several processes share a memory whose records a Chroma server holds: --server HOST:PORT"
 
 _POLICY = re.compile(rb'"policy":\{')
 
@@ -308,6 +315,7 @@ def opened(
     server: Server | None = None,
     compressor: Compressor | None = None,
     repair: bool = True,
+    instead: str = STOP_IT,
 ) -> Iterator[MemoryController]:
     """Open the memory in a folder; with a server, the folder holds only the audit logs.
 
@@ -317,34 +325,55 @@ def opened(
         server: The Chroma server that holds the records.
         compressor: Makes the proposals; None for the keyless rules.
         repair: Finish what a killed process left. If False, opening changes nothing.
-    """
-    if server is None and repair:
-        controller = MemoryController.open(
-            memory, compressor=compressor, policy=policy, state_key=state_key(),
-            audit=audit_place(memory),
-        )  # fmt: skip
-    else:
-        from acc.stores.chroma.store import ChromaArtifactStore
+        instead: What to do while another process uses the store, for the error's hint.
 
-        if server is None:
-            store = ChromaArtifactStore.embedded(memory, looks=True)
-        else:
-            store = ChromaArtifactStore.server(*server)
-        controller = MemoryController(
-            store,
-            compressor,
-            Settings(policy=policy, audit=audit_place(memory), state_key=state_key()),
-        )
-    with controller:
+    Raises:
+        StoreLockedError: Another process uses the store.
+    """
+    with _opened(memory, policy, server, compressor, repair, instead) as controller:
         if server is not None and repair:
             controller.resumed = resumed(controller)
         yield controller
 
 
+def _opened(
+    memory: Path, policy: Policy, server: Server | None, compressor: Compressor | None, repair: bool,
+    instead: str,
+) -> MemoryController:  # fmt: skip
+    try:
+        return _controller(memory, policy, server, compressor, repair)
+    except StoreLockedError as error:
+        hint = f"{instead}. The audit logs can be read meanwhile: acc show, diff, threads, verify, inspect. "
+        raise StoreLockedError(error.what, where=error.where, hint=hint + _SHARED) from error
+
+
+def _controller(
+    memory: Path, policy: Policy, server: Server | None, compressor: Compressor | None, repair: bool
+) -> MemoryController:
+    if server is None and repair:
+        return MemoryController.open(
+            memory, compressor=compressor, policy=policy, state_key=state_key(),
+            audit=audit_place(memory),
+        )  # fmt: skip
+    from acc.stores.chroma.store import ChromaArtifactStore
+
+    store = (
+        ChromaArtifactStore.server(*server)
+        if server is not None
+        else ChromaArtifactStore.embedded(memory, looks=True)
+    )
+    return MemoryController(
+        store,
+        compressor,
+        Settings(policy=policy, audit=audit_place(memory), state_key=state_key()),
+    )
+
+
 @contextmanager
 def opened_store(
-    memory: Path, server: Server | None, *, create: bool = False, read_only: bool = False
-) -> Iterator[MemoryController]:
+    memory: Path, server: Server | None, *, create: bool = False, read_only: bool = False,
+    instead: str = STOP_IT,
+) -> Iterator[MemoryController]:  # fmt: skip
     """Open the memory in a folder to maintain its evidence.
 
     Finishes work that a killed process left, and reports it on stderr.
@@ -354,13 +383,17 @@ def opened_store(
         server: The Chroma server that holds the records.
         create: Create the folder if it is absent.
         read_only: Finish nothing; refuse a memory with unfinished work instead.
+        instead: What to do while another process uses the store, for the error's hint.
 
     Raises:
         InputError: There is no memory and ``create`` is False, or the memory has unfinished work.
+        StoreLockedError: Another process uses the store.
     """
     if not create:
         check_memory(memory, server)
-    with opened(memory, Policy(), server=server, repair=not read_only) as controller:
+    with opened(
+        memory, Policy(), server=server, repair=not read_only, instead=instead
+    ) as controller:
         if read_only and (unfinished := pending(controller)):
             raise InputError(
                 f"earlier work was interrupted: {'; '.join(unfinished)}",
