@@ -39,7 +39,8 @@ Record = Mapping[str, Any]
 
 FIX_LOGS = (
     "restore a backup of the whole folder; or, in Python, commit stored turns again with "
-    "memory.recover(thread), or go on with memory.adopt(state, thread=thread)"
+    "memory.recover(thread), or go on with memory.adopt(state, thread=thread); acc adopt does it for states in "
+    "checkpoints"
 )
 """What to do where the audit logs and the store differ."""
 

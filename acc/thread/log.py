@@ -282,8 +282,8 @@ class ThreadLog:
                 f"{state.branch}, hash {state.hash[:12]}; {lost}",
                 where=f"thread {self.thread.thread!r}",
                 hint="open the store that the state was made with, for the same tenant, user and agent; or "
-                "restore a backup that has this turn; or go on without the past: "
-                "memory.adopt(state, thread=thread)",
+                "restore a backup that has this turn; or go on from the state without the past: "
+                "memory.adopt(state, thread=thread), or acc adopt --checkpointer URL for those in checkpoints",
             )
 
     def _lost(self, state: CompressedCognitiveState, refs: Sequence[str] = ()) -> str:
