@@ -66,7 +66,7 @@ def adopt(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Go on from the checkpoints that are newer than a restored memory.
+    """Go on from checkpoints newer than the restored memory.
 
     The items of a state stay, also its rules. Evidence that the memory lacks stays lost. Prints the plan and
     asks. States that the memory knows are left alone.

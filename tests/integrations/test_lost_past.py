@@ -106,9 +106,9 @@ def test_a_run_from_before_the_first_turn_begins_anew(
         first = list(graph.get_state_history(CONFIG))[-1].config
         turn, branch, rules = said(graph, "May I restart it?", first)
         assert (turn, branch != "main", rules) == (1, True, [])
-        assert [r.acc["event"] for r in caplog.records if r.levelno == logging.WARNING] == [
-            "begun_anew"
-        ]
+        assert [
+            vars(r)["acc"]["event"] for r in caplog.records if r.levelno == logging.WARNING
+        ] == ["begun_anew"]
         assert said(graph, "And now?") == (2, branch, [])
 
 
