@@ -233,7 +233,7 @@ def backup(
     """Copy a memory to a folder while others write.
 
     Steps of other processes wait meanwhile. To restore, end all writers, put the copy in the place of the
-    memory's folder, and run acc doctor --repair.
+    memory's folder, and run acc doctor, then acc verify; then acc adopt, if checkpoints are newer.
     """
     audit = audit_place(memory)
     if not isinstance(audit, Path):

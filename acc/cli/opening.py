@@ -235,6 +235,9 @@ def _read_thread(log: AuditLog) -> LoggedThread | None:
     return LoggedThread(Thread(**last["thread"]), log) if last else None
 
 
+SCHEMA_VARIABLE = "ACC_SCHEMA"
+"""Environment variable that names a schema of the operator's own, which a command may load if a record names it."""
+
 OWN_PACKAGES = ("acc", "acc_schemas")
 """Packages with schemas that a record may name, in addition to published schemas.
 
@@ -276,12 +279,16 @@ def _recorded_schema(name: str) -> Schema:
     is_own = name.partition(":")[0].partition(".")[0] in OWN_PACKAGES
     # The published ones are found in the metadata of all installed packages, which takes a while.
     value = name.partition("[")[0]  # a role's projection: module:Class[role]
-    if not is_own and value not in (entry.value for entry in published().values()):
-        raise ConfigurationError(
-            "the thread uses a schema that is not installed", where=name,
-            hint=f"give --schema {name}",
-        )  # fmt: skip
-    return schema_named(name)
+    if is_own or value in (entry.value for entry in published().values()):
+        return schema_named(name)
+    if (given := os.environ.get(SCHEMA_VARIABLE, "")) == value:
+        return schema_named(name)
+    if given and (schema := schema_named(given)).__qualname__ == name.partition(":")[2]:
+        return schema
+    raise ConfigurationError(
+        "the thread uses a schema that is not installed", where=name,
+        hint=f"give --schema {name}, or set {SCHEMA_VARIABLE}={value} for all commands",
+    )  # fmt: skip
 
 
 def compressor_named(model: str, mode: Mode | None, price: Price | None) -> Compressor | None:

@@ -65,7 +65,8 @@ def refuse_foreign(
         f"the state belongs to {whose}",
         where=f"thread {thread.thread!r}, user {thread.user!r}, turn {state.turn + 1}",
         hint="give the state that this thread's last step returned, or last_state(thread); "
-        "give None to start without a state",
+        "give None to start without a state. In a graph the usual causes are a run whose config names no "
+        "user_id, or another one than before, and two users on one thread_id",
     )
 
 
