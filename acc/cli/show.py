@@ -322,15 +322,20 @@ def _refuse(differ: Sequence[Mismatch], memory: Path) -> None:
 def _all_threads(memory: Path) -> list[LoggedThread]:
     """All threads of the memory. A missing log and a log without a record are errors."""
     found = logged_threads(memory)
-    empty = {log.where: "the audit log has no record" for log in logs_of(memory)}
-    for each in found:
-        del empty[each.log.where]
-    if not found:
-        empty.setdefault(str(audit_place(memory)), "no audit log")
-    for where, what in empty.items():
-        hint = "restore the log from a backup, or name another memory with --memory"
-        raise AuditError(what, where=where, hint=hint)
+    if empty := _empty_logs(memory, found):  # another process may have written a first record since
+        found = logged_threads(memory)
+        empty &= _empty_logs(memory, found)
+    if empty or not found:
+        raise AuditError(
+            "the audit log has no record" if empty else "no audit log",
+            where=min(empty, default=str(audit_place(memory))),
+            hint="restore the log from a backup, or name another memory with --memory",
+        )
     return found
+
+
+def _empty_logs(memory: Path, found: Sequence[LoggedThread]) -> set[str]:
+    return {log.where for log in logs_of(memory)} - {each.log.where for each in found}
 
 
 class _Counts(NamedTuple):

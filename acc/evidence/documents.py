@@ -13,7 +13,7 @@ from acc.evidence.addition import Addition, Judgement
 from acc.evidence.marks import Marks, marks_of
 from acc.evidence.parsing import READERS, Section, sections
 from acc.evidence.unfinished import Intent, Prunes, begin_intent, bury, end_intent, open_intents
-from acc.stores.directory import Directory
+from acc.stores.directory import ensure_enrolled
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
 from acc.stores.shelf import Shelf
 from acc.turn.observations import DOCUMENT, Channel, storable
@@ -152,6 +152,7 @@ class Documents:
         self.addition = addition or Addition("all")
         self._redact = redactor(redact)
         self._now = now
+        self._enrolled = False
         self._usage = Shelf(store, space, "usage")
         self._prunes = Prunes(self._usage, now, marks)
 
@@ -206,7 +207,9 @@ class Documents:
         before = open_ingests(self._usage, ref)
         under_way = list(before)
         if parts:
-            Directory(shelf.store).enrol(shelf.space, self._now())
+            if not self._enrolled or not shelf.records():  # an erasure may have removed the entry
+                ensure_enrolled(shelf.store, shelf.space, self._now())
+                self._enrolled = True
             if len(parts) > AT_ONCE and not before:
                 under_way = [begin_ingest(self._usage, parts, self._now())]
             shelf.append(parts)

@@ -19,7 +19,7 @@ from acc.evidence.portability import undo
 from acc.evidence.retention import Retention
 from acc.evidence.unfinished import PRUNE, marked_prunes
 from acc.evidence.usage import compact
-from acc.stores.directory import Directory, namespace, namespace_of, spaces_in
+from acc.stores.directory import enrol, namespace, namespace_of, spaces_in
 from acc.stores.protocol import ArtifactStore, Thread, managed
 from acc.stores.shelf import Shelf
 
@@ -204,10 +204,9 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     """
     store = memory.artifacts
     with memory._lock:
-        directory = Directory(store)
-        unlisted = tuple(_unlisted(memory, directory))
+        unlisted = tuple(_unlisted(memory))
         for thread in unlisted if repair else ():
-            directory.enrol(thread, memory._now())
+            enrol(store, thread, memory._now())
     spaces = namespaces(memory)
     known = {space.key for space in spaces}
     kept = {
@@ -222,11 +221,13 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     return Shelves(tuple(partial), unlisted, tuple(sorted(kept - known)))
 
 
-def _unlisted(memory: Memory, directory: Directory) -> Iterator[Thread]:
+def _unlisted(memory: Memory) -> Iterator[Thread]:
     store = memory.artifacts
     threads = list(logged_threads(memory.settings.audit))
-    yield from (thread for thread in threads if not directory.has(thread))
-    for space in dict.fromkeys([namespace(), *map(namespace_of, threads)]):
+    spaces = dict.fromkeys([namespace(), *map(namespace_of, threads)])
+    listed = {a.identity for space in spaces for a in Shelf(store, space, "threads").records()}
+    yield from (thread for thread in threads if thread.key not in listed)
+    for space in spaces:
         shelves = (Shelf(store, space, name) for name in ("documents", "experiences", "quarantine"))
-        if any(shelf.records() for shelf in shelves) and not directory.has(space):
+        if space.key not in listed and any(shelf.records() for shelf in shelves):
             yield space

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from acc.errors import StateError, StoreError
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.reasons import EvictedItem
-from acc.stores.directory import Directory
+from acc.stores.directory import enrol
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id, split_text
 from acc.text.wording import repeated, repeats
 from acc.thread.branch import (
@@ -134,11 +134,9 @@ class ThreadLog:
         store: ArtifactStore,
         thread: Thread,
         now: Callable[[], str],
-        directory: Directory | None = None,
     ) -> None:
         self.store = store
         self.thread = thread
-        self._directory = directory or Directory(store)
         self.claims = Claims(store, thread, now)
         self.journal = Journal(store, thread, now)
         self._now = now
@@ -407,7 +405,7 @@ class ThreadLog:
         heard = [*_told(turn), *since_the_user(branch, number, made), *stored, *made]
         new = [lower_trust(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
-            self._directory.enrol(self.thread, self._now())
+            enrol(self.store, self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
         if marks and not turn.observations:
             marks = [self.claims.empty(branch, number)]

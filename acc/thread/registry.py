@@ -13,7 +13,6 @@ from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
 from acc.logs import log_event
-from acc.stores.directory import Directory
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.lease import kept_alive
@@ -64,7 +63,6 @@ class ThreadRegistry:
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
         self._sizes: Counter[str] = Counter()
         self._replaced = 0
-        self._directory = Directory(store)
         # A mark that its step did not remove, because that was interrupted, ends with the step.
         self._under_way: WeakValueDictionary[str, _Mark] = WeakValueDictionary()
         self._open: dict[str, set[tuple[str, int]]] = {}
@@ -135,12 +133,12 @@ class ThreadRegistry:
             if thread.key in self._logs:
                 return self._used(thread.key)
             replaced = self._replaced
-        log = ThreadLog(self.store, thread, now, self._directory)
+        log = ThreadLog(self.store, thread, now)
         finish = read(log)
         with self.lock:
             if thread.key not in self._logs:  # otherwise another caller was faster
                 if replaced != self._replaced:
-                    log = ThreadLog(self.store, thread, now, self._directory)
+                    log = ThreadLog(self.store, thread, now)
                     finish = read(log)
                 # A log that was opened, written and evicted meanwhile has added records.
                 log.expire()
