@@ -503,7 +503,7 @@ def _going_on(plan: ErasurePlan) -> Iterator[str]:
     """Say from where the threads go on whose checkpoints are deleted, and that the memory keeps."""
     if kept := sorted({log.thread for log in plan.effects.rewritten}):
         yield (
-            f"  without checkpoints, thread {', '.join(kept)} goes on from the memory's last state "
+            f"  without checkpoints, {', '.join(kept)} goes on from the memory's last state "
             "(MemoryNode and MemoryMiddleware; with resume=False it begins anew, without its rules)"
         )
 

@@ -49,7 +49,7 @@ IN_A_COPY = "run this on a copy of the memory, which acc backup makes while the 
 IN_THE_PROCESS = "call memory.retire(ids, reason, thread=...) in that process, or stop it first"
 """What to do while another process uses an embedded store: for acts, for what only reads, and to retire."""
 
-_SHARED = "several processes share a memory whose records a Chroma server holds: --server HOST:PORT"
+_SHARED = "Several processes share a memory whose records a Chroma server holds: --server HOST:PORT"
 
 _POLICY = re.compile(rb'"policy":\{')
 

@@ -129,6 +129,8 @@ class Resuming(NamedTuple):
             StoreError: The store cannot be read.
         """
         last = self.last(thread)
+        if last is None and self.wanted is None:
+            self._refuse_without_logs(memory, thread, messages, how, config)
         if self.wanted or last is None:
             return last
         if self.wanted is None and not self._has_states(thread, config):
@@ -147,6 +149,28 @@ class Resuming(NamedTuple):
             thread=thread.thread, key=thread.key, last_turn=last.turn,
         )  # fmt: skip
         return None
+
+    def _refuse_without_logs(
+        self, memory: Memory, thread: Thread, messages: Any, how: Compaction, config: Config
+    ) -> None:
+        """Raise if neither the graph nor the memory keeps the state of a thread that has had turns.
+
+        A transcript brings the words of the earlier turns along, and may begin anew.
+        """
+        if memory.settings.audit is not None:
+            return
+        with memory._locked_log(thread) as log:
+            turns = log.branch(ROOT).newest
+        heard = [m for m in as_messages(messages) if is_users(m, how.voices)]
+        # The first turn may have been stored and not committed.
+        if turns > 1 and len(heard) < 2 and not self._has_states(thread, config):
+            raise ConfigurationError(
+                "the thread has had turns, and nothing keeps its state: the graph has no checkpoint of it, "
+                "and the memory no audit logs",
+                where=f"thread {thread.thread!r}",
+                hint="compile the graph with a checkpointer, or open the memory with audit logs, as "
+                "MemoryController.open does; resume=False begins anew, without the thread's rules",
+            )
 
     def _has_states(self, thread: Thread, config: Config) -> bool:
         """Return whether the run's checkpointer holds a state of ``thread``."""

@@ -122,6 +122,17 @@ def test_without_a_checkpointer_a_message_finds_its_rules(made: Made, tmp_path: 
         assert said(made(memory, None, resume=False), "May I?")[2] == []
 
 
+@pytest.mark.parametrize("made", [node, middleware])
+def test_rules_are_not_lost_where_nothing_keeps_a_state(made: Made) -> None:
+    memory = graphs.memory_of()
+    graph = made(memory, InMemorySaver())
+    for words in ("Never restart nginx.", "Why is it slow?"):
+        said(graph, words)
+    with pytest.raises(ConfigurationError, match="has had turns, and nothing keeps its state"):
+        said(made(memory, InMemorySaver()), "May I restart it?")
+    assert said(made(memory, InMemorySaver(), resume=False), "May I restart it?")[2] == []
+
+
 class Silent(InMemorySaver):
     """A checkpointer that lists nothing."""
 
