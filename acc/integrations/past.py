@@ -179,11 +179,7 @@ class Resuming(NamedTuple):
         if saver is None:
             return False
         try:
-            found = saver.list({"configurable": {"thread_id": configured.get("thread_id")}})
-            kept = (each.checkpoint["channel_values"].get(self.state_key) for each in found)
-            return any(
-                isinstance(k, Mapping) and k.get("bound_to") == thread.owner_key for k in kept
-            )
+            return self._is_among(saver, configured.get("thread_id"), thread)
         except Exception as error:
             raise ConfigurationError(
                 f"the graph has no state of a thread that the memory knows, and its checkpointer cannot say "
@@ -192,6 +188,29 @@ class Resuming(NamedTuple):
                 hint="MemoryNode(memory, resume=True), or MemoryMiddleware, goes on from the last state; "
                 "resume=False begins anew, without the thread's rules",
             ) from error
+
+    def _is_among(self, saver: Any, conversation: Any, thread: Thread) -> bool:
+        """Return whether the newest checkpoints of the conversation, or else all, hold a state of ``thread``."""
+        for limit in (_NEWEST, None):
+            # To the end: a saver that is asynchronous inside closes its query only there.
+            listed = saver.list({"configurable": {"thread_id": conversation}}, limit=limit)
+            owners = [
+                _owner_of(each.checkpoint["channel_values"], self.state_key) for each in listed
+            ]
+            if thread.owner_key in owners:
+                return True
+            if limit is not None and len(owners) < limit:
+                return False
+        return False
+
+
+def _owner_of(channels: Mapping[str, Any], key: str) -> Any:
+    state = channels.get(key)
+    return state.get("bound_to") if isinstance(state, Mapping) else None
+
+
+_NEWEST = 64
+"""Number of checkpoints that are read first."""
 
 
 def _is_first_turn_again(

@@ -3,6 +3,7 @@ it is adopted, and a thread whose checkpoints are gone goes on from the memory."
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import agents
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 import graphs
 from acc import MemoryController, Turn
@@ -110,6 +112,26 @@ def test_a_run_from_before_the_first_turn_begins_anew(
             vars(r)["acc"]["event"] for r in caplog.records if r.levelno == logging.WARNING
         ] == ["begun_anew"]
         assert said(graph, "And now?") == (2, branch, [])
+
+
+@pytest.mark.parametrize("made", [node, middleware])
+def test_an_asynchronous_checkpointer_is_asked_too(made: Made, tmp_path: Path) -> None:
+    async def heard(graph: Any, words: str, config: Any = CONFIG) -> tuple[int, list[str]]:
+        ccs = (await graph.ainvoke({"messages": [words]}, config))["ccs"]
+        return ccs["turn"], [rule["text"] for rule in ccs["constraints"]]
+
+    async def talk(memory: MemoryController) -> None:
+        for name in ("lost", "kept"):
+            async with AsyncSqliteSaver.from_conn_string(str(tmp_path / f"{name}.db")) as saver:
+                graph = made(memory, saver)
+                first = await heard(graph, "Never restart nginx." if name == "lost" else "And now?")
+                assert first == ((1 if name == "lost" else 2), ["Never restart nginx"])
+                begun = [each async for each in graph.aget_state_history(CONFIG)][-1].config
+                if name == "kept":
+                    assert await heard(graph, "May I restart it?", begun) == (1, [])
+
+    with MemoryController.open(tmp_path / "memory") as memory:
+        asyncio.run(talk(memory))
 
 
 @pytest.mark.parametrize("made", [node, middleware])
