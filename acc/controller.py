@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from acc.audit.medium import AuditPlace
@@ -115,7 +114,7 @@ class _Controller(Memory):
             gate=default_gate() if gate is None else gate,
             floor=floor,
             fallback=fallback,
-            audit=_audit_place(folder, audit),
+            audit=folder / "audit" if audit is True else audit or None,
             input_chars=input_chars,
             clock=SystemClock() if clock is None else clock,
             on_overflow=on_overflow,
@@ -216,9 +215,14 @@ class _Controller(Memory):
         return await self._off_loop.complete(whose(thread).key, act, *args, **named)
 
     def open_evidence(
-        self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
+        self,
+        ref: str,
+        state: CompressedCognitiveState,
+        *,
+        thread: str | Thread,
+        board: Board | None = None,
     ) -> str:
-        """Return the full text behind a reference in ``state``.
+        """Return the full text behind a reference in ``state``, or in what the agent reads of its ``board``.
 
         The reference may name evidence of the thread itself or a document that the thread may see. If
         the user is known, it may also name evidence of that user's other threads with the same agent. A recall with a
@@ -230,6 +234,8 @@ class _Controller(Memory):
         from acc.evidence.references import text_behind
 
         who = whose(thread)
+        if board is not None and (own := board.own_ref(ref, who)):
+            return self.board(board).open_evidence(own, thread=board.thread_of(who))
         with self._locked_log(who) as log:
             branch = log.branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
@@ -263,14 +269,7 @@ class _Controller(Memory):
                 where=type(self.artifacts).__name__,
                 hint="back up the database by its own means, and then copy the audit folder",
             )
-        audit = self.settings.audit
-        if audit is not None and not isinstance(audit, Path):
-            raise ConfigurationError(
-                "the audit logs are not in a folder",
-                where=repr(audit),
-                hint="stop the workers, and back up both databases by their own means",
-            )
-        return back_up(folder, audit, expanded(to).absolute())
+        return back_up(folder, self.settings.audit, expanded(to).absolute())
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""
@@ -472,12 +471,7 @@ class MemoryController(_Controller):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -540,12 +534,7 @@ class AsyncMemoryController(_Controller):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
 
 
@@ -558,10 +547,6 @@ def _tell_small_bound(policy: Policy) -> None:
             "open(..., max_tokens=...) sets the bound and ends this warning",
             max_tokens=policy.max_tokens, without_a_policy=MODEL_TOKENS,
         )  # fmt: skip
-
-
-def _audit_place(folder: Path, audit: AuditPlace | bool | None) -> AuditPlace | None:
-    return folder / "audit" if audit is True else audit or None
 
 
 def resumed(memory: Memory) -> list[str]:

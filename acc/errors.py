@@ -20,7 +20,8 @@ No vendor's exception escapes: adapters translate it and keep the original as ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acc.text.lines import inert
@@ -50,6 +51,22 @@ class AccError(Exception):
 
 class ConfigurationError(AccError):
     """The deployer's settings are invalid or contradict each other."""
+
+
+@contextmanager
+def extra(name: str, what: str, *, where: str) -> Iterator[None]:
+    """Raise a `ConfigurationError` if an import in the block fails: the extra ``name`` is to be installed.
+
+    ``what`` may name the import's ``{error}``.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigurationError(
+            what.format(error=error),
+            where=where,
+            hint=f"pip install 'agent-cognitive-compressor[{name}]'",
+        ) from error
 
 
 class SchemaError(ConfigurationError):

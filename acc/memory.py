@@ -46,8 +46,9 @@ class Memory:
     """A store, a compressor, settings, and the open threads. Base of both controllers.
 
     Attributes:
-        keys: Keys that sign states; see `Settings.state_key`.
-        redact: Removes secrets from a text; None keeps texts unchanged.
+        artifacts: The store.
+        compressor: Proposes the next states; None for the keyless rules.
+        settings: The settings.
         resumed: Descriptions of the unfinished work that `open` finished or rolled back.
     """
 

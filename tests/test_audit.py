@@ -227,7 +227,14 @@ def small(tmp_path: Path) -> tuple[AuditLog, str]:
 
 
 class TestTampering:
-    @pytest.mark.parametrize("flip", [0x01, 0x20, 0x80])
+    @pytest.mark.parametrize(
+        "flip",
+        [
+            pytest.param(0x01, marks=pytest.mark.slow),
+            pytest.param(0x20, marks=pytest.mark.slow),
+            0x80,
+        ],
+    )
     def test_every_changed_byte_is_found_and_its_line_named(
         self, tmp_path: Path, flip: int
     ) -> None:
@@ -457,6 +464,7 @@ MemoryController(InMemoryStore(), settings=Settings(audit=Path(sys.argv[1]))).st
 """
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_at_the_first_record_leaves_no_log(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=60, check=False)
     assert done.returncode == 9
@@ -467,6 +475,7 @@ def test_a_writer_that_is_killed_at_the_first_record_leaves_no_log(tmp_path: Pat
 
 
 class TestFullDisks:
+    @pytest.mark.slow
     @pytest.mark.parametrize("room", [0, 1, 500])
     def test_a_record_that_does_not_fit_is_no_commit_and_the_log_goes_on(
         self, tmp_path: Path, room: int

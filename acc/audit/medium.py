@@ -8,6 +8,7 @@ database (`acc.audit.postgres.PostgresLogs`) is for workers on several machines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -96,6 +97,18 @@ class AuditStore(Protocol):
 
     def close(self) -> None:
         """Release connections; a later call opens them again."""
+
+
+@runtime_checkable
+class TakesTurns(Protocol):
+    """What an `AuditStore` may offer besides: an order of the writers of several processes."""
+
+    def in_turn(self, name: str) -> AbstractContextManager[None]:
+        """Let writers of a log work one after another, in the order in which they come.
+
+        It saves a writer work that another one would outrun, and protects nothing: `AuditStore.append` decides. Who
+        cannot wait for its turn, or not that long, goes on all the same.
+        """
 
 
 AuditPlace: TypeAlias = Path | str | AuditStore

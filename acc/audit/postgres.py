@@ -11,11 +11,11 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acc.audit.medium import SUFFIX, End, other_end
-from acc.errors import AuditError, ConfigurationError
+from acc.errors import AuditError, ConfigurationError, extra
 from acc.logs import cause, log_event
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[["psycopg.Connection[Any]"], T]
+
+LONGEST_TURN = 2.0
+"""Maximum seconds to wait for the turn of a writer (`PostgresLogs.in_turn`)."""
 
 _MADE_BY = 0x616363  # names the lock under which the table is made, among all advisory locks
 _TABLE = """
@@ -67,15 +70,9 @@ class PostgresLogs:
     """
 
     def __init__(self, address: str) -> None:
-        try:
+        with extra("postgres", "psycopg is not installed", where="audit"):
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
-        except ImportError as error:
-            raise ConfigurationError(
-                "psycopg is not installed",
-                where="audit",
-                hint="pip install 'agent-cognitive-compressor[postgres]'",
-            ) from error
         try:
             said = conninfo_to_dict(address)
         except psycopg.Error as error:  # its words may hold the password
@@ -160,6 +157,30 @@ class PostgresLogs:
             given["most"] = min(given["most"] * 8, _MOST_IN_PAGE)
         if generation is not None and (self.end(name) or (0, 0))[0] != generation:
             raise other_end(self.where(name))
+
+    @contextmanager
+    def in_turn(self, name: str) -> Iterator[None]:
+        """See `acc.audit.medium.TakesTurns`. It waits for `LONGEST_TURN` at most, and for no server that is down."""
+        import psycopg
+
+        held = ExitStack()
+        try:
+            connection = held.enter_context(self._connected())
+            held.enter_context(connection.transaction())
+            connection.execute(f"SET LOCAL lock_timeout = {round(1000 * LONGEST_TURN)}")
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+        except psycopg.Error as error:
+            log_event(
+                _LOG, logging.DEBUG, "turn_not_awaited", "a writer goes on without its turn",
+                where=self.where(name), cause=cause(error),
+            )  # fmt: skip
+        try:
+            yield
+        finally:
+            with suppress(
+                psycopg.Error
+            ):  # the server has ended the connection, and the lock with it
+                held.close()
 
     def rewrite(self, name: str, change: Callable[[], Iterable[bytes] | None]) -> None:
         def replaced(connection: psycopg.Connection[Any]) -> None:

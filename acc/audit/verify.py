@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from acc.audit.log import AuditLog
-from acc.audit.record import changed, digest_of
+from acc.audit.record import changed, damaged, digest_of
 from acc.audit.redaction import state_hash
 from acc.commit.commit import LAWS, commit
 from acc.errors import AccError, AuditError
@@ -60,11 +60,7 @@ def _without_sources(item: Any) -> Any:
 
 
 def _refused(what: str, where: str) -> AuditError:
-    return AuditError(
-        f"the record is not a valid tombstone commit: {what}",
-        where=where,
-        hint="restore the log from a backup",
-    )
+    return damaged(f"the record is not a valid tombstone commit: {what}", where)
 
 
 _OF_COPY = ("branch", "parent", "schema_name")
@@ -168,11 +164,10 @@ class _Walk:
     def end(self, path: str, head: str) -> None:
         """Check the number of redactions against the erasures, and the end of the log against ``head``."""
         if self._redactions != self._accounted:
-            raise AuditError(
+            raise damaged(
                 f"{self._redactions} records are marked as redacted, but the erasures account for "
                 f"{self._accounted}",
-                where=path,
-                hint="restore the log from a backup",
+                path,
             )
         state = str(self._newest.get("hash", ""))
         if head and head not in (self._digest, state):
@@ -184,20 +179,13 @@ class _Walk:
             )
 
     def _check(self, entry: Mapping[str, Any], where: str) -> None:
+        """Check a record's place in the chain, its digest, its fields and its signature."""
         if entry.get("previous") != self._digest:
-            raise AuditError(
-                "a record is missing or out of place",
-                where=where,
-                hint="restore the log from a backup",
-            )
+            raise damaged("a record is missing or out of place", where)
         if str(entry.get("digest")) != digest_of(entry):
             raise changed(where)
         if missing := [key for key in _NEEDED if key not in entry]:
-            raise AuditError(
-                f"the record has no {missing[0]!r}",
-                where=where,
-                hint="restore the log from a backup",
-            )
+            raise damaged(f"the record has no {missing[0]!r}", where)
         made = entry["state"]
         is_signed_ = is_signed(str(made["hash"]), str(made.get("signature", "")), self._keys)
         if self._keys and "erasure" not in entry and not is_signed_:
@@ -217,9 +205,8 @@ class _Walk:
         """
         before = self._known.get(str(prior["parent"]), {})
         as_it_was = {**prior, **{n: v for n, v in before.items() if n != "schema_name"}}
-        is_copy = (
-            bool(before) and state_hash(as_it_was) == prior["parent"]
-        )  # the copy that begins a branch
+        # A branch begins with a copy of its parent state.
+        is_copy = bool(before) and state_hash(as_it_was) == prior["parent"]
         is_migrated = bool(before) and before["schema_name"] != prior["schema_name"]
         is_known = str(prior["hash"]) in self._known or is_copy or is_migrated
         items = [item for value in prior.values() if isinstance(value, list) for item in value]
@@ -241,11 +228,6 @@ def _loaded(
         return policy.schema.load(entry["state"]) if policy else None
     except AccError:
         return None
-
-
-def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a recorded state's signature field; recomputation does not produce it."""
-    return {name: state[name] for name in ("signature",) if name in state}
 
 
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
@@ -286,10 +268,10 @@ def _recomputed(
         )
     except (AccError, ValidationError, KeyError, TypeError) as error:
         raise AuditError(f"the commit cannot be recomputed: {error}", where=where) from error
-    said = {
-        "state": {**again.state.canonical(), **_signature(entry["state"])},
-        "notes": [n.model_dump(mode="json") for n in again.notes],
-    }
-    if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
+    # No recomputation gives a signature: that takes the key.
+    made = {name: value for name, value in entry["state"].items() if name != "signature"}
+    state = {name: value for name, value in again.state.canonical().items() if name != "signature"}
+    notes = [n.model_dump(mode="json") for n in again.notes]
+    if (prior.hash, state, notes) != (entry["prior"], made, entry["notes"]):
         raise AuditError("recomputing the commit gives another state", where=where)
     return again.state

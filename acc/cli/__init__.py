@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ingest": ("evidence", "Add documents that agents can recall."),
     "search": ("evidence", "Search a user's threads and documents by words."),
     "retire": ("delete", "Remove rules, goals or other items from the state."),
-    "prune": ("delete", "Delete evidence that is rarely read or not useful."),
+    "prune": ("prune", "Delete evidence that is rarely read or not useful."),
     "hold": ("delete", "Protect evidence from deletion, or list what is protected."),
     "erase": ("delete", "Erase a user, a thread or one piece of evidence."),
     "adopt": ("adopt", "Go on from checkpoints newer than the restored memory."),

@@ -10,7 +10,8 @@ import typer
 
 from acc.audit.log import AuditLog
 from acc.audit.namespaces import known_spaces
-from acc.cli.opening import LoggedThread, opened_store, policy_of
+from acc.cli.logged import LoggedThread
+from acc.cli.opening import opened_store, policy_of
 from acc.cli.options import (
     DEFAULT_MEMORY,
     AgentOption,

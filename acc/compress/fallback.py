@@ -20,14 +20,6 @@ Fallback = Compressor | Literal["items", "rules"] | None
 """What to use after a failure: the last good ``items``, the keyless ``rules``, or another compressor."""
 
 
-def _no_rules() -> Compressor:
-    raise ConfigurationError(
-        "there is no compressor",
-        where="CompressionRequest",
-        hint="pass one, or keyless=RuleCompressor",
-    )
-
-
 class CompressionRequest(NamedTuple):
     """A compressor, its input, and the fallback if it fails.
 
@@ -40,8 +32,8 @@ class CompressionRequest(NamedTuple):
     state: CompressedCognitiveState
     evidence: Sequence[Evidence]
     policy: Policy
-    fallback: Fallback = None
-    keyless: Callable[[], Compressor] = _no_rules
+    fallback: Fallback
+    keyless: Callable[[], Compressor]
 
 
 class CompressionResult(NamedTuple):

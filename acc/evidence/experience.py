@@ -289,7 +289,7 @@ class ExperienceMemory:
         """Store an experience on the shelf that its judgement selects; return its ref."""
         shelf, word = (self.shelf, "exp") if judgement.admitted else (self.quarantine, "refused")
         if not self._enrolled:
-            ensure_enrolled(shelf.store, shelf.space, self._now())
+            ensure_enrolled(shelf.store, [shelf.space], self._now())
             self._enrolled = True
         said = {"task": task, "execution": execution, "t": t}
         texts = split_text(json.dumps(said, ensure_ascii=False))

@@ -10,19 +10,32 @@ from typing import NamedTuple
 
 from acc.keyless.acts import acts
 from acc.keyless.goals import is_goal
-from acc.keyless.lifting import GENERIC, Effect, Heard, effects
+from acc.keyless.lifting import Effect, Heard, content, effects
 from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay, is_question
 from acc.keyless.reading import Said, Spoken, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
-from acc.keyless.words import FORM, SIZE
 from acc.state.items import Item, Kind
-from acc.text.figures import MONTHS, figures, is_near, quantities
-from acc.text.patterns import one_of
+from acc.text.figures import figures, is_near, quantities
+from acc.text.patterns import cue, one_of
 from acc.text.same_words import same_words, sets_figure
+from acc.text.times import MONTHS
 from acc.text.wording import is_negative, marks, stems
 
-_FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
+_SIZE = one_of(
+    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
+    decimals?(?: places)?"""
+)
+_FORM = one_of(
+    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
+    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
+    writing, pdf, word, excel,
+    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
+    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
+    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
+    (?:milli)?grams, euros, pounds, dollars, percent"""
+)
+_FORMAT = re.compile(rf"\b(?:{_FORM}|{_SIZE})", re.I)
 
 _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
 
@@ -94,6 +107,12 @@ _BARE = stems("never ever always only just nope nothing none yes sure exactly pl
 def rules_in(said: Said) -> list[Rule]:
     """The standing rules in a sentence, clause by clause, without look-alikes."""
     return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
+
+
+def sure_rules(said: Said) -> list[Rule]:
+    """Return the rules of `rules_in` whose whole clause makes a rule by itself."""
+    sure = (spoken for spoken in spoken_in(said) if acts(spoken.plain)["rule"] >= SURE)
+    return [rule for spoken in sure if (rule := rule_of(spoken)) is not None]
 
 
 def spoken_in(said: Said) -> list[Spoken]:
@@ -254,7 +273,7 @@ def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
     if rule is None or effect.op == "lift":
         return False
     old = text_of(effect.item)
-    own = stems(old) - marks(old) - GENERIC
+    own = content(old) - marks(old)
     shared = len(own & stems(words))
     return (shared < SHARED and 2 * shared < len(own)) or len(marks(words)) < len(marks(old))
 
@@ -289,12 +308,8 @@ _FOR_A_TIME = re.compile(
 )
 """Cues that something holds for a limited time."""
 
-_FOR_GOOD = re.compile(
-    r"\b"
-    + one_of(
-        "from now on, from here on, from today, as of now, as of today, for good, permanently"
-    ),
-    re.I,
+_FOR_GOOD = cue(
+    "from now on, from here on, from today, as of now, as of today, for good, permanently"
 )
 
 

@@ -166,7 +166,7 @@ class TurnPipeline:
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
             whole = numbered.model_copy(update={"pending": tuple(self._unread())})
-            whole = self._in_context(whole)
+            whole = self._with_heard(self._with_reply(whole))
             # Records that were stored before redaction was on must not be shown either.
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
@@ -229,16 +229,18 @@ class TurnPipeline:
         """Check, bound and chain the next state. `persist` raises an overflow found here."""
         with self._timed("commit") as timed:
             try:
-                self._done = commit(
-                    self._state, self._compressed.proposal, self._turn, self._evidence,
-                    self._settings.policy, bound_to=self._thread.owner_key,
-                )  # fmt: skip
-                if keys := self._session.keys:
-                    self._done = self._done.signed(signature_of(self._done.state.hash, keys))
-                timed.result = self._done
+                timed.result = self._done = self._committed()
             except PinnedOverflow as overflow:
                 overflow.state, overflow.thread = self._from, self._thread
                 self._overflow = overflow
+
+    def _committed(self) -> Commit:
+        done = commit(
+            self._state, self._compressed.proposal, self._turn, self._evidence,
+            self._settings.policy, bound_to=self._thread.owner_key,
+        )  # fmt: skip
+        keys = self._session.keys
+        return done.signed(signature_of(done.state.hash, keys)) if keys else done
 
     def persist(self) -> None:
         """Store the items that left the state, and write the audit record.
@@ -310,15 +312,11 @@ class TurnPipeline:
         return self._compressed
 
     def _asked(self) -> CompressionRequest:
+        settings = self._settings
         return CompressionRequest(
-            self._session.compressor,
-            self._turn,
-            self._state,
-            self._evidence,
-            self._settings.policy,
-            self._settings.fallback,
-            keyless,
-        )
+            self._session.compressor, self._turn, self._state, self._evidence, settings.policy,
+            settings.fallback, keyless,
+        )  # fmt: skip
 
     def _written(self, number: int) -> str:
         """Return when the turn's newest words of the user were stored; a repeated step gets the same time.
@@ -334,10 +332,6 @@ class TurnPipeline:
         for observation in self._state.unread():
             times = [part.when for part in self._branch.parts(observation.ref)]
             yield observation.model_copy(update={"at": "".join(times[:1])})
-
-    def _in_context(self, turn: Turn) -> Turn:
-        """Return ``turn`` with what was said before it and bears on it."""
-        return self._with_heard(self._with_reply(turn))
 
     def _with_reply(self, turn: Turn) -> Turn:
         """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""
@@ -365,8 +359,7 @@ class TurnPipeline:
         Recall over the thread and the documents finds these texts. An assent endorses only the agent's
         own words, never a tool's or a document's (law 6).
         """
-        said = [*turn.pending, *turn.observations]
-        if not any(o.trust >= Trust.USER and is_assent(o.text) for o in said):
+        if not any(o.trust >= Trust.USER and is_assent(o.text) for o in turn.unread):
             return turn
         spoken = (*turn.readable,)
         speech = [o.text for o in spoken if o.channel is Channel.AGENT and not o.is_call]

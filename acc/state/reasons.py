@@ -105,13 +105,8 @@ class Note(BaseModel):
     detail: str = ""
 
     def __str__(self) -> str:
-        parts = (
-            self.reason.value,
-            self.slot,
-            self.item,
-            self.text,
-            self.detail and f"({self.detail})",
-        )
+        detail = f"({self.detail})" if self.detail else ""
+        parts = (self.reason.value, self.slot, self.item, self.text, detail)
         return " ".join(part for part in parts if part)
 
 

@@ -8,7 +8,7 @@ without a name), because erasing a user must find the documents and experiences 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from acc.stores.protocol import UNNAMED, Artifact, ArtifactStore, Thread
@@ -47,11 +47,14 @@ def enrol(store: ArtifactStore, thread: Thread, at: str) -> None:
     shelf.append([entry(thread, at)])
 
 
-def ensure_enrolled(store: ArtifactStore, space: Thread, at: str) -> None:
-    """Add a namespace to its own directory unless it is there. Reads the whole directory."""
-    shelf = Shelf(store, namespace_of(space), "threads")
-    if all(record.identity != space.key for record in shelf.records()):
-        shelf.append([entry(space, at)])
+def ensure_enrolled(store: ArtifactStore, threads: Sequence[Thread], at: str) -> None:
+    """Add threads and namespaces to their directories unless they are there. Reads these directories whole."""
+    for space in dict.fromkeys(map(namespace_of, threads)):
+        shelf = Shelf(store, space, "threads")
+        known = {record.identity for record in shelf.records()}
+        new = [t for t in threads if namespace_of(t) == space and t.key not in known]
+        if new:
+            shelf.append([entry(thread, at) for thread in new])
 
 
 def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:

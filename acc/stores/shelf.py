@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, takewhile
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -72,8 +72,10 @@ class Shelf:
             if found and _names_start(found[0]):
                 self.first, self._records = int(found[0].text), []
                 continue
-            self._records.extend(found)
-            if len(found) < batch:
+            there = {artifact.id: artifact for artifact in found}
+            # An undone import may leave a gap. What is behind it is read once the gap is filled.
+            self._records.extend(there[id_] for id_ in takewhile(there.__contains__, ids))
+            if self.id_of(self.end - 1) != ids[-1]:
                 break
             batch = min(batch * 2, _LARGEST_READ)
 
@@ -82,9 +84,10 @@ class Shelf:
         last, step = self.end - 1, 1
         while step:
             ids = [self.id_of(last + step * number) for number in range(1, _PROBES + 1)]
-            found = self.store.get(self.space.tenant, ids)
-            last = max((artifact.seq for artifact in found), default=last)
-            step = step * _PROBES if len(found) == _PROBES else step // _PROBES
+            there = {artifact.id for artifact in self.store.get(self.space.tenant, ids)}
+            full = len(list(takewhile(there.__contains__, ids)))
+            last += step * full
+            step = step * _PROBES if full == _PROBES else step // _PROBES
         self.first, self._records = last + 1, []
 
     def reread(self, ids: Sequence[str]) -> None:

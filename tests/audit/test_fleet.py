@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from acc import MemoryController, Settings, Turn
+from acc import Turn
 from acc.audit.log import AuditLog
 from acc.audit.postgres import PostgresLogs
 from acc.audit.verify import verify
@@ -24,32 +22,15 @@ from acc.controller import resumed
 from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target
 from acc.state.policy import Policy
-from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.protocol import Thread
 
 sys.path.append(str(Path(__file__).parents[1] / "graphs"))
 
+from fleet import Where, Worker, opened, workers
+
 pytestmark = pytest.mark.slow
 
-Where = tuple[str, str]
-
 TURNS = 6
-
-
-def opened(where: Where) -> MemoryController:
-    server = urlsplit(where[0])
-    store = ChromaArtifactStore.server(str(server.hostname), int(server.port or 0))
-    return MemoryController(store, settings=Settings(audit=where[1]))
-
-
-class Worker:
-    """What a worker process has open."""
-
-    memory: MemoryController
-
-    @classmethod
-    def begin(cls, where: Where) -> None:
-        cls.memory = opened(where)
 
 
 def say(thread: str, text: str) -> str:
@@ -112,20 +93,6 @@ def where(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
 
     with chroma(tmp_path_factory.mktemp("chroma")) as memory, postgresql() as audit:
         yield memory, audit
-
-
-@contextmanager
-def workers(where: Where, count: int = 2) -> Iterator[list[ProcessPoolExecutor]]:
-    context = multiprocessing.get_context("spawn")
-    pools = [
-        ProcessPoolExecutor(1, context, initializer=Worker.begin, initargs=(where,))
-        for _ in range(count)
-    ]
-    try:
-        yield pools
-    finally:
-        for pool in pools:
-            pool.shutdown(cancel_futures=True)
 
 
 def seen(pools: list[ProcessPoolExecutor], thread: str) -> dict[str, Any]:

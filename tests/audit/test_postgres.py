@@ -137,6 +137,51 @@ def test_an_append_waits_for_a_deletion_and_then_finds_another_end(address: str)
 
 
 @pytest.mark.slow
+def test_writers_of_a_log_take_turns_in_the_order_in_which_they_come(address: str) -> None:
+    stores = [PostgresLogs(address) for _ in range(3)]
+    name, came = "turns.jsonl", list[int]()
+
+    def write(number: int) -> None:
+        with stores[number].in_turn(name):
+            came.append(number)
+
+    later = [threading.Thread(target=write, args=(number,)) for number in (1, 2)]
+    with connected(address) as connection, stores[0].in_turn(name):
+        for waiters, writer in enumerate(later, 1):
+            writer.start()
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            while connection.execute(waiting).fetchone() != (waiters,):
+                pass
+        with stores[0].in_turn("another.jsonl"):  # another log is nobody's turn
+            came.append(0)
+    for writer in later:
+        writer.join(30)
+    assert came == [0, 1, 2]
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["too long", "unreachable", "ended"])
+def test_a_writer_without_its_turn_goes_on(
+    address: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acc.audit.postgres.LONGEST_TURN", 0.05)
+    logs, other, done = PostgresLogs(address), PostgresLogs(address), False
+    if why == "unreachable":
+        other = PostgresLogs("postgresql://nobody@127.0.0.1:1/none")
+    with logs.in_turn("t.jsonl"), other.in_turn("u.jsonl" if why == "ended" else "t.jsonl"):
+        if why == "ended":
+            end_connections(address)
+        done = True
+    assert done
+    with logs.in_turn("t.jsonl"):
+        assert logs.end("t.jsonl") is None
+    for store in (logs, other):
+        store.close()
+
+
+@pytest.mark.slow
 def test_a_log_that_is_rewritten_while_it_is_read_is_told(address: str) -> None:
     logs, name = PostgresLogs(address), "reads.jsonl"
     after = None

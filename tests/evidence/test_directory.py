@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from acc.stores.directory import enrol, enrolled, entry, namespace
+from acc.stores.directory import enrol, enrolled, ensure_enrolled, entry, namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
 from acc.stores.shelf import Shelf
@@ -68,3 +68,16 @@ def test_entries_taken_back_leave_no_gap() -> None:
     store.delete("default", [record.id for record in Shelf(store, SPACE, "threads").records()[1:]])
     enrol(store, Thread(thread="d"), "now")
     assert names(store) == ["a", "d"]
+
+
+@pytest.mark.parametrize("gone", [range(5, 7), range(17, 40), range(90, 93), range(1, 30)])
+def test_entries_behind_a_gap_are_found_again_by_a_repair(gone: range) -> None:
+    """As where an import is undone after others have entered threads behind it."""
+    store = InMemoryStore()
+    threads = [Thread(thread=f"t{number}") for number in range(100)]
+    shelf = Shelf(store, SPACE, "threads")
+    ensure_enrolled(store, threads, "now")
+    store.delete("default", [shelf.id_of(place) for place in gone])
+    enrol(store, Thread(thread="new"), "now")
+    ensure_enrolled(store, [*threads, Thread(thread="new")], "now")
+    assert set(names(store)) == {"new", *(thread.thread for thread in threads)}

@@ -16,7 +16,7 @@ from acc.cli import run
 from acc.errors import InputError, StoreError
 from acc.evidence.erasure_plan import Target
 from acc.evidence.marks import FolderMarks
-from acc.evidence.portability import export, import_from
+from acc.evidence.portability import export, import_into
 from acc.evidence.retention import Retention
 from acc.evidence.upkeep import vacuum
 from acc.stores.chroma.store import ChromaArtifactStore
@@ -34,12 +34,12 @@ def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None
         moved = export(memory.artifacts, memory.settings.audit, SPACE, out)
         state = memory.last_state("inc")
     with MemoryController.open(tmp_path / "two") as memory:
-        assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
-        assert import_from(memory.artifacts, tmp_path / "two", out).written == 0
+        assert import_into(memory, out).written == moved.records
+        assert import_into(memory, out).written == 0
         assert memory.last_state("inc") == state
         talk(memory, "inc", "Is bill-db-7 healthy?")
         with pytest.raises(InputError, match="a different audit log"):
-            import_from(memory.artifacts, tmp_path / "two", out)
+            import_into(memory, out)
 
 
 def test_a_log_without_a_record_keeps_no_export_from_being_taken_in(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_log_without_a_record_keeps_no_export_from_being_taken_in(tmp_path: Pa
         emptied.write_bytes(b"")
         assert export(memory.artifacts, memory.settings.audit, SPACE, out).logs == 1
     with MemoryController.open(tmp_path / "two") as memory:
-        assert import_from(memory.artifacts, tmp_path / "two", out).logs == 1
+        assert import_into(memory, out).logs == 1
 
 
 def test_a_vacuum_leaves_nothing_deleted_and_loses_nothing(tmp_path: Path) -> None:
@@ -202,9 +202,9 @@ def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     with MemoryController.open(tmp_path / "two") as memory:
         with pytest.raises(InputError, match="a different audit log"):
-            import_from(memory.artifacts, tmp_path / "two", out)
+            import_into(memory, out)
         folder.rmdir()
-        assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
+        assert import_into(memory, out).written == moved.records
 
 
 def test_a_folder_in_the_place_of_a_mark_is_told(tmp_path: Path) -> None:
