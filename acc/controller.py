@@ -91,7 +91,7 @@ class _Controller(Memory):
             schema: The state class; replaces the one in ``policy``.
             max_tokens: Token bound on the rendered state; replaces the one in ``policy``. By default the
                 schema's; with a ``model`` and no policy at least `MODEL_TOKENS`, which holds most facts of
-                a dense conversation.
+                a dense conversation. A ``policy`` without a bound keeps the schema's, and a warning says so.
             policy: Schema, bounds, token counter and notation of the state.
             audit: True writes the audit logs to the subfolder ``audit``, False or None writes none, a
                 path names another folder, and "postgresql://..." a database.
@@ -124,6 +124,8 @@ class _Controller(Memory):
             fork=fork,
             telemetry=telemetry,
         )
+        if model is not None and policy is not None and max_tokens is None:
+            _tell_small_bound(settings.policy)
         compressor = chosen(compressor, model)
         store = ChromaArtifactStore.embedded(folder)
         try:
@@ -577,6 +579,17 @@ class AsyncMemoryController(_Controller):
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
+
+
+def _tell_small_bound(policy: Policy) -> None:
+    """Warn if a model compresses under the schema's own bound, although more is the default without a policy."""
+    if policy.max_tokens == policy.schema.max_tokens < MODEL_TOKENS:
+        log_event(
+            _LOG, logging.WARNING, "small_bound",
+            "a model compresses under the schema's own token bound, because a policy is given: "
+            "open(..., max_tokens=...) sets the bound and ends this warning",
+            max_tokens=policy.max_tokens, without_a_policy=MODEL_TOKENS,
+        )  # fmt: skip
 
 
 def resumed(memory: Memory) -> list[str]:

@@ -10,7 +10,7 @@ import logging
 from typing import Any
 
 from acc.audit.unlogged import unlogged
-from acc.errors import ConfigurationError
+from acc.errors import AuditError, ConfigurationError, StateError, StoreError
 from acc.logs import log_event
 from acc.memory import Memory
 from acc.operators import with_operator_acts
@@ -43,6 +43,18 @@ def adopt(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveStat
         not_in_audit_log=[f"{branch}:{turn}" for branch, turn in behind.items()],
     )  # fmt: skip
     return memory.signed(chosen)
+
+
+def refusal(memory: Memory, state: CompressedCognitiveState, thread: Thread) -> str:
+    """Return why a step from ``state`` is refused until it is adopted; empty if it is not."""
+    session = memory._session(thread)
+    try:
+        with memory._locked_log(thread) as log:
+            session.refuse_unknown(state)
+            log.refuse_lost(state)
+    except (StoreError, StateError, AuditError) as error:
+        return error.what
+    return ""
 
 
 def recover(memory: Memory, thread: Thread) -> CompressedCognitiveState | None:

@@ -40,7 +40,7 @@ def test_nobody_else_goes_on_from_it(name: str, as_json: bool) -> None:
     state = state.canonical() if as_json else state
     other = ANA.model_copy(update={name: "other", "thread": "new"})
     said = (Observation(channel=Channel.AGENT, text="Noted."),)
-    with pytest.raises(StateError, match="another tenant, user or agent"):
+    with pytest.raises(StateError, match=r"another tenant, user or agent.*no user_id"):
         controller.step(state, Turn.said("Go on."), thread=other)
     with pytest.raises(StateError, match="another tenant, user or agent"):
         controller.record(said, state=state, thread=other)

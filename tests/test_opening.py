@@ -17,6 +17,7 @@ from acc.pipeline.session import Settings
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.in_memory import InMemoryStore
+from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.turn import Turn
 
 
@@ -28,6 +29,21 @@ def test_a_setting_that_cannot_work_leaves_the_folder_free(
     with pytest.raises(ConfigurationError):
         kind.open(tmp_path, **wrong)
     MemoryController.open(tmp_path).close()
+
+
+def test_a_model_under_the_schemas_own_bound_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given: list[tuple[dict[str, Any], bool]] = [
+        ({}, False),
+        ({"policy": Policy()}, True),
+        ({"policy": Policy(), "max_tokens": 800}, False),
+        ({"policy": Policy(max_tokens=1_200)}, False),
+    ]
+    for options, is_told in given:
+        caplog.clear()
+        MemoryController.open(tmp_path, model=ScriptedChatModel(script=["x"]), **options).close()
+        assert ("max_tokens=800 without_a_policy=1600" in caplog.text) is is_told
 
 
 @pytest.mark.parametrize(

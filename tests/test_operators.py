@@ -22,6 +22,7 @@ from acc.keyless.compressor import RuleCompressor
 from acc.pipeline.update import seed
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
+from acc.state.proposal import Proposal
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing import FixedClock
@@ -104,6 +105,38 @@ def test_an_operator_retires_a_rule_in_a_turn_of_their_own(audit: bool, tmp_path
         (path,) = tmp_path.glob("*.jsonl")
         assert verify(AuditLog(path), {Policy().fingerprint: Policy()}, head=step.state.hash) == 3
         assert memory.last_state("t") == step.state
+
+
+def test_the_agent_reads_the_operators_notices_once_in_its_next_turn() -> None:
+    read = []
+
+    def compressor(turn: Turn, state: State, evidence: Any) -> Proposal:
+        read.append(state.render())
+        return RuleCompressor()(turn, state, evidence)
+
+    memory = MemoryController(InMemoryStore(), compressor, Settings(clock=FixedClock()))
+    state = begun(memory)
+    first, second = state.constraints
+    for item, why in ((first, "the invoice is paid"), (second, "the audit is over")):
+        state = memory.retire([item.id], why, thread="t", state=state).state
+    state = memory.step(state, Turn.said("What is open?"), thread="t").state
+    for text in (read[-1], state.render()):  # the model that compresses, and the agent
+        assert "the invoice is paid" in text
+        assert "the audit is over" in text
+    looped = Turn(observations=(tool("Nothing is open."),))
+    state = memory.step(state, looped, thread="t").state
+    assert "the audit is over" in state.render()  # a step of the agent within the same turn
+    state = memory.step(state, Turn.said("Thanks."), thread="t").state
+    assert state.lifted == ()
+
+
+def test_a_notice_is_not_shown_beside_the_rule_that_the_user_said_again() -> None:
+    memory = memory_on(InMemoryStore())
+    state = begun(memory)
+    state = memory.retire([state.constraints[0].id], "paid", thread="t", state=state).state
+    state = memory.step(state, Turn.said(RULES[0]), thread="t").state
+    assert len(rules(state)) == 2
+    assert state.lifted == ()
 
 
 def test_the_newest_state_is_taken_where_none_is_given(tmp_path: Path) -> None:

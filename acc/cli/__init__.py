@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "prune": ("prune", "Delete evidence that is rarely read or not useful."),
     "hold": ("delete", "Protect evidence from deletion, or list what is protected."),
     "erase": ("delete", "Erase a user, a thread or one piece of evidence."),
+    "adopt": ("adopt", "Go on from checkpoints newer than the restored memory."),
     "backup": ("evidence", "Copy a memory to a folder while others write."),
     "vacuum": ("evidence", "Rewrite the files so that no deleted text remains."),
     "export": ("evidence", "Write a user's evidence and audit logs to a file."),

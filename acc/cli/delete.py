@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from acc.audit.namespaces import known_spaces
+from acc.audit.redaction import Leaving
 from acc.cli import options
 from acc.cli.logged import LoggedThread, logged_thread
-from acc.cli.opening import Interrupts, opened, opened_store, policy_of
+from acc.cli.opening import IN_THE_PROCESS, Interrupts, opened, opened_store, policy_of
 from acc.cli.output import (
     Consent,
     DryRunOption,
@@ -26,12 +28,12 @@ from acc.evidence.checkpoints import Settled, rows_at, without_password
 from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Target
 from acc.evidence.references import hold as put_hold
-from acc.evidence.references import release
+from acc.evidence.references import located, release
 from acc.evidence.usage import holds
 from acc.memory import Memory
 from acc.schema.catalog import Schema
 from acc.stores.directory import enrolled, namespace, namespace_of
-from acc.stores.protocol import UNNAMED, Thread
+from acc.stores.protocol import UNNAMED, Thread, managed
 from acc.stores.shelf import Shelf
 
 
@@ -67,7 +69,7 @@ def retire_items(
 ) -> Summary:
     """Retire items of a thread; return what was done."""
     policy = policy_of(logged.last, schema=schema)
-    with opened(memory, policy, server=server) as controller:
+    with opened(memory, policy, server=server, instead=IN_THE_PROCESS) as controller:
         step = controller.retire(ids, reason, thread=logged.thread)
     retired = {e.item.id: e.item.words for e in step.commit.set_aside if e.item.id in ids}
     limit = f"{step.commit.tokens:,} of at most {policy.max_tokens:,} tokens"
@@ -111,6 +113,13 @@ def hold(
     space = namespace(user, agent, tenant)
     owner = space.model_copy(update={"thread": thread})
     with opened_store(memory, server) as controller:
+        given = {
+            "thread": thread,
+            **{n: v for n, v in (("user", user), ("agent", agent)) if v != UNNAMED},
+        }
+        if found := _located(controller, ref, tenant, given):
+            owner, ref = found
+            space = namespace_of(owner)
         held = held_after(controller, owner, ref, reason, release_=release_)
         names = {each.key: each.thread for each in enrolled(controller.artifacts, space)}
     if json:
@@ -158,7 +167,8 @@ def erase(
         str | None,
         typer.Option(
             metavar="REF",
-            help="Erase this piece of evidence of --thread; without --thread, this document.",
+            help="Erase this piece of evidence of --thread; without --thread, this document, or "
+            "the evidence of a thread by the ref that acc search prints, such as a1e58a72/u5.",
         ),
     ] = None,
     agent: options.AgentOption = UNNAMED,
@@ -196,6 +206,11 @@ def erase(
     target = Target(user, thread, artifact, agent, tenant)
     with opened_store(memory, server, read_only=dry_run) as controller:
         eraser = Erasure(controller)
+        if artifact is not None:
+            given = {"user": user, "thread": thread, "agent": agent if agent != UNNAMED else None}
+            if found := _located(controller, artifact, tenant, given):
+                who, ref = found
+                target = Target(who.user, who.thread, ref, who.agent, tenant)
         plan = eraser.plan(target, echoes=not keep_echoes, despite_holds=despite_hold)
         receipts: list[Receipt] = []
 
@@ -206,6 +221,16 @@ def erase(
         carry_out(consent, plan_summary(plan, urls, with_text=consent.shows_text), act)
     for receipt in receipts:
         refuse_unproved(receipt)
+
+
+def _located(
+    memory: Memory, ref: str, tenant: str, given: Mapping[str, str | None]
+) -> tuple[Thread, str] | None:
+    """Return the thread and its own ref, if ``ref`` is one of a thread that ``acc search`` prints."""
+    if "/" not in ref:
+        return None
+    known = known_spaces(managed(memory.artifacts), memory.settings.audit, tenant)
+    return located(known, ref, {name: value for name, value in given.items() if value})
 
 
 def _settle(
@@ -259,6 +284,7 @@ def plan_summary(plan: ErasurePlan, checkpointers: Sequence[str], *, with_text: 
     if checkpointers:
         counted = "; ".join([f"{rows} rows of checkpoints", *unknown])
         lines.append(f"  checkpoints of {', '.join(plan.conversations) or 'no thread'}: {counted}")
+        lines += _going_on(plan)
     lines.append("  the store's files are rewritten, then searched for what was erased")
     value = {**_effects_json(plan, effects), "checkpoints": rows, "unknown": unknown}
     return Summary(lines, value)
@@ -270,6 +296,7 @@ def receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
     lines += [f"  {log.log} ends with state {log.head}" for log in receipt.rewritten]
     if receipt.checkpoints:
         lines.append(f"  {receipt.checkpoints} rows of checkpoints deleted")
+        lines += _going_on(plan)
     if receipt.foreign:
         lines.append(
             "the server's files were not searched: stop the server, and run acc vacuum on its folder"
@@ -282,7 +309,24 @@ def receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
     })  # fmt: skip
 
 
+def _going_on(plan: ErasurePlan) -> Iterator[str]:
+    """Say from where the threads go on whose checkpoints are deleted, and that the memory keeps."""
+    if kept := sorted({log.thread for log in plan.effects.rewritten}):
+        yield (
+            f"  without checkpoints, {', '.join(kept)} goes on from the memory's last state "
+            "(MemoryNode and MemoryMiddleware; with resume=False it begins anew, without its rules)"
+        )
+
+
 def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
+    binding = [
+        f"{item.id} in thread {log.thread}"
+        for log in effects.rewritten
+        for item in log.leaving
+        if item.slot in _BINDING
+    ]
+    if binding:
+        yield f"  RULES and goals that bind no more: {len(binding)} ({', '.join(binding)})"
     kinds = ", ".join(f"{_KINDS.get(kind, kind)}: {number}" for kind, number in effects.kinds)
     yield f"  records of evidence: {plan.records}" + (f" ({kinds})" if kinds else "")
     if plan.echoes:
@@ -298,8 +342,16 @@ def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
         )
         for item in log.leaving:
             words = f": {item.words}" if item.words else ""
-            yield f"    removed from the state: {item.id} of {item.slot}{words}"
+            yield f"    removed from the state: {item.id}{_kind_of(item)}{words}"
     yield f"  threads affected: {', '.join(effects.threads) or 'none'}"
+
+
+_BINDING = {"constraints": ", a RULE", "goal_orientation": ", a GOAL"}
+"""What the items of the pinned slots are called; every schema has these slots."""
+
+
+def _kind_of(item: Leaving) -> str:
+    return _BINDING.get(item.slot, f" of {item.slot}")
 
 
 def _effects_json(plan: ErasurePlan, effects: Effects) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from acc.audit.medium import audit_store
 from acc.cli import options
 from acc.cli.opening import FIX_LOGS, check_memory, opened
 from acc.cli.output import count, print_json
-from acc.errors import AccError, StoreError
+from acc.errors import AccError, StoreError, StoreLockedError
 from acc.evidence.log_health import compare_logs
 from acc.evidence.marks import DatabaseMarks, marks_of
 from acc.evidence.upkeep import check_records, check_shelves, interrupted
@@ -82,7 +82,7 @@ def doctor(
 ) -> None:
     """Check the installation, a memory or a model endpoint.
 
-    Each line begins with ok, note (works, but could be better) or bad.
+    Each line begins with ok, note (works, but could be better, or was not checked) or bad.
     """
     details: dict[str, Any] = {}
     if endpoint or model:
@@ -100,6 +100,8 @@ def doctor(
                 )
             else:
                 findings.append(Finding("ok", f"no memory in {memory} yet"))
+        except StoreLockedError as error:
+            findings.append(Finding.of_error(error) if repair else _in_use(error, memory))
         except AccError as error:
             findings.append(Finding.of_error(error))
     _report(findings, details, as_json=json)
@@ -122,6 +124,16 @@ def _report(findings: Sequence[Finding], details: Mapping[str, Any], *, as_json:
         raise AccError(
             f"{len(bad)} of {len(findings)} checks failed: {bad[0].what}", hint=bad[0].hint
         )
+
+
+def _in_use(error: StoreLockedError, memory: Path) -> Finding:
+    """The finding that a running agent uses the memory, with what is therefore not checked."""
+    return Finding(
+        "note",
+        f"{error.what} ({error.where}): not checked are its records, its documents, and whether the logs and "
+        "the store agree",
+        f"acc backup COPY --memory {shlex.quote(str(memory))}, then acc doctor --memory COPY",
+    )
 
 
 _DISTRIBUTION = "agent-cognitive-compressor"

@@ -8,7 +8,8 @@ from typing import Annotated, cast
 
 import typer
 
-from acc.cli.opening import opened_store
+from acc.audit.namespaces import Spaces, known_spaces
+from acc.cli.opening import IN_A_COPY, opened_store
 from acc.cli.options import (
     DEFAULT_MEMORY,
     AgentOption,
@@ -26,10 +27,11 @@ from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.backup import back_up
 from acc.evidence.documents import Documents, Ingested, files_below
 from acc.evidence.upkeep import vacuum as rewrite
+from acc.memory import Memory
 from acc.recall import full_text
 from acc.recall.candidates import each_ref
 from acc.stores.directory import namespace
-from acc.stores.protocol import UNNAMED, Artifact, SearchableStore, Thread
+from acc.stores.protocol import UNNAMED, Artifact, SearchableStore, Thread, managed
 from acc.stores.shelf import Shelf
 from acc.text.lines import inert_line
 
@@ -132,12 +134,25 @@ def search(
         bool,
         typer.Option("--quarantine", help="Search what a judge refused. Needs all the words."),
     ] = False,
+    all_users: Annotated[
+        bool, typer.Option("--all-users", help="Search every user and agent of the tenant.")
+    ] = False,
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Search a user's threads and documents by words."""
+    """Search a user's threads and documents by words.
+
+    acc erase --artifact and acc hold take the refs that this prints.
+    """
+    if all_users and quarantine:
+        raise InputError(
+            "a quarantine belongs to one user",
+            where="--all-users",
+            hint="name the user with --user",
+        )
     space = namespace(user, agent, tenant)
-    with opened_store(memory, server) as controller:
+    with opened_store(memory, server, instead=IN_A_COPY) as controller:
+        known: Spaces = {}
         if quarantine:
             words = query.lower().split()
             shelf = Shelf(controller.artifacts, space, "quarantine").records()
@@ -145,17 +160,44 @@ def search(
             found, matching = [(a, 0.0) for a in refused[:most]], len(refused)
         else:
             store = cast(SearchableStore, controller.artifacts)  # Chroma's
-            ranked, matching = full_text.search(store, space, query, most)
+            known = _known(controller, tenant) if all_users else {}
+            ranked, matching = full_text.search(store, [*known, space], query, most)
             found = list(zip(each_ref(ranked, space), (s for _, s in ranked), strict=True))
+        known = known or ({} if found else _known(controller, tenant))
     if json:
         print_json([{"score": round(s, 4), **a.model_dump(mode="json")} for a, s in found])
     elif found:
-        rows = [(f"{s:.2f}", a.ref, a.name or a.channel.value, _excerpt(a)) for a, s in found]
-        print_table(("score", "ref", "from", "text"), rows, wrap=("text",))
+        columns = ["score", "ref", "from", "text"]
+        rows = [[f"{s:.2f}", a.ref, a.name or a.channel.value, _excerpt(a)] for a, s in found]
+        if all_users:
+            columns[1:1] = ["user", "thread"]
+            owners = {thread.key: thread for threads in known.values() for thread in threads}
+            for row, (artifact, _) in zip(rows, found, strict=True):
+                owner = owners.get(artifact.thread)
+                row[1:1] = [owner.user, owner.thread] if owner else ["", ""]
+        print_table(columns, rows, wrap=("text",))
         print(f"{len(found)} of {count(matching, 'record')} that hold a word of the query")
     else:
-        owner = f"user {space.user!r}, agent {space.agent!r}, tenant {space.tenant!r}"
-        print(f"nothing found ({owner})")
+        owner_names = f"user {space.user!r}, agent {space.agent!r}, tenant {space.tenant!r}"
+        print(f"nothing found ({owner_names}){_others(known, space)}")
+
+
+def _known(memory: Memory, tenant: str) -> Spaces:
+    return known_spaces(managed(memory.artifacts), memory.settings.audit, tenant)
+
+
+def _others(known: Spaces, space: Thread) -> str:
+    """Name the other users and agents of the tenant that have evidence."""
+    others = sorted((other for other in known if other != space), key=str)
+    if not others:
+        return ""
+    named = [
+        f"--user {o.user}" + ("" if o.agent == UNNAMED else f" --agent {o.agent}") for o in others
+    ]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return (
+        f"; others have evidence: {', '.join(named[:_MOST_NAMED])}{more}; --all-users searches all"
+    )
 
 
 def _excerpt(artifact: Artifact) -> str:
@@ -191,7 +233,7 @@ def backup(
     """Copy a memory to a folder while others write.
 
     Steps of other processes wait meanwhile. To restore, end all writers, put the copy in the place of the
-    memory's folder, and run acc doctor --repair.
+    memory's folder, and run acc doctor, then acc verify; then acc adopt, if checkpoints are newer.
     """
     copied = back_up(memory, audit_place(memory), to)
     if json:
@@ -213,7 +255,7 @@ def export(
 
     Without --agent, those of all agents of the user, also of agents that run inside another one's graph.
     """
-    with opened_store(memory, server) as controller:
+    with opened_store(memory, server, instead=IN_A_COPY) as controller:
         moved = portability.export(
             controller.artifacts, controller.settings.audit, namespace(user, agent, tenant), out
         )

@@ -16,7 +16,7 @@ from acc.audit.log import AuditLog
 from acc.cli import options
 from acc.cli.delete import held_after, plan_summary, receipt_summary, retire_items
 from acc.cli.logged import LoggedThread, logs_of
-from acc.cli.opening import opened_store, policy_of
+from acc.cli.opening import IN_THE_PROCESS, STOP_IT, opened_store, policy_of
 from acc.controller import MemoryController
 from acc.errors import InputError
 from acc.evidence.erasure import Erasure, refuse_unproved
@@ -113,7 +113,7 @@ class OperatorActs:
             raise InputError(
                 "the reason is too long", hint=f"give one of at most {LONGEST_REASON} characters"
             )
-        with self._opened():
+        with self._opened(instead=IN_THE_PROCESS):
             pass  # the act would fail later: another process holds the store
         lines = [f"retire {each}: {there[each]}" for each in ids]
         lines.append(f"the agent reads the reason in its next turn: {reason or '(none)'}")
@@ -152,8 +152,10 @@ class OperatorActs:
         refuse_unproved(receipt)
         return receipt_summary(receipt, plan).lines
 
-    def _opened(self, *, write: bool = False) -> AbstractContextManager[MemoryController]:
-        return opened_store(self.memory, self.server, read_only=not write)
+    def _opened(
+        self, *, write: bool = False, instead: str = STOP_IT
+    ) -> AbstractContextManager[MemoryController]:
+        return opened_store(self.memory, self.server, read_only=not write, instead=instead)
 
 
 def _owner(thread: Thread, ref: str) -> Thread:

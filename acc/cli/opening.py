@@ -16,7 +16,7 @@ from acc.cli.logged import Record
 from acc.cli.options import Server, audit_place
 from acc.compress.protocol import Compressor, Price
 from acc.controller import MemoryController, resumed
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, StoreLockedError
 from acc.evidence.upkeep import pending
 from acc.pipeline.session import Settings
 from acc.schema.catalog import Schema, published, schema_named
@@ -28,9 +28,20 @@ from acc.text.tokens import utf8_quarter
 
 FIX_LOGS = (
     "restore a backup of the whole folder; or, in Python, commit stored turns again with "
-    "memory.recover(thread), or go on with memory.adopt(state, thread=thread)"
+    "memory.recover(thread), or go on with memory.adopt(state, thread=thread); acc adopt does it for states in "
+    "checkpoints"
 )
 """What to do where the audit logs and the store differ."""
+
+STOP_IT = "stop that process first"
+IN_A_COPY = "run this on a copy of the memory, which acc backup makes while the process runs"
+IN_THE_PROCESS = "call memory.retire(ids, reason, thread=...) in that process, or stop it first"
+"""What to do while another process uses an embedded store: for acts, for what only reads, and to retire."""
+
+_SHARED = "Several processes share a memory whose records a Chroma server holds: --server HOST:PORT"
+
+SCHEMA_VARIABLE = "ACC_SCHEMA"
+"""Environment variable that names a schema of the operator's own, which a command may load if a record names it."""
 
 OWN_PACKAGES = ("acc", "acc_schemas")
 """Packages with schemas that a record may name, in addition to published schemas.
@@ -108,12 +119,16 @@ def _recorded_schema(name: str) -> Schema:
     is_own = name.partition(":")[0].partition(".")[0] in OWN_PACKAGES
     # The published ones are found in the metadata of all installed packages, which takes a while.
     value = name.partition("[")[0]  # a role's projection: module:Class[role]
-    if not is_own and value not in (entry.value for entry in published().values()):
-        raise ConfigurationError(
-            "the thread uses a schema that is not installed", where=name,
-            hint=f"give --schema {name}",
-        )  # fmt: skip
-    return schema_named(name)
+    if is_own or value in (entry.value for entry in published().values()):
+        return schema_named(name)
+    if (given := os.environ.get(SCHEMA_VARIABLE, "")) == value:
+        return schema_named(name)
+    if given and (schema := schema_named(given)).__qualname__ == name.partition(":")[2]:
+        return schema
+    raise ConfigurationError(
+        "the thread uses a schema that is not installed", where=name,
+        hint=f"give --schema {name}, or set {SCHEMA_VARIABLE}={value} for all commands",
+    )  # fmt: skip
 
 
 def compressor_named(model: str, mode: Mode | None, price: Price | None) -> Compressor | None:
@@ -148,49 +163,74 @@ def opened(
     server: Server | None = None,
     compressor: Compressor | None = None,
     repair: bool = True,
+    instead: str = STOP_IT,
 ) -> Iterator[MemoryController]:
     """Open the memory in a folder; with a server, the folder holds only the audit logs.
 
-    With ``repair`` it finishes what a killed process left; otherwise opening changes nothing.
-    """
-    if server is None and repair:
-        controller = MemoryController.open(
-            memory, compressor=compressor, policy=policy, state_key=state_key(),
-            audit=audit_place(memory),
-        )  # fmt: skip
-    else:
-        from acc.stores.chroma.store import ChromaArtifactStore
+    With ``repair`` it finishes what a killed process left; otherwise opening changes nothing. ``instead`` says
+    what to do while another process uses the store, for the error's hint.
 
-        if server is None:
-            store = ChromaArtifactStore.embedded(memory, looks=True)
-        else:
-            store = ChromaArtifactStore.server(*server)
-        controller = MemoryController(
-            store,
-            compressor,
-            Settings(policy=policy, audit=audit_place(memory), state_key=state_key()),
-        )
-    with controller:
+    Raises:
+        StoreLockedError: Another process uses the store.
+    """
+    with _opened(memory, policy, server, compressor, repair, instead) as controller:
         if server is not None and repair:
             controller.resumed = resumed(controller)
         yield controller
 
 
+def _opened(
+    memory: Path, policy: Policy, server: Server | None, compressor: Compressor | None, repair: bool,
+    instead: str,
+) -> MemoryController:  # fmt: skip
+    try:
+        return _controller(memory, policy, server, compressor, repair)
+    except StoreLockedError as error:
+        hint = f"{instead}. The audit logs can be read meanwhile: acc show, diff, threads, verify, inspect. "
+        raise StoreLockedError(error.what, where=error.where, hint=hint + _SHARED) from error
+
+
+def _controller(
+    memory: Path, policy: Policy, server: Server | None, compressor: Compressor | None, repair: bool
+) -> MemoryController:
+    if server is None and repair:
+        return MemoryController.open(
+            memory, compressor=compressor, policy=policy, state_key=state_key(),
+            audit=audit_place(memory),
+        )  # fmt: skip
+    from acc.stores.chroma.store import ChromaArtifactStore
+
+    store = (
+        ChromaArtifactStore.server(*server)
+        if server is not None
+        else ChromaArtifactStore.embedded(memory, looks=True)
+    )
+    return MemoryController(
+        store,
+        compressor,
+        Settings(policy=policy, audit=audit_place(memory), state_key=state_key()),
+    )
+
+
 @contextmanager
 def opened_store(
-    memory: Path, server: Server | None, *, create: bool = False, read_only: bool = False
-) -> Iterator[MemoryController]:
+    memory: Path, server: Server | None, *, create: bool = False, read_only: bool = False,
+    instead: str = STOP_IT,
+) -> Iterator[MemoryController]:  # fmt: skip
     """Open the memory in a folder to maintain its evidence.
 
     Finishes work that a killed process left, and reports it on stderr; with ``read_only`` it refuses a memory
-    with such work instead. With ``create`` the folder is created if it is absent.
+    with such work instead. With ``create`` the folder is created if it is absent. ``instead``: see `opened`.
 
     Raises:
         InputError: There is no memory and ``create`` is False, or the memory has unfinished work.
+        StoreLockedError: Another process uses the store.
     """
     if not create:
         check_memory(memory, server)
-    with opened(memory, Policy(), server=server, repair=not read_only) as controller:
+    with opened(
+        memory, Policy(), server=server, repair=not read_only, instead=instead
+    ) as controller:
         if read_only and (unfinished := pending(controller)):
             raise InputError(
                 f"earlier work was interrupted: {'; '.join(unfinished)}",

@@ -65,7 +65,8 @@ class Draft:
         self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.notes: list[Note] = []
         self.set_aside: list[EvictedItem] = []
-        self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
+        self.carried = _notices_still_due(state, turn)
+        self.lifted: list[RetiredRule] = list(self.carried)
         # Doubts of earlier releases have no turn.
         since = turn.number - DOUBT_TURNS if _begins(turn) else -1
         self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
@@ -210,7 +211,7 @@ class Draft:
                 "bound_to": self.bound_to,
                 "policy": policy,
                 "parent": self.before.hash,
-                "lifted": tuple(self.lifted),
+                "lifted": tuple(each for each in self.lifted if not self._stands_again(each)),
                 "doubted": tuple(d for d in self.doubted if self._binds(d.id)),
                 "pending": self.pending,
                 "evicted": self.evicted,
@@ -218,6 +219,28 @@ class Draft:
                 "hash": "",
             }
         )
+
+    def _stands_again(self, notice: RetiredRule) -> bool:
+        """Return whether the rule of an earlier turn's notice is in force again."""
+        pinned = (name for name, slot in self.slots.items() if slot.rules.pinned)
+        return notice in self.carried and any(
+            item.head_text == notice.text for name in pinned for item in self.items[name]
+        )
+
+
+def _notices_still_due(state: CompressedCognitiveState, turn: Turn) -> list[RetiredRule]:
+    """Return the notices of ``state`` that the agent reads in ``turn`` too, or still has to read after it."""
+    if is_operators(turn):
+        return [notice for notice in state.lifted if notice.owed]
+    shown = [notice.model_copy(update={"owed": False}) for notice in state.lifted]
+    if not _begins(turn):
+        return shown
+    return [now for now, before in zip(shown, state.lifted, strict=True) if before.owed]
+
+
+def is_operators(turn: Turn) -> bool:
+    """Return whether ``turn`` is an operator's act between two turns of the conversation."""
+    return bool(turn.observations) and turn.observations[-1].channel is Channel.OPERATOR
 
 
 def _begins(turn: Turn) -> bool:

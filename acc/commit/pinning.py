@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from acc.commit.asking import Asked
 from acc.commit.attempt import Attempt
-from acc.commit.draft import Draft
+from acc.commit.draft import Draft, is_operators
 from acc.commit.integrity import Quoted, Sources, find_quoted
 from acc.commit.lifting import Bearing, Said, asks, bearing
 from acc.commit.reaching import closes, reaches
@@ -147,7 +147,8 @@ _REFUSED = {
 def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
     draft.remove(slot, item, Reason.RETIRED, detail=f"{ref}: {because}")
     draft.settle(item)
-    draft.lifted.append(RetiredRule(text=item.head_text, because=because))
+    notice = RetiredRule(text=item.head_text, because=because, owed=is_operators(draft.turn))
+    draft.lifted.append(notice)
 
 
 def containing(items: Sequence[Item], item: Item) -> Item | None:

@@ -29,7 +29,7 @@ from acc.compress.endpoint import (
 )
 from acc.compress.prompt import CompressorPrompt, Prompt, Reading
 from acc.compress.protocol import Compressor, Price
-from acc.errors import ConfigurationError
+from acc.errors import AuthenticationError, ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Account, Mode, Outcome, Proposal
@@ -177,6 +177,7 @@ class ModelCompressor:
         self.price = self.settings.price
         self._prompt = self.settings.prompt or CompressorPrompt(self.settings.guidance)
         self._policy: Policy | None = None
+        self._proof = KeyProof()
 
     @property
     def name(self) -> str:
@@ -228,7 +229,14 @@ class ModelCompressor:
         limit = settings.max_output_tokens or output_bound(policy, settings.mode)
         limits = limit, settings.input_chars
         work = Compression(self.endpoint, reading, self._prompt, limits, settings.strict)
-        return Run(self.endpoint, work.steps(), work.ledger, patience)
+        return Run(self.endpoint, work.steps(), work.ledger, patience, self._proof)
+
+
+@dataclass
+class KeyProof:
+    """Whether the endpoint has accepted the key; all copies of a compressor share it."""
+
+    worked: bool = False
 
 
 @dataclass(frozen=True)
@@ -253,8 +261,14 @@ class Run(Generic[R]):
     """Makes the calls that ``steps`` yields, with retries and under a deadline, and counts them in a ledger."""
 
     def __init__(
-        self, endpoint: Endpoint, steps: Generator[Call, Reply, R], ledger: Ledger, wait: Patience
+        self,
+        endpoint: Endpoint,
+        steps: Generator[Call, Reply, R],
+        ledger: Ledger,
+        wait: Patience,
+        proof: KeyProof | None = None,
     ) -> None:
+        self._proof = proof or KeyProof()
         self._endpoint = endpoint
         self._steps = steps
         self._ledger = ledger
@@ -274,7 +288,7 @@ class Run(Generic[R]):
                     partial(self._attempt, call), self._until, self._attempts
                 )
             except (CallFailed, ConfigurationError) as failure:
-                answer = failure
+                answer = self._outcome(failure)
             call = self._advance(answer)
         return self._result
 
@@ -288,7 +302,7 @@ class Run(Generic[R]):
                     partial(self._aattempt, call), self._until, self._attempts
                 )
             except (CallFailed, ConfigurationError) as failure:
-                answer = failure
+                answer = self._outcome(failure)
             call = self._advance(answer)
         return self._result
 
@@ -307,12 +321,27 @@ class Run(Generic[R]):
     def _attempt(self, call: Call) -> Reply:
         with self._counted(call) as left:
             made = partial(self._endpoint.send, call, self._wait(left))
-            return self._ledger.answered(within(left, made))
+            return self._answered(within(left, made))
 
     async def _aattempt(self, call: Call) -> Reply:
         with self._counted(call) as left:
             made = partial(self._endpoint.asend, call, self._wait(left))
-            return self._ledger.answered(await awithin(left, made))
+            return self._answered(await awithin(left, made))
+
+    def _answered(self, reply: Reply) -> Reply:
+        self._proof.worked = True
+        return self._ledger.answered(reply)
+
+    def _outcome(self, error: CallFailed | ConfigurationError) -> CallFailed | ConfigurationError:
+        """Return a failure for a key that is refused after it worked: it was replaced or has expired.
+
+        An agent that runs then goes on by its fallback. A key that never worked ends the step.
+        """
+        if not (isinstance(error, AuthenticationError) and self._proof.worked):
+            return error
+        failure = CallFailed(Outcome.KEY_REFUSED, f"{error.what}; it worked before")
+        self._ledger.failed(failure)
+        return failure
 
     @contextmanager
     def _counted(self, call: Call) -> Iterator[float]:

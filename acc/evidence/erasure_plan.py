@@ -392,7 +392,7 @@ class _Planning:
             where=f"tenant {target.tenant!r}, user {target.whose!r}, agent {target.agent!r}",
             hint=f"a thread of that name exists with {' or '.join(others[:3])}"
             if others
-            else "find the evidence with acc search, and name its thread with --thread",
+            else "find it with acc search --all-users, and give the ref as printed there",
         )
 
 

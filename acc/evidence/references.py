@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from acc.audit.log import AuditLog
+from acc.audit.namespaces import Spaces
 from acc.errors import InputError
 from acc.evidence.usage import (
     Event,
@@ -38,6 +40,41 @@ def text_behind(store: ArtifactStore, thread: Thread, ref: str) -> str:
         return ""
     others = enrolled(store, namespace_of(thread))
     return next((_text_of(store, other, far) for other in others if other.key.startswith(near)), "")
+
+
+def located(known: Spaces, ref: str, owner: Mapping[str, str]) -> tuple[Thread, str] | None:
+    """Return the thread and its own ref behind a ref such as ``a1e58a72/u5``, as ``acc search`` prints it.
+
+    Args:
+        known: The namespaces of the tenant, with their threads.
+        ref: The ref.
+        owner: The names that the thread has to have, such as its ``user``.
+
+    Returns:
+        None if ``ref`` names no thread.
+
+    Raises:
+        InputError: No thread, or more than one, has such a key.
+    """
+    key, slash, own = ref.partition("/")
+    if not (slash and _KEY.fullmatch(key)):
+        return None
+    there = [t for threads in known.values() for t in threads if t.key.startswith(key)]
+    found = [t for t in there if owner.items() <= t.model_dump().items()]
+    if len(found) == 1:
+        return found[0], own
+    names = [f"--user {t.user} --thread {t.thread}" for t in found or there]
+    raise InputError(
+        f"{'several threads have' if found else 'no such thread has'} the key {key!r}",
+        where=f"the ref {ref!r}",
+        hint=f"name one of its threads: {', '.join(names[:3])}"
+        if names
+        else "find it with acc search",
+    )
+
+
+_KEY = re.compile("[0-9a-f]{8,24}")
+"""The beginning of a thread's key, as refs of other threads have it."""
 
 
 def document_parts(store: ArtifactStore, thread: Thread, ref: str) -> list[Artifact]:

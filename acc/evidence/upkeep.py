@@ -167,7 +167,7 @@ def check_records(store: ArtifactStore, tenant: str, progress: Progress = lambda
     ids = managed(store).ids(tenant)
     for start in range(0, len(ids), _READ):
         store.get(tenant, ids[start : start + _READ])
-        progress(start, len(ids))
+        progress(min(start + _READ, len(ids)), len(ids))
     return len(ids)
 
 

@@ -13,7 +13,7 @@ from acc.integrations.compaction import Compaction
 from acc.integrations.delegation import with_tasks_marked
 from acc.integrations.identity import Config, Identify, Identity, thread_of
 from acc.integrations.messages import Voices
-from acc.integrations.past import state_after
+from acc.integrations.past import Resuming, state_after
 from acc.integrations.sharing import Share, Shared, Sharing
 from acc.integrations.stepping import (
     Controller,
@@ -44,7 +44,7 @@ class AgentMemory:
         fold_over: int | None,
         reply_chars: int = 0,
         adopt: Trust | None,
-        resume: bool,
+        resume: bool | None,
         tell_time: bool,
         share: Share | Board | None,
     ) -> None:
@@ -79,8 +79,9 @@ class AgentMemory:
         return with_tasks_marked(self.controller, config, base, messages, voices, told)
 
     def _prior(
-        self, raw: Any, progress: Any, thread: Thread, messages: Sequence[Any], channel: str
-    ) -> Prior:
+        self, raw: Any, progress: Any, thread: Thread, messages: Sequence[Any], channel: str,
+        config: Config,
+    ) -> Prior:  # fmt: skip
         """Return the state to go on from: ``raw``, that of the ``channel``, or the thread's; with operators' acts.
 
         The commit ``progress`` was written with the state in the channel.
@@ -89,8 +90,12 @@ class AgentMemory:
         committed = last_committed(self.controller, thread)
         prior = self.held.load(raw, progress, committed=committed)
         if prior is None and progress is None:
-            prior = state_after(self.controller, self.held, thread, messages, resume=self.resume)
-        if prior is None and self.resume:
+            prior = state_after(self.controller, self.held, thread, messages)
+            if prior is None:
+                how = self.compaction.heard_by(thread.agent)
+                resuming = Resuming(self.resume, channel, self._last_state)
+                prior = resuming.state(self.controller, thread, messages, how, config)
+        elif prior is None and self.resume:
             prior = self._last_state(thread)
         self.held.check_left(prior, progress)
         return with_operator_acts(self.controller, prior, thread) if prior is not None else None

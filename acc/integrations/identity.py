@@ -37,6 +37,9 @@ then set by the caller.
 TOOLS = "tools"
 """Name of the node that runs tools: in `create_agent`, and by default in `ToolNode`."""
 
+CHECKPOINTER = "__pregel_checkpointer"
+"""LangGraph's key of a run's checkpointer in its ``configurable``; absent in a graph without one."""
+
 UNKNOWN = "default"
 """The user or agent of a thread for which none is known."""
 

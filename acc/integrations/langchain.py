@@ -80,7 +80,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         human: Channel | str = Channel.USER,
         fold_over: int | None = 2_000,
         adopt: Trust | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         tell_time: bool = False,
         share: Share | Board | None = None,
         delegates: Mapping[str, str] = DELEGATES,
@@ -100,8 +100,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             fold_over: Limit, in tokens, of steps that the model has read before a commit within the
                 turn; 0 commits each step, None waits for the user's next turn.
             adopt: Trust for a state that was edited in its checkpoint; None makes an edit an error.
-            resume: If the checkpoint has no state, continue from the thread's last state in the
-                audit log. For callers without checkpoints that pass the whole transcript.
+            resume: If the checkpoint has no state, continue from the thread's last state in the audit
+                log. None does so unless the checkpointer holds states of the thread: the run then goes
+                back to before the first turn. False begins anew, without the thread's rules.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
                 "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
@@ -270,7 +271,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         self, state: Any, thread: Thread, over: int | None = None
     ) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
-        prior = self._prior(state.get("ccs") or None, notes.mark, thread, messages, "ccs")
+        prior = self._prior(
+            state.get("ccs") or None, notes.mark, thread, messages, "ccs", get_config()
+        )
         removed = notes.removed(messages)
         found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
         past = past_of(self.controller, thread, prior)

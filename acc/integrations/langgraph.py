@@ -83,7 +83,7 @@ class MemoryNodeOptions(TypedDict, total=False):
     reply_chars: int
     identity: Identify | None
     adopt: Trust | None
-    resume: bool
+    resume: bool | None
     tell_time: bool
     share: Share | Board | None
 
@@ -122,7 +122,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         reply_chars: int = 2_000,
         identity: Identify | None = None,
         adopt: Trust | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         tell_time: bool = False,
         share: Share | Board | None = None,
     ) -> None:
@@ -152,7 +152,8 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             identity: Finds the thread of a run; `Identity()` by default.
             adopt: Trust for an edited state; None makes an edit an error.
             resume: If the graph has no state, continue from the thread's last state in the audit
-                log. For callers without checkpoints that pass the whole transcript.
+                log. None does so unless the checkpointer holds states of the thread: the run then goes
+                back to before the first turn. False begins anew, without the thread's rules.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
                 "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
@@ -325,7 +326,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         if caller() is not None or enclosing_nodes(config):
             messages = self._marked(config, as_messages(messages), compaction.voices, shared)
         self._check_read(raw)
-        prior = self._prior(raw, progress, thread, messages, self.state_key)
+        prior = self._prior(raw, progress, thread, messages, self.state_key, config)
         if prior is not None and lacks_content(progress, messages):
             progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)

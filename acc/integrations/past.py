@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from acc.errors import StateError
-from acc.integrations.compaction import Past, Plan, Progress
-from acc.integrations.messages import as_messages
+from acc.errors import ConfigurationError, StateError
+from acc.integrations.compaction import Compaction, Past, Plan, Progress, spoken
+from acc.integrations.identity import CHECKPOINTER, Config
+from acc.integrations.messages import as_messages, is_users
 from acc.integrations.stepping import HeldStates
 from acc.logs import log_event
 from acc.memory import Memory
@@ -72,15 +73,12 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
     return Past(begun=True, committed=committed, recorded=next_turn, spoken=spoken, refused=refused)
 
 
-def state_after(
-    memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any], *, resume: bool
-) -> Prior:
+def state_after(memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any]) -> Prior:
     """Find the state after the last of ``messages`` that ``thread`` has committed.
 
     It serves a run whose graph holds no state: the caller keeps no checkpoints, or the run is an agent
     of a swarm. The state comes from the audit log, or else from this process's cache ``held``. It is None if
-    no commit has seen any of the messages, or the state is not kept. Unless the caller is then to ``resume``
-    from the thread's last state, a warning says that the thread begins anew.
+    no commit has seen any of the messages, or the state is not kept.
 
     Raises:
         StoreError: The store cannot be read.
@@ -99,14 +97,134 @@ def state_after(
                 return state
             if (state := held.at(thread, name, turn)) is not None:
                 return state
-    if last is not None and not resume:
+    return None
+
+
+class Resuming(NamedTuple):
+    """Decides whether a run whose graph has no state goes on from its thread's last state.
+
+    A graph has none because the run goes back to before the thread's first turn, which has to begin anew, or because
+    its checkpoints are gone: they were erased, or never kept. The checkpointer tells which: after a run that goes back
+    it holds later states of the thread.
+
+    Attributes:
+        wanted: What the deployer says; None decides for each run.
+        state_key: Channel of the state.
+        last: Returns the thread's last state.
+    """
+
+    wanted: bool | None
+    state_key: str
+    last: Callable[[Thread], Prior]
+
+    def state(
+        self, memory: Memory, thread: Thread, messages: Any, how: Compaction, config: Config
+    ) -> Prior:
+        """Return the state to go on from, or None to begin the thread, for the first time or anew.
+
+        Raises:
+            ConfigurationError: The checkpointer cannot be asked, and the deployer has not decided.
+            StoreError: The store cannot be read.
+        """
+        last = self.last(thread)
+        if last is None and self.wanted is None:
+            self._refuse_without_logs(memory, thread, messages, how, config)
+        if self.wanted or last is None:
+            return last
+        if self.wanted is None and not self._has_states(thread, config):
+            if _is_first_turn_again(memory, thread, last, messages, how):
+                return None  # a step that repeats its turn makes the same commit
+            log_event(
+                _LOG, logging.INFO, "gone_on",
+                "a thread goes on from its last state in the memory: the graph has no state of it",
+                thread=thread.thread, key=thread.key, last_turn=last.turn,
+            )  # fmt: skip
+            return last
         log_event(
             _LOG, logging.WARNING, "begun_anew",
-            "a thread begins anew on a branch of its own: the graph has no state of it, and none of the "
-            "messages is known; resume=True goes on from the last turn",
+            "a thread begins anew on a branch of its own: the run goes back to before its first turn, or "
+            "resume=False says so",
             thread=thread.thread, key=thread.key, last_turn=last.turn,
         )  # fmt: skip
-    return None
+        return None
+
+    def _refuse_without_logs(
+        self, memory: Memory, thread: Thread, messages: Any, how: Compaction, config: Config
+    ) -> None:
+        """Raise if neither the graph nor the memory keeps the state of a thread that has had turns.
+
+        A transcript brings the words of the earlier turns along, and may begin anew.
+        """
+        if memory.settings.audit is not None:
+            return
+        with memory._locked_log(thread) as log:
+            turns = log.branch(ROOT).newest
+        heard = [m for m in as_messages(messages) if is_users(m, how.voices)]
+        # The first turn may have been stored and not committed.
+        if turns > 1 and len(heard) < 2 and not self._has_states(thread, config):
+            raise ConfigurationError(
+                "the thread has had turns, and nothing keeps its state: the graph has no checkpoint of it, "
+                "and the memory no audit logs",
+                where=f"thread {thread.thread!r}",
+                hint="compile the graph with a checkpointer, or open the memory with audit logs, as "
+                "MemoryController.open does; resume=False begins anew, without the thread's rules",
+            )
+
+    def _has_states(self, thread: Thread, config: Config) -> bool:
+        """Return whether the run's checkpointer holds a state of ``thread``."""
+        configured = config.get("configurable") or {}
+        saver = configured.get(CHECKPOINTER)
+        if saver is None:
+            return False
+        try:
+            return self._is_among(saver, configured.get("thread_id"), thread)
+        except Exception as error:
+            raise ConfigurationError(
+                f"the graph has no state of a thread that the memory knows, and its checkpointer cannot say "
+                f"whether the run goes back to before the first turn: {type(error).__name__}",
+                where=f"thread {thread.thread!r}, {type(saver).__name__}.list",
+                hint="MemoryNode(memory, resume=True), or MemoryMiddleware, goes on from the last state; "
+                "resume=False begins anew, without the thread's rules",
+            ) from error
+
+    def _is_among(self, saver: Any, conversation: Any, thread: Thread) -> bool:
+        """Return whether the newest checkpoints of the conversation, or else all, hold a state of ``thread``."""
+        for limit in (_NEWEST, None):
+            # To the end: a saver that is asynchronous inside closes its query only there.
+            listed = saver.list({"configurable": {"thread_id": conversation}}, limit=limit)
+            owners = [
+                _owner_of(each.checkpoint["channel_values"], self.state_key) for each in listed
+            ]
+            if thread.owner_key in owners:
+                return True
+            if limit is not None and len(owners) < limit:
+                return False
+        return False
+
+
+def _owner_of(channels: Mapping[str, Any], key: str) -> Any:
+    state = channels.get(key)
+    return state.get("bound_to") if isinstance(state, Mapping) else None
+
+
+_NEWEST = 64
+"""Number of checkpoints that are read first."""
+
+
+def _is_first_turn_again(
+    memory: Memory, thread: Thread, last: CompressedCognitiveState, messages: Any, how: Compaction
+) -> bool:
+    """Return whether ``messages`` are those of the first turn, the only one: its run died after its commit."""
+    users = [m for m in as_messages(messages) if is_users(m, how.voices)]
+    told = spoken(how.observed(users))
+    if last.turn != 1 or not told:
+        return False
+    with memory._locked_log(thread) as log:
+        return told == [
+            a.identity[:32]
+            for a in log.branch(last.branch).at_turn(1)
+            if a.channel is Channel.USER and a.part == 0
+        ]
 
 
 def recorded(

@@ -256,7 +256,7 @@ class ThreadSession:
                 "no commit of this thread made the state",
                 where=f"thread {self.thread.thread!r}, turn {state.turn}, hash {state.hash[:12]}",
                 hint="give the state that the last step returned, or last_state(thread); or go on from this "
-                "one: state = memory.adopt(state, thread=thread)",
+                "one: state = memory.adopt(state, thread=thread), or acc adopt --checkpointer URL",
             )
 
     def refuse_incomplete(self, state: CompressedCognitiveState) -> None:

@@ -8,6 +8,7 @@ with the store. Turns do not use this: `acc.recall.candidates` recalls for them 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -36,8 +37,8 @@ class Matches(NamedTuple):
     matching: int
 
 
-def search(store: SearchableStore, space: Thread, query: str, most: int) -> Matches:
-    """Return the best ``most`` records of a namespace's threads and visible documents.
+def search(store: SearchableStore, spaces: Sequence[Thread], query: str, most: int) -> Matches:
+    """Return the best ``most`` records of the threads and visible documents of namespaces of one tenant.
 
     Searches the main branches. A record matches if it holds the first letters of a word of the query, in any
     case; function words do not count.
@@ -45,10 +46,11 @@ def search(store: SearchableStore, space: Thread, query: str, most: int) -> Matc
     Raises:
         StoreError: The store cannot be read.
     """
-    logs = {f"{seen.key}.documents" for seen in document_spaces(space)}
-    logs |= {f"{thread.key}.{ROOT}" for thread in enrolled(store, space)}
+    tenant = spaces[0].tenant
+    logs = {f"{seen.key}.documents" for space in spaces for seen in document_spaces(space)}
+    logs |= {f"{thread.key}.{ROOT}" for space in spaces for thread in enrolled(store, space)}
     holding = [
-        [id_ for id_ in store.containing(space.tenant, word) if id_.rpartition(":")[0] in logs]
+        [id_ for id_ in store.containing(tenant, word) if id_.rpartition(":")[0] in logs]
         for word in _words(query)
     ]
     matching = len({id_ for ids in holding for id_ in ids})
@@ -58,7 +60,7 @@ def search(store: SearchableStore, space: Thread, query: str, most: int) -> Matc
         for id_ in ids:
             weights[id_] += weight
     best = nlargest(RANKED, weights, key=lambda id_: (weights[id_], id_))
-    read = store.get(space.tenant, best)
+    read = store.get(tenant, best)
     records = [a for a in read if a.kind in KINDS and a.reason not in OVERTAKEN]
     scores = WordCounts(RANKED).bm25(query, records)
     order = sorted(range(len(records)), key=lambda at: (scores[at], records[at].at), reverse=True)

@@ -36,12 +36,19 @@ from acc.turn.observations import Observation, Trust
 
 
 class RetiredRule(BaseModel):
-    """A pinned item retired in this turn; the agent reads it once (law 7)."""
+    """A pinned item retired in this turn; the agent reads it once (law 7).
+
+    Attributes:
+        text: The rule or goal.
+        because: The words that ended it.
+        owed: Whether an operator retired it between two turns: the agent reads it in the next turn.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: Quote
     because: Quote
+    owed: bool = Field(default=False, exclude_if=operator.not_)
 
 
 class Doubted(BaseModel):
@@ -113,7 +120,7 @@ class CompressedCognitiveState(BaseModel):
         parent: Hash of the previous state; empty for the first.
         hash: SHA-256 of the canonical JSON without hash and signature.
         signature: Signature by ``Settings.state_key`` (`acc.state.loading`); empty without a key.
-        lifted: Rules and goals retired in this turn.
+        lifted: Rules and goals retired in this turn, and those that an operator retired before it.
         doubted: Rules and goals that the user perhaps wanted to end in this turn. They stay, and the agent asks.
         pending: Observations of turns that no compression has read yet (law 9).
         evicted: What left lately for want of room, the newest first.

@@ -25,7 +25,8 @@ class Policy:
 
     Attributes:
         schema: The state class.
-        max_tokens: Token bound on the rendered state; 0 uses the bound of the class.
+        max_tokens: Token bound on the rendered state; 0 uses the bound of the class, also where a model
+            compresses.
         counter: Counts tokens. If it fails, tokens are estimated (`acc.text.tokens.guarded`).
         style: The notation that the agent reads and that the bound applies to.
         lifting: "confirm" requires that the quoted words show the end of a rule or goal, and has

@@ -64,6 +64,7 @@ class Outcome(StrEnum):
     CONNECTION_RESET = "connection_reset"
     MALFORMED_REPLY = "malformed_reply"
     DEADLINE = "deadline"
+    KEY_REFUSED = "key_refused"
     # a compressor raised another error
     ERROR = "error"
 

@@ -92,8 +92,11 @@ def log_compression(result: CompressionResult) -> None:
     }
     if result.failure:
         used = "items" if result.proposal is None else result.proposal.author
+        is_refused = result.outcome == Outcome.KEY_REFUSED
+        level = logging.ERROR if is_refused else logging.WARNING
+        more = ": the endpoint refuses the key, which worked before" if is_refused else ""
         log_event(
-            _LOG, logging.WARNING, "fallback", "the compressor failed, and its fallback was used",
+            _LOG, level, "fallback", f"the compressor failed, and its fallback was used{more}",
             **about, fallback=used,
         )  # fmt: skip
     elif result.outcome not in FINE or result.outcome == Outcome.REPAIRED:

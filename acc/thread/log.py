@@ -64,7 +64,8 @@ def refuse_foreign(
         f"the state belongs to {whose}",
         where=f"thread {thread.thread!r}, user {thread.user!r}, turn {state.turn + 1}",
         hint="give the state that this thread's last step returned, or last_state(thread); "
-        "give None to start without a state",
+        "give None to start without a state. In a graph the usual causes are a run whose config names no "
+        "user_id, or another one than before, and two users on one thread_id",
     )
 
 
@@ -253,8 +254,8 @@ class ThreadLog:
                 f"{state.branch}, hash {state.hash[:12]}; {lost}",
                 where=f"thread {self.thread.thread!r}",
                 hint="open the store that the state was made with, for the same tenant, user and agent; or "
-                "restore a backup that has this turn; or go on without the past: "
-                "memory.adopt(state, thread=thread)",
+                "restore a backup that has this turn; or go on from the state without the past: "
+                "memory.adopt(state, thread=thread), or acc adopt --checkpointer URL for those in checkpoints",
             )
 
     def _lost(self, state: CompressedCognitiveState, refs: Sequence[str] = ()) -> str:

@@ -98,10 +98,10 @@ def test_the_plan_names_the_rules_that_go_and_a_script_s_output_does_not_repeat_
     assert run([*ERASE, "--dry-run", "--memory", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "3 of 4 records redacted" in out
-    assert f"of constraints: {RULE[:-1]}" in out
+    assert f"a RULE: {RULE[:-1]}" in out
     assert run([*ERASE, "--yes", "--memory", str(folder)]) == 0
     out = capsys.readouterr().out
-    assert "of constraints" in out
+    assert ", a RULE" in out
     assert "3 of 4 records redacted" in out
     assert "Ottilie" not in out
 
@@ -292,6 +292,68 @@ def test_threads_of_several_users_are_told_apart(
     erase = ["erase", "--thread", "inc", "--agent", "coder", "--yes", "--memory", str(folder)]
     assert run(erase) == 1
     assert "--user eve --agent default" in one_line(capsys.readouterr().err)
+
+
+def test_what_a_search_finds_of_any_user_is_erased_by_the_ref_that_it_prints(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--memory", str(folder)]
+    with MemoryController.open(folder) as memory:
+        for user in ("eve", "omar"):
+            who, state = Thread(thread=f"{user}-x", user=user), None
+            for said in ("Mrs Keller: never page before 6.", "Never name Mrs Keller.", "Thanks."):
+                state = memory.step(state, Turn.said(said), thread=who).state
+    assert run(["search", "Keller", *place]) == 0
+    assert "others have evidence: --user eve, --user omar; --all-users" in capsys.readouterr().out
+    assert run(["search", "Keller", "--all-users", "--json", *place]) == 0
+    assert run(["search", "Keller", "--all-users", *place]) == 0
+    shown = capsys.readouterr().out
+    assert "eve-x" in shown
+    key = Thread(thread="eve-x", user="eve").key
+    assert f"{key[:8]}/u2" in shown
+    for more in (["--thread", "omar-x"], ["--user", "omar"]):
+        wrong = ["erase", "--artifact", f"{key[:8]}/u2", *more, *place, "--yes"]
+        assert run(wrong) == 1
+        assert "--user eve --thread eve-x" in one_line(capsys.readouterr().err)
+    assert run(["hold", f"{key[:8]}/u3", "--reason", "legal", *place]) == 0
+    assert run(["erase", "--artifact", f"{key[:8]}/u2", "--yes", *place]) == 0
+    plan, _, receipt = capsys.readouterr().out.partition("is done")
+    for said in (plan, receipt):
+        assert "RULES and goals that bind no more: 1 (c4 in thread eve-x)" in said
+        assert "removed from the state: c4, a RULE" in said
+    with MemoryController.open(folder) as memory:
+        found = {u: memory.last_state(Thread(thread=f"{u}-x", user=u)) for u in ("eve", "omar")}
+    assert {user: len(state.constraints) for user, state in found.items() if state} == {
+        "eve": 1, "omar": 2,
+    }  # fmt: skip
+
+
+def test_while_an_agent_runs_each_command_says_what_works(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--memory", str(folder)]
+    ways = {
+        "retire c1": "memory.retire(ids, reason, thread=...)",
+        "hold u1 --thread inc --reason legal": "stop that process",
+        "search gateway": "acc backup",
+        f"export {tmp_path / 'out.jsonl'}": "acc backup",
+    }
+    with MemoryController.open(folder):
+        for command, way in ways.items():
+            assert run([*command.split(), *place]) == 1
+            error = one_line(capsys.readouterr().err)
+            assert way in error
+            assert "acc show" in error
+            assert "Chroma server" in error
+        assert run(["doctor", *place]) == 0
+        out = capsys.readouterr().out
+        assert "not checked are its records" in out
+        assert "acc backup COPY" in out
+        assert run(["doctor", "--repair", *place]) == 1
+        assert run(["backup", str(tmp_path / "copy"), *place]) == 0
+    assert run(["search", "gateway", "--memory", str(tmp_path / "copy")]) == 0
+    assert run(["doctor", "--memory", str(tmp_path / "copy")]) == 0
+    assert "checked 0 of" not in capsys.readouterr().err
 
 
 def test_a_release_of_nothing_and_a_search_that_finds_nothing_say_so(

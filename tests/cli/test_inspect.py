@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shutil
@@ -232,3 +233,26 @@ def test_the_way_out_of_too_many_rules(tmp_path: Path, capsys: pytest.CaptureFix
     assert f"{len(rules)} turns" in capsys.readouterr().out
     assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
     assert f"{len(rules) + seen} commits recomputed" in capsys.readouterr().out
+
+
+def test_the_environment_names_a_schema_of_the_operators_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_desk.py").write_text(
+        "from acc import CompressedCognitiveState\n"
+        'class DeskState(CompressedCognitiveState):\n    """A desk."""\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    schema = importlib.import_module("own_desk").DeskState
+    with MemoryController.open(tmp_path / "m", schema=schema) as memory:
+        memory.step(None, Turn.said(RULES[0]), thread="t")
+    monkeypatch.delenv("ACC_SCHEMA", raising=False)
+    show = ["show", "--memory", str(tmp_path / "m")]
+    assert run(show) == 1
+    assert "or set ACC_SCHEMA=own_desk:DeskState" in capsys.readouterr().err
+    for named in ("own_desk:DeskState", str(tmp_path / "own_desk.py")):
+        monkeypatch.setenv("ACC_SCHEMA", named)
+        assert run(show) == 0
+        assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
+    monkeypatch.setenv("ACC_SCHEMA", "acc.state:CompressedCognitiveState")
+    assert run(show) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -9,7 +10,7 @@ from typing import Any
 
 import openai
 import pytest
-from asking import GOOD, SAID, TURN, WAYS, always, asking, retries, stepped
+from asking import GOOD, POLICY, SAID, TURN, WAYS, always, asking, retries, stepped
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from acc import Settings
 from acc.compress.endpoint import CallFailed, Reply
 from acc.compress.openai import OpenAICompressor
 from acc.compress.openai_calls import reply_of
-from acc.controller import MemoryController
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import AuthenticationError, ConfigurationError
 from acc.state.proposal import Outcome
 from acc.stores.in_memory import InMemoryStore
@@ -165,6 +166,38 @@ def test_the_same_step_can_be_made_once_the_key_is_mended() -> None:
     assert stored == SAID
     assert step.state.branch == "main"
     assert len(step.state.constraints) == 1
+
+
+@pytest.mark.parametrize("fallback", ["rules", "items"])
+def test_a_key_that_worked_and_is_refused_later_is_an_outcome(
+    fallback: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = [None, Fault("401"), Fault("403"), None]
+    with ModelServer(lambda _: GOOD, faults=faults) as server:
+        compressor = asking(server.base_url)
+        assert stepped(compressor).outcome == "ok"
+        for _ in range(2):
+            step = stepped(compressor, fallback=fallback)
+            assert step.outcome == "key_refused"
+            assert "worked before" in step.failure
+            if fallback == "rules":
+                assert [rule.text for rule in step.state.constraints] == ["Never restart nginx"]
+            assert bool(step.commit.held) == (fallback == "items")
+        assert stepped(compressor).outcome == "ok"
+    loud = [vars(r)["acc"] for r in caplog.records if r.levelname == "ERROR"]
+    assert [(each["event"], each["outcome"]) for each in loud] == [("fallback", "key_refused")] * 2
+
+
+def test_a_refused_key_is_an_outcome_for_an_asynchronous_agent_too() -> None:
+    async def outcomes(url: str) -> list[str]:
+        settings = Settings(clock=FixedClock(), policy=POLICY, fallback="rules")
+        compressor = asking(url, "async chat")
+        async with AsyncMemoryController(InMemoryStore(), compressor, settings) as memory:
+            steps = [await memory.step(None, TURN, thread=thread) for thread in ("a", "b")]
+        return [step.outcome for step in steps]
+
+    with ModelServer(lambda _: GOOD, faults=[None, Fault("401")]) as server:
+        assert asyncio.run(outcomes(server.base_url)) == ["ok", "key_refused"]
 
 
 def test_a_path_that_worked_before_and_is_gone_is_an_outcome() -> None:

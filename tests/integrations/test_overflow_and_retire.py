@@ -73,6 +73,9 @@ def test_what_an_operator_retired_is_not_undone_by_the_graphs_next_turn(
     assert rules(memory, out) == []
     assert out["ccs"]["branch"] == "main"
     assert RULE[:-1] not in str(model.prompts[-1][0].content).split("lifted")[0]
+    assert "audit" in str(model.prompts[-1][0].content)  # why, in the agent's next turn
+    say("Anything else?")
+    assert "audit" not in str(model.prompts[-1][0].content)
     assert rules(memory, say(RULE)) == [RULE[:-1]]  # the user may say it again
 
 
