@@ -10,7 +10,7 @@ import re
 from enum import StrEnum
 
 from acc.text.clauses import sentences
-from acc.text.one_case import RULE_NOUN, is_for_good, is_for_once, uses_exception
+from acc.text.one_case import RULE_NOUN, is_for_good, is_for_once, names_its_thing, uses_exception
 from acc.text.wording import stems
 
 
@@ -24,14 +24,18 @@ class Asked(StrEnum):
 
 
 _DETERMINER = r"(?:the|this|that|these|those|your|our|my)"
-_IT = rf"(?:{_DETERMINER}\s+(?:[\w'’-]+\s+){{0,3}}?{RULE_NOUN}s?\b|it\b|that\b(?!\s\w)|this\b(?!\s\w))"
+_HEAD = (
+    r"(?=\W*(?:$|[?,:;.\"'”’]|(?:about|on|of|for|never|not|no|to|against|that|in|with|from|now|then|and|or|is|was|still|"
+    r"over|gone|be|been|lifted|withdrawn|removed|holds?|stands?|appl\w+)\b))"
+)
+_IT = rf"(?:{_DETERMINER}\s+(?:[\w'’-]+\s+){{0,3}}?{RULE_NOUN}s?\b{_HEAD}|it\b|that\b(?!\s\w)|this\b(?!\s\w))"
 _END = (
     r"(?:lift|withdraw|revoke|remove|scrap|forget|drop|ditch|cancel|retire|delete|end|undo|abolish|change|replace|"
     r"amend|adjust|update|raise|lower|extend|relax)(?:l?ed|d|ped)?"
 )
 _ENDED = (
     r"(?:lifted|withdrawn|revoked|removed|scrapped|dropped|cancel+ed|retired|deleted|ended|expired|void|obsolete|over|"
-    r"gone|history|off the table|no longer \w+)"
+    r"gone|history|off the table|no longer (?:in )?\w+)"
 )
 _BEGINS = r"(?:^|[,:;–—]\s*|\s-\s|\b(?:so|then|but)\s+)\W*"
 _OFFER = (
@@ -43,7 +47,9 @@ _OFFERS = rf"{_BEGINS}{_OFFER}\s+(?:(?:now|then|also|really|therefore|just)\s+)?
 _OFFERS_END = re.compile(rf"{_OFFERS}(?:{_END}|withdrawn)\b\W*{_IT}", re.IGNORECASE)
 _OFFERS_GOALS_END = re.compile(rf"{_OFFERS}(?:{_END}|close|skip)\b", re.IGNORECASE)
 _ASKS_ENDED = re.compile(
-    rf"{_BEGINS}(?:(?:is|was|has|does|did|so|and|ok|is it (?:right|true|correct) that)\W+)*{_IT}"
+    rf"{_BEGINS}(?:(?:is|was|has|does|did|should|so|and|ok|is it (?:right|true|correct) that|"
+    r"do you (?:confirm|mean) that|(?:can|may|do) i take it that|"
+    rf"did i understand (?:you )?(?:right|correctly)?\W*that)\W+)*{_IT}"
     rf"(?:(?!\b(?:that|which|who|if|when|means?|says?|not)\b|n['’]t\b).)*?\b{_ENDED}(?: now| then| for good)?\W*"
     r"(?:\b(?:right|correct|yes|is it)\W*)?$",
     re.IGNORECASE,
@@ -86,7 +92,7 @@ def asked_about(reply: str, rule: str, content: frozenset[str], *, is_goal: bool
     if is_for_once(said):
         return Asked.ACT
     if is_about or is_goal:
-        return _about_rule(said, is_goal=is_goal)
+        return _about_rule(said, rule, is_goal=is_goal)
     return Asked.ENDS if _permits_for_good(said, rule, content) else Asked.ACT
 
 
@@ -94,9 +100,11 @@ _NOUN = re.compile(rf"\b{RULE_NOUN}s?\b", re.IGNORECASE)
 _POINTS = re.compile(r"\b(?:it|that|this)\b", re.IGNORECASE)
 
 
-def _about_rule(said: str, *, is_goal: bool) -> Asked:
+def _about_rule(said: str, rule: str, *, is_goal: bool) -> Asked:
     offers = _OFFERS_END.search(said) or (is_goal and _OFFERS_GOALS_END.search(said))
     ends = offers or _ASKS_ENDED.search(said)
+    if offers and names_its_thing(offers[0], rule):
+        return Asked.ACT
     if _NOT_ONLY.search(said[offers.start() :] if offers else said):
         return Asked.ACT
     if _KEEPS.search(said):

@@ -221,7 +221,7 @@ def _of(sentence: str, item: Item, others: Sequence[Item]) -> Bearing:
     share = _share(sentence, item) if more else 0.0
     is_new = not words <= own and not _LAYS_DOWN.search(sentence)
     lifts = share >= NAMED and _fits(sentence, item) if reads else share >= MOSTLY and is_new
-    lifts = lifts or (more and here > 1 and words <= own and is_of_the_rule(sentence))
+    lifts = lifts or (more and here > 1 and words <= own and is_of_the_rule(sentence, _says(item)))
     restores = _restores(sentence, item) and here > 1 and more
     ends = ((reads or changes) and lifts) or (reads and restores) or _is_met(sentence, item)
     if ends and not _REMINDS.search(sentence):
@@ -298,11 +298,14 @@ def _is_met(sentence: str, item: Item) -> bool:
     waits = _WAITS.search(item.head_text)
     if waits is None or NOT_YET.search(sentence) or POINTS.search(waits[2]):
         return False
+    if _ASKS_FIRST.search(item.head_text):
+        return False  # "Ask me before you open a ticket" waits for no ticket
     awaited = content(waits[2])
     is_over = not waits[1] or _OVER.search(sentence)
     return bool(is_over) and len(awaited) > 1 and awaited <= content(sentence)
 
 
+_ASKS_FIRST = re.compile(r"\b(?:ask|check|consult|tell)\b.*\bbefore\b", re.I)
 _OVER = re.compile(
     r"\b(?:over|finished|done|ended|complete[d]?|closed|released|back|lifted|through|past)\b",
     re.I,

@@ -219,7 +219,9 @@ def _replaced(rule: Rule | None, words: str, held: Sequence[Item]) -> Effect | N
     is_figure = figures(words) and not content(words) - marks(words)
     for item in held:
         others = [other for other in held if other is not item]
-        is_meant = is_of_the_rule(words) or (rule and (is_figure or _permits(words, item)))
+        is_meant = is_of_the_rule(words, text_of(item)) or (
+            rule and (is_figure or _permits(words, item))
+        )
         if is_meant and bearing(Quoted(words, words), item, others) is Bearing.ENDS:
             return Effect(item, "change" if is_figure else "lift", 1.0)
     return None

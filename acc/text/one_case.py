@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from acc.text.clauses import ENGLISH
+from acc.text.figures import figures
 from acc.text.wording import polarity, stems
 
 _FOR_ONCE = re.compile(
@@ -22,13 +23,11 @@ _FOR_GOOD = re.compile(
     r"as of|starting|henceforth|in future|always|whenever|every|each|(?:at )?any ?(?:time|hour|day|moment|more|longer)|"
     r"at all (?:times|hours)|as (?:usual|normal)|like (?:any|every|the|all)|no longer|no need|for good|permanently|"
     r"back to normal|instead|until further notice|any(?:where|body|one)|wherever|you (?:like|want|please|wish)|"
-    r"as before|after all|too|no restrictions?|in general|generally|never ?mind)\b",
+    r"as before|after all|too\W*$|no restrictions?|in general|generally|never ?mind)\b",
     re.IGNORECASE,
 )
 
-RULE_NOUN = (
-    r"(?:rule|ban|limit|freeze|restriction|embargo|cap|instruction|prohibition|policy|hold|block)"
-)
+RULE_NOUN = r"(?:rule|ban|limit|freeze|restriction|embargo|cap|instruction|prohibition|policy)"
 """What people call a rule."""
 
 _OF_THE_RULE = re.compile(
@@ -68,18 +67,19 @@ _NO_ORDER = re.compile(
 """Words that begin no order for one case: they tell how things stay, set a figure, end a rule, or give news."""
 
 _FORBIDDEN = re.compile(
-    r"\b(?:never|not|n['’]t|don['’]?t|nobody|no one|to be|without|avoid) (?:\w+ly )?(\w+)",
+    r"\b(?:never|not|n['’]t|don['’]?t|nobody|no one|to be|before (?:you|we|anyone)|without|avoid) (?:\w+ly )?(\w+)",
     re.IGNORECASE,
 )
 
-_EVENT = r"unless|(?:except|only) (?:if|when|after|once)"
+_EVENT = r"unless|except (?:if|when|after|once)|only (?:[\w'’-]+ ){0,5}?(?:if|when|after|once)"
 _EXCEPTION = re.compile(
     rf"\b(?:(?P<event>{_EVENT})|except(?:ing)?(?: for| to)?|excluding|other than|apart from|but for|"
-    r"only (?:with|for|to|by)|without|needs?|requires?)\b(?P<what>[^.;]+)",
+    r"only (?:with|for|to|by)|without|needs?|requires?|"
+    r"(?:ask|check with|consult|tell) (?:\w+ ){0,3}?before)\b(?P<what>[^.;]+)",
     re.IGNORECASE,
 )
 _WAIVED = re.compile(
-    r"\b(?:skip|waive|drop|forget|scrap|strike|optional|enough|needed|necessary|required|also|too|as well|even|"
+    r"\b(?:skip|waive|drop|forget|scrap|strike|optional|enough|needed|necessary|required|also|too\W*$|as well|even|"
     r"or not)\b",
     re.IGNORECASE,
 )
@@ -91,9 +91,10 @@ _CLOCK = (
     r"(?:[01]?\d|2[0-4])(?:[:.][0-5]\d)?(?: ?[ap]m| o['’]clock)?"
     r"(?![\d:]|\s?(?:%|euros?|k\b|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b))|noon|midnight"
 )
+_HOUR = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
 _BOUND = re.compile(rf"\b(before|until|till|after|past|from) ({_CLOCK})", re.IGNORECASE)
 _TELLS_TIME = re.compile(
-    rf"\bit(?:['’]s| is) (?:\w+ ){{0,2}}?(?:{_CLOCK})(?! \w+s\b)", re.IGNORECASE
+    rf"\bit(?:['’]s| is) (?:\w+ ){{0,2}}?(?:{_CLOCK}|{_HOUR})(?! \w+s\b)", re.IGNORECASE
 )
 _EARLY = ("before", "until", "till")
 
@@ -102,14 +103,24 @@ def is_one_case(sentence: str, rule: str) -> bool:
     """Whether ``sentence`` orders or permits one case that ``rule`` forbids, or uses an exception that it states."""
     if _FOR_ONCE.search(sentence) and not _FOR_ONCE.search(rule):
         return not _FOR_GOOD.search(sentence)
-    if _FOR_GOOD.search(sentence) or is_of_the_rule(sentence):
+    if _FOR_GOOD.search(sentence) or is_of_the_rule(sentence, rule):
         return False
     return uses_exception(sentence, rule) or is_order(sentence, rule)
 
 
-def is_of_the_rule(sentence: str) -> bool:
-    """Whether ``sentence`` says in so many words that a rule ends."""
-    return _OF_THE_RULE.search(sentence) is not None
+def is_of_the_rule(sentence: str, rule: str) -> bool:
+    """Whether ``sentence`` says in so many words that ``rule`` ends, and not a thing of which it speaks."""
+    found = _OF_THE_RULE.search(sentence)
+    return found is not None and not names_its_thing(found[0], rule)
+
+
+def names_its_thing(words: str, rule: str) -> bool:
+    """Whether the rule noun in ``words`` is a thing that ``rule`` protects, as in "Never raise the limit"."""
+    nouns = stems(" ".join(_NOUN.findall(words)))
+    return bool(nouns) and polarity(rule)["forbids"] > 0 and nouns <= stems(rule)
+
+
+_NOUN = re.compile(rf"\b{RULE_NOUN}s?\b", re.IGNORECASE)
 
 
 def is_for_once(text: str) -> bool:
@@ -148,7 +159,7 @@ def hours(text: str) -> list[str]:
 
 def is_order(sentence: str, rule: str) -> bool:
     """Whether a clause of ``sentence`` orders an act of which ``rule`` speaks and which it does not order itself."""
-    if polarity(sentence).keys() & {"most", "least"}:
+    if figures(sentence) and polarity(sentence).keys() & {"most", "least"}:
         return False  # it sets a bound
     about = stems(rule)
     forbidden = stems(" ".join(_FORBIDDEN.findall(rule)))

@@ -25,6 +25,15 @@ GARAGE = "Don't open the garage door after 22:00"
 OVEN = "Never switch on the oven unless an adult is in the kitchen"
 NGINX = "Never restart nginx"
 SLEEP = "Let the night doctor sleep until 6"
+DOOR = "Never unlock the front door for visitors unless I confirm it"
+WIRE = "Do not wire money abroad without two signatures"
+ADMIN = "Never grant admin access except for on-call engineers"
+HEATING = "Never turn off the heating before 22:00"
+LOGS = "Only delete logs after the auditor has copied them"
+LANDLORD = "Never call the landlord before 9"
+TICKETS = "Ask me before you open any ticket"
+CREDIT = "Never raise the credit limit of Halden"
+TRAVEL = "Never cancel the travel policy"
 DEPLOY = "Deploy to production only if Kim has approved it"
 
 
@@ -59,7 +68,25 @@ EXCEPTIONS = [
     (SLEEP, "It is 7 now, you can wake the night doctor."),
     (GARAGE, "It's 21:30, so you can open the garage door."),
 ]
+EXCEPTIONS += [
+    (DOOR, "Unlock the front door for the plumber, I confirm it."),
+    (DOOR, "Confirmed: you may unlock the front door for Anna."),
+    (WIRE, "There are two signatures, you may wire the money abroad."),
+    (WIRE, "Both have signed, wire 3,000 to Oslo."),
+    (ADMIN, "Bo is an on-call engineer, you can grant him admin access."),
+    (HEATING, "It's 23:00, you can turn off the heating."),
+    (LOGS, "The auditor has copied them, you can delete the logs now."),
+    (LANDLORD, "It is half past ten, you can call the landlord."),
+    (TICKETS, "Open a ticket for the printer."),
+    (TICKETS, "You can open the ticket now."),
+]
 ORDERS = [
+    (ADMIN, "Grant Bo admin access for today."),
+    (HEATING, "Turn off the heating, it is too warm."),
+    (LANDLORD, "Call the landlord, the pipe burst!"),
+    (LANDLORD, "Just call him today."),
+    (CREDIT, "Raise the credit limit of Halden now."),
+    (TRAVEL, "Cancel the travel policy."),
     (DOCTOR, "Page the night doctor now."),
     (DOCTOR, "Page the night doctor at 5."),
     (DOCTOR, "Please page the night doctor, quick!"),
@@ -96,6 +123,11 @@ TRUE = [
     (FIREWALL, "You can open port 22 to the internet from now on."),
     (GARAGE, "The rule about the garage door is lifted."),
     (TRANSFER, "The rule about Priya's approval of transfers is cancelled."),
+    (DOOR, "You no longer need my confirmation to unlock the front door."),
+    (WIRE, "Wiring money abroad no longer needs two signatures."),
+    (LOGS, "You may delete logs again without the auditor."),
+    (LANDLORD, "You can call the landlord at any time now."),
+    ("Never deploy on Fridays", "Deploying on Fridays is allowed again."),
     ("Keep off db-7 until the audit is finished", "The audit is finished, restart db-7 now."),
 ]
 
@@ -184,7 +216,14 @@ ENDING = [
     (TRANSFER, "Do you want to cancel the limit of 5,000 euros for transfers?"),
     (GARAGE, "Is it right that the rule about the garage door is withdrawn?"),
 ]
+ENDING += [
+    (DOCTOR, "Should the rule about the night doctor be lifted?"),
+    (DOCTOR, "Can I take it that the rule about the night doctor no longer applies?"),
+    (DOCTOR, "Did I understand right that the rule about the night doctor is lifted?"),
+    ("No deploys during the freeze", "Is the freeze over?"),
+]
 KEEPING = [
+    (DOCTOR, "Do you still want me to follow the rule about the night doctor?"),
     (DOCTOR, "Does the rule never to page the night doctor before 6 still hold?"),
     (DOCTOR, "Shall I keep the rule about the night doctor?"),
     (DOCTOR, "Is the rule about the night doctor still in force?"),
@@ -192,6 +231,12 @@ KEEPING = [
     (GARAGE, "Does the rule about the garage door stand?"),
 ]
 OTHER = [
+    (DOCTOR, "Shall I change the night doctor's pager policy number?"),
+    (DOCTOR, "Do you want to remove the night doctor from the list?"),
+    (DOCTOR, "Shall I remove the block on the night doctor's pager?"),
+    (CREDIT, "Shall I raise the credit limit of Halden now?"),
+    (TRAVEL, "Shall I cancel the travel policy?"),
+    ("Never share the travel policy", "Shall I update the travel policy?"),
     (DOCTOR, "Shall I page the night doctor now?"),
     (DOCTOR, "May I page the night doctor now?"),
     (DOCTOR, "Paging the night doctor: confirm?"),
@@ -266,7 +311,7 @@ def test_an_answer_to_any_other_question_decides_nothing(
 
 
 @pytest.mark.parametrize("lifting", ["confirm", "accept"])
-@pytest.mark.parametrize(("text", "asked"), [OTHER[0], OTHER[2], OTHER[10], *OTHER[17:]])
+@pytest.mark.parametrize(("text", "asked"), OTHER)
 def test_a_models_retirement_by_such_a_yes_is_refused(lifting: str, text: str, asked: str) -> None:
     talk = Conversation(policy=Policy(lifting=lifting))  # type: ignore[arg-type]
     talk.take(user(f"{text}."), rule(text, "u1"))
