@@ -97,7 +97,11 @@ class PinnedOverflow(AccError):
         state: CCS_t-1. It stays valid, and the thread continues from it.
         thread: The conversation; None if the error did not come from a controller.
         turn: Number of the turn that could not be committed.
+        places: Branch and number of the turn that the step began in the agent's thread, and of abandoned ones
+            that it took up.
     """
+
+    places: tuple[tuple[str, int], ...] = ()
 
     def __init__(
         self,
@@ -184,3 +188,15 @@ class StoreLockedError(StoreError):
 
 class StoreMismatchError(StoreError):
     """The store was written under another schema or embedder."""
+
+
+def raise_interrupt(error: BaseException) -> None:
+    """Raise the interrupt, as of Ctrl-C, that ``error`` was made of, if there is one.
+
+    pydantic turns an interrupt that arrives in a field's serializer into a `PydanticSerializationError`.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
+        cause = cause.__cause__
+    if cause is not None:
+        raise cause

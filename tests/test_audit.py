@@ -132,12 +132,21 @@ class TestRecords:
             assert verify(log, POLICIES, head=steps[-1].state.hash) == len(texts)
             assert len(log.path.read_bytes().splitlines()) == len(texts)
 
-    def test_a_retry_is_one_more_record_and_recomputes(self, tmp_path: Path) -> None:
+    def test_a_log_in_which_a_retry_is_one_more_record_recomputes_and_goes_on(
+        self, tmp_path: Path
+    ) -> None:
         memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         first = memory.step(None, SAID[0], thread="t").state
         memory.step(first, SAID[1], thread="t")
         again = memory.step(first, SAID[1], thread="t").state
+        log = log_in(tmp_path)
+        assert verify(log, POLICIES, head=again.hash) == 2
+        *_, last = records = list(log.records())
+        doubled = {**last, "prior_state": first.canonical()}  # as an earlier version wrote it
+        log.path.write_text("".join(sealed_anew([*records, doubled])))
         assert verify(log_in(tmp_path), POLICIES, head=again.hash) == 3
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
+        assert memory.last_state("t") == again
 
     def test_forks_recompute(self, tmp_path: Path) -> None:
         memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))

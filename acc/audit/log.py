@@ -125,7 +125,8 @@ class AuditLog:
 
         ``prior``, the state before the commit, is written too unless the previous record ends with
         it. With ``sync``, and in a database, the record is on the disk when this returns: it survives a
-        power cut, as the store's records do. Without it the record survives a kill of the process.
+        power cut, as the store's records do. Without it the record survives a kill of the process. Nothing
+        is written if the newest record is already of the same state: another step has made the same commit.
         After an `AuditError`, treat the commit as not acknowledged.
 
         Raises:
@@ -133,20 +134,19 @@ class AuditLog:
                 other writers are faster all the time. Nothing was written.
         """
         self._check_owner(record)
-        written = ""
         try:
             for _ in range(MOST_TRIES):
                 # Other threads and processes append too: whoever comes second follows the first one's record.
                 with suppress(ConflictError):
                     if self._digest is None or not self._is_in_step():
                         self._find_end()
-                    if written and self._digest == written:
-                        return  # a database wrote the record before its connection broke
+                    if self._head == record["state"]["hash"]:
+                        return  # or a database wrote the record before its connection broke
                     if follows is not None and self._head and self._head != follows:
                         break
-                    line, written = self._chained(record, prior)
+                    line, digest = self._chained(record, prior)
                     self._end = self.store.append(self.name, line, self._end)
-                    self._digest, self._head = written, str(record["state"]["hash"])
+                    self._digest, self._head = digest, str(record["state"]["hash"])
                     return
                 self._digest = None
                 log_event(
@@ -182,6 +182,13 @@ class AuditLog:
             if state["branch"] == branch and turn in (None, state["turn"]):
                 return entry
         return None
+
+    def record_of_turn(self, branch: str, turn: int) -> dict[str, Any] | None:
+        """Return the newest record of ``turn`` of ``branch``; None if the branch ends before it in the log."""
+        newest = self.last_on(branch)
+        is_later = newest is not None and newest["state"]["turn"] > turn
+        found = self.last_on(branch, turn) if is_later else newest
+        return found if found is not None and found["state"]["turn"] == turn else None
 
     def has_turn(self, branch: str, *turns: int) -> bool:
         """Return whether the log has a record of one of ``turns`` of ``branch``."""

@@ -116,12 +116,12 @@ AuditPlace: TypeAlias = Path | str | AuditStore
 
 
 def audit_store(place: AuditPlace, *, sync: bool = True) -> AuditStore:
-    """Return what keeps the logs at ``place``. ``sync`` makes a folder's lines survive a power cut."""
+    """Return what keeps the logs at ``place``. ``sync`` makes its lines survive a power cut."""
     from acc.audit.folder import FolderLogs
     from acc.audit.postgres import PostgresLogs
 
     if isinstance(place, str) and place.startswith(DATABASE):
-        return PostgresLogs(place)
+        return PostgresLogs(place, sync=sync)
     return FolderLogs(Path(place), sync=sync) if isinstance(place, str | Path) else place
 
 

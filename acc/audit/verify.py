@@ -7,6 +7,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from acc.audit.forms import (
+    UnderOtherForm,
+    check_in_order,
+    check_is_earlier,
+    content,
+    is_same_under,
+    loaded,
+)
 from acc.audit.log import AuditLog
 from acc.audit.record import changed, damaged, digest_of
 from acc.audit.redaction import state_hash
@@ -63,8 +71,8 @@ def _refused(what: str, where: str) -> AuditError:
     return damaged(f"the record is not a valid tombstone commit: {what}", where)
 
 
-_OF_COPY = ("branch", "parent", "schema_name")
-"""Fields that differ between a committed state and its copy on a new branch or under a later schema."""
+_OF_COPY = ("branch", "parent")
+"""Fields that differ between a committed state and its copy on a new branch."""
 
 _NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
 
@@ -77,8 +85,13 @@ def verify(
     redacted: list[int] | None = None,
     earlier: list[int] | None = None,
     state_key: Key | Sequence[Key] | None = None,
+    stand_ins: Mapping[str, Policy] | None = None,
+    under_other_forms: list[UnderOtherForm] | None = None,
 ) -> int:
     """Recompute every commit of ``log``.
+
+    This proves what the laws made of each recorded proposal, not that a compressor made the proposal: its
+    ``confirmed``, too, is taken as recorded.
 
     A redacted commit cannot be recomputed. For it, this function checks its place in the chain, and that
     a tombstone commit accounts for it, which only removes items.
@@ -94,15 +107,22 @@ def verify(
             that give another result today. Their states are unchanged and chained.
         state_key: Keys (`Settings.state_key`); one of them must have signed every commit, except
             those of erasures. None checks no signature.
+        stand_ins: For fingerprints that ``policies`` lacks, the policy with another form of the same
+            schema. Commits under an earlier form are checked for their chain, order and intact states, and
+            recomputed under the stand-in.
+        under_other_forms: Receives these commits, and whether the stand-in makes the same of their inputs.
 
     Returns:
-        Number of commits. All are identical when recomputed, except the redacted and earlier ones.
+        Number of commits. All are identical when recomputed, except the redacted and earlier ones, and
+        those under other forms.
 
     Raises:
         AuditError: A record is wrong; the error names the first wrong line and the fault.
     """
-    walk = _Walk(policies, redacted if redacted is not None else [], keys_of(state_key))
+    walk = _Walk(log, policies, redacted if redacted is not None else [], keys_of(state_key))
     walk.earlier = earlier if earlier is not None else []
+    walk.stand_ins = stand_ins or {}
+    walk.under_other_forms = under_other_forms if under_other_forms is not None else []
     count = 0
     for count, entry in enumerate(log.records(), 1):
         walk.take(entry, count, f"{log.where}, line {count}")
@@ -113,7 +133,10 @@ def verify(
 class _Walk:
     """The commits read so far; each call of `take` checks the next one."""
 
-    def __init__(self, policies: Mapping[str, Policy], gone: list[int], keys: Keys) -> None:
+    def __init__(
+        self, log: AuditLog, policies: Mapping[str, Policy], gone: list[int], keys: Keys
+    ) -> None:
+        self._log = log
         self._policies = policies
         self._keys = keys
         self._known: dict[str, Mapping[str, Any]] = {}
@@ -123,21 +146,33 @@ class _Walk:
         self._newest: Mapping[str, Any] = {}
         self._digest = ""
         self._accounted = self._redactions = 0
+        self._recomputed_under: set[str] = set()
         self.earlier: list[int] = []
+        self.stand_ins: Mapping[str, Policy] = {}
+        self.under_other_forms: list[UnderOtherForm] = []
+
+    def _policy(self, entry: Mapping[str, Any]) -> Policy | None:
+        """Return the policy of a record, or the one that stands in for it."""
+        fingerprint = entry["policy"]["fingerprint"]
+        return self._policies.get(fingerprint) or self.stand_ins.get(fingerprint)
 
     def take(self, entry: Mapping[str, Any], number: int, where: str) -> None:
         """Check a record against the previous one, and recompute it unless it was redacted."""
         self._check(entry, where)
         self._digest = str(entry["digest"])
+        fingerprint = entry["policy"]["fingerprint"]
+        is_other = fingerprint not in self._policies and fingerprint in self.stand_ins
         cut_off = self._state is None and self._newest and "prior_state" not in entry
         if "erasure" in entry:
             branch = self._states.get(entry["state"]["branch"], {})
             check_tombstone(entry, branch, where)
             self._accounted += int(entry["erasure"]["redacted"])
-            self._state = _loaded(entry, self._policies)
-        elif entry.get("redacted") or cut_off:
+            self._state = loaded(entry["state"], self._policy(entry))
+        elif entry.get("redacted") or (cut_off and not is_other):
             self._gone.append(number)
-            self._state = _loaded(entry, self._policies)
+            self._state = loaded(entry["state"], self._policy(entry))
+        elif is_other:
+            self._take_other_form(entry, self.stand_ins[fingerprint], number, where)
         else:
             self._state = self._recompute(entry, number, where)
         made = entry["state"]
@@ -146,14 +181,28 @@ class _Walk:
         self._newest = self._states[entry["state"]["branch"]] = entry["state"]
         self._redactions += bool(entry.get("redacted"))
 
+    def _take_other_form(
+        self, entry: Mapping[str, Any], policy: Policy, number: int, where: str
+    ) -> None:
+        """Check a commit under a form of its schema that is not given, and recompute it under ``policy``."""
+        check_is_earlier(policy, self._recomputed_under, where)
+        check_in_order(entry, self._newest, where)
+        is_same = is_same_under(policy, entry, self._newest, _bound_to(entry, where))
+        self._state = loaded(entry["state"], policy)
+        fingerprint = entry["policy"]["fingerprint"]
+        made = UnderOtherForm(number, policy.schema.__name__, fingerprint, is_same)
+        self.under_other_forms.append(made)
+
     def _recompute(
         self, entry: Mapping[str, Any], number: int, where: str
     ) -> CompressedCognitiveState | None:
         """Recompute a record's state; return the recorded state if it was made under earlier laws."""
+        if (policy := self._policy(entry)) is not None:
+            self._recomputed_under.add(policy.schema.__name__)
         try:
             return _recomputed(entry, self._policies, self._state, where)
         except AuditError:
-            state = _loaded(entry, self._policies)
+            state = loaded(entry["state"], policy)
             before = entry.get("prior_state") or (self._state.canonical() if self._state else {})
             follows = before.get("hash", entry["prior"]) == entry["prior"]
             if entry.get("laws", 1) >= LAWS or state is None or not follows:
@@ -195,39 +244,51 @@ class _Walk:
                 hint="give the keys that were in use at the time; with them, find out who wrote it",
             )
         if self._known and "prior_state" in entry and not entry.get("adopted"):
-            self._check_prior(entry["prior_state"], where)
+            self._check_prior(entry, where)
 
-    def _check_prior(self, prior: Mapping[str, Any], where: str) -> None:
+    def _check_prior(self, entry: Mapping[str, Any], where: str) -> None:
         """Check that a prior state was committed, seeded or adopted.
 
         No commit records a seeded or an adopted state. A seeded state has turn 0. An adopted state has no
         operator trust and no owner.
         """
+        prior = entry["prior_state"]
         before = self._known.get(str(prior["parent"]), {})
-        as_it_was = {**prior, **{n: v for n, v in before.items() if n != "schema_name"}}
         # A branch begins with a copy of its parent state.
-        is_copy = bool(before) and state_hash(as_it_was) == prior["parent"]
-        is_migrated = bool(before) and before["schema_name"] != prior["schema_name"]
-        is_known = str(prior["hash"]) in self._known or is_copy or is_migrated
+        is_copy = bool(before) and state_hash({**prior, **before}) == prior["parent"]
         items = [item for value in prior.values() if isinstance(value, list) for item in value]
         is_low = not prior.get("bound_to") and all(i.get("trust") != "operator" for i in items)
-        if not (is_known or is_low or prior["turn"] == 0):
+        is_known = str(prior["hash"]) in self._known or is_copy or is_low or prior["turn"] == 0
+        if not is_known and not self._is_migrated(entry):
             raise AuditError(
                 "the commit continues a state that no commit made",
                 where=where,
                 hint="continue from the state before it, and find out who wrote this state",
             )
 
+    def _is_migrated(self, entry: Mapping[str, Any]) -> bool:
+        """Return whether a prior state is a committed one in the form that a later schema gives it.
 
-def _loaded(
-    entry: Mapping[str, Any], policies: Mapping[str, Policy]
-) -> CompressedCognitiveState | None:
-    """Return the state of a record, or None if it does not load, as after an erasure."""
-    policy = policies.get(entry["policy"]["fingerprint"])
-    try:
-        return policy.schema.load(entry["state"]) if policy else None
-    except AccError:
-        return None
+        It may be the first state of a fork, too. Of a state that an erasure redacted, only its place is checked.
+        """
+        prior, policy = entry["prior_state"], self._policy(entry)
+        now = loaded(prior, policy)
+        for record in self._log.records():
+            if record["digest"] == entry["digest"]:
+                return False
+            made = record["state"]
+            if (made["version"], made["turn"]) != (prior["version"], prior["turn"]):
+                continue
+            if policy is None or entry.get("redacted") or record.get("redacted"):
+                return True  # without a policy, recomputing the commit tells what to give
+            then = loaded(made, policy)
+            if now is None or then is None:
+                # The prior state has a form that is not given, and that the given one cannot load.
+                if entry["policy"]["fingerprint"] not in self._policies:
+                    return True
+            elif content(now, "branch") == content(then, "branch"):
+                return True
+        return False
 
 
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
@@ -258,6 +319,8 @@ def _recomputed(
         prior = before
         if prior is None or "prior_state" in entry:
             prior = policy.schema.load(entry["prior_state"])
+        elif type(prior) is not policy.schema:  # the same state under another form of its schema
+            prior = policy.schema.load(prior.canonical())
         again = commit(
             prior,
             Proposal.model_validate(entry["proposal"]) if entry["proposal"] else None,

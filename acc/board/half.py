@@ -154,7 +154,7 @@ class Context:
         self._read(proposal)
         bounds = _Bounds(self._policy, self._policy.max_tokens, self._policy.counter)
         fits = without_overflow(proposal, self._whole, self._board, self._evidence, bounds)
-        allowed, notes = self._allowed(fits.model_copy(update={"remarks": ()}))
+        allowed, notes = self._allowed(fits.model_copy(update={"remarks": (), "unread": ()}))
         notes += [Note(reason=Reason.NO_ROOM, slot=r.slot, text=r.text) for r in fits.remarks]
         wanted = outcome(self._commit(allowed).state, self._whole.number)
         if wanted == outcome(self._aged, self._whole.number):

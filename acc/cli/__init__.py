@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from acc.errors import AccError
+from acc.errors import AccError, raise_interrupt
 from acc.text.lines import inert_output, one_line
 
 REFUSED, MISUSED = 1, 2
@@ -117,13 +117,17 @@ def run(arguments: Sequence[str]) -> int:
     """Run ``acc`` with ``arguments`` and return the exit code."""
     try:
         # Typer's own `main` would turn signals and write errors into messages and codes of its own.
-        with (
-            suppress(typer.Exit),
-            inert_output(),
-            get_command(app).make_context("acc", list(arguments)) as context,
-        ):
-            context.command.invoke(context)
-        sys.stdout.flush()
+        try:
+            with (
+                suppress(typer.Exit),
+                inert_output(),
+                get_command(app).make_context("acc", list(arguments)) as context,
+            ):
+                context.command.invoke(context)
+            sys.stdout.flush()
+        except Exception as error:
+            raise_interrupt(error)
+            raise
         return 0
     except KeyboardInterrupt as error:
         return _fail(f"interrupted{f': {error}' if str(error) else ''}", 128 + signal.SIGINT)

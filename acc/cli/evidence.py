@@ -251,7 +251,10 @@ def export(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a user's evidence and audit logs to a file."""
+    """Write a user's evidence and audit logs to a file.
+
+    Without --agent, those of all agents of the user, also of agents that run inside another one's graph.
+    """
     with opened_store(memory, server, instead=IN_A_COPY) as controller:
         moved = portability.export(
             controller.artifacts, controller.settings.audit, namespace(user, agent, tenant), out

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -78,6 +78,41 @@ def policy_of(
         style=style or cast(Style, made.get("style", "toon")),
         lifting=cast(Lifting, made.get("lifting", "confirm")),
     )
+
+
+class Policies:
+    """The policies that may have made the commits of records, by fingerprint.
+
+    Attributes:
+        exact: Those with the fingerprint.
+        stand_ins: For other fingerprints, the policy with another form of the same schema.
+    """
+
+    def __init__(self) -> None:
+        self.exact: dict[str, Policy] = {}
+        self.stand_ins: dict[str, Policy] = {}
+
+    def find(self, record: Record, schemas: Sequence[Schema], max_tokens: int | None) -> None:
+        """Find the policy of a record: by the given schemas, or by the schema that the record names.
+
+        Raises:
+            ConfigurationError: The command does not know the record's schema or token counter.
+        """
+        made = record["policy"]
+        fingerprint = made["fingerprint"]
+        if fingerprint in self.exact or fingerprint in self.stand_ins:
+            return
+        found = [policy_of(record, schema=schema, max_tokens=max_tokens) for schema in schemas]
+        same_name = [p for p in found if p.schema.__qualname__ == made["schema"].partition(":")[2]]
+        if all(policy.fingerprint != fingerprint for policy in found):
+            try:
+                found.append(policy_of(record, max_tokens=max_tokens))
+            except ConfigurationError:
+                if not same_name:
+                    raise
+        self.exact |= {policy.fingerprint: policy for policy in found}
+        if fingerprint not in self.exact and max_tokens is None:
+            self.stand_ins[fingerprint] = (same_name or found)[-1]
 
 
 def _recorded_schema(name: str) -> Schema:

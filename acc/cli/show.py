@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from acc.audit.forms import UnderOtherForm
 from acc.audit.record import diff as changes_between
 from acc.audit.verify import verify as verify_log
 from acc.cli import options
-from acc.cli.logged import LoggedThread, Record, labels, logged_thread, logged_threads, logs_of
-from acc.cli.opening import FIX_LOGS, opened, policy_of, state_key
+from acc.cli.logged import LoggedThread, labels, logged_thread, logged_threads, logs_of
+from acc.cli.opening import FIX_LOGS, Policies, opened, policy_of, state_key
 from acc.cli.output import count, print_json, print_table
 from acc.errors import AuditError, InputError, StoreLockedError
 from acc.evidence.log_health import Mismatch, compare_logs
@@ -237,13 +238,14 @@ def verify(
     if head and len(found) != 1:
         hint = "name the thread with --thread"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
-    policies: dict[str, Policy] = {}
-    results = (_recompute(each, head, policies, schemas, max_tokens) for each in found)
+    known = Policies()
+    results = (_recompute(each, head, known, schemas, max_tokens) for each in found)
     if json:
         recomputed = list(results)
         differ = _against_store(memory, found, everything=thread is None)
         print_json([
             {**each.thread.model_dump(), "log": each.log.where, **result._asdict(),
+             "other_forms": [form._asdict() for form in result.other_forms],
              "torn_bytes": each.log.torn_bytes(),
              "head": last["digest"], "state": last["state"]["hash"],
              "store": [one.what for one in differ if one.thread == each.thread]}
@@ -257,8 +259,10 @@ def verify(
 
 
 def _verified(label: str, each: LoggedThread, result: _Counts) -> str:
-    commits, redacted, earlier = result
-    parts = [f"{label}: {count(commits - redacted - earlier, 'commit')} recomputed, all equal"]
+    commits, redacted, earlier, others = result
+    whole = commits - redacted - earlier - sum(form.commits for form in others)
+    parts = [f"{label}: {count(whole, 'commit')} recomputed, all equal"]
+    parts += [line for form in others for line in _of_form(form)]
     if redacted:
         parts.append(f"{redacted:,} redacted by an erasure, not recomputed")
     if earlier:
@@ -268,6 +272,19 @@ def _verified(label: str, each: LoggedThread, result: _Counts) -> str:
     if torn := each.log.torn_bytes():
         parts.append(f"skipped an incomplete last record of {count(torn, 'byte')}")
     return "; ".join([*parts, f"head {each.last['digest']}"])
+
+
+def _of_form(form: _OtherForm) -> Iterator[str]:
+    """What is proved of commits under another form of a schema, and what is not."""
+    under = f"under an earlier form of {form.schema} (fingerprint {form.fingerprint})"
+    if form.recomputed:
+        yield f"{count(form.recomputed, 'commit')} {under} recomputed under its form of now, the same items"
+    if rest := form.commits - form.recomputed:
+        it = "it" if rest == 1 else "them"
+        yield (
+            f"{count(rest, 'commit')} {under} not recomputed, but complete and in order; give the file of that "
+            f"time by a further --schema to recompute {it}"
+        )
 
 
 def _against_store(
@@ -322,29 +339,46 @@ def _empty_logs(memory: Path, found: Sequence[LoggedThread]) -> set[str]:
     return {log.where for log in logs_of(memory)} - {each.log.where for each in found}
 
 
+class _OtherForm(NamedTuple):
+    """Commits under a form of a schema that is not given; those recomputed gave the same items."""
+
+    schema: str
+    fingerprint: str
+    commits: int
+    recomputed: int
+
+
 class _Counts(NamedTuple):
     commits: int
     redacted: int
     earlier_laws: int
+    other_forms: list[_OtherForm]
+
+
+def _grouped(others: Sequence[UnderOtherForm]) -> list[_OtherForm]:
+    groups: dict[tuple[str, str], list[bool]] = {}
+    for each in others:
+        groups.setdefault((each.schema, each.fingerprint), []).append(each.is_same)
+    return [_OtherForm(*form, len(same), sum(same)) for form, same in groups.items()]
 
 
 def _recompute(
     logged: LoggedThread,
     head: str,
-    policies: dict[str, Policy],
+    known: Policies,
     schemas: Sequence[Schema],
     max_tokens: int | None,
 ) -> _Counts:
-    """Recompute a thread's commits; ``policies`` by fingerprint keeps those of all threads so far."""
+    """Recompute a thread's commits; ``known`` keeps the policies of all threads so far."""
     redacted: list[int] = []
     earlier: list[int] = []
+    others: list[UnderOtherForm] = []
     try:
         for policy in logged.policies():
-            if policy["fingerprint"] not in policies:
-                policies |= _policies({"policy": policy}, schemas, max_tokens)
+            known.find({"policy": policy}, schemas, max_tokens)
         commits = verify_log(
-            logged.log, policies, head=head, redacted=redacted, earlier=earlier,
-            state_key=state_key(),
+            logged.log, known.exact, head=head, redacted=redacted, earlier=earlier,
+            state_key=state_key(), stand_ins=known.stand_ins, under_other_forms=others,
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
@@ -352,20 +386,4 @@ def _recompute(
             where=logged.log.where,
             hint="restore the log from a backup",
         ) from error
-    return _Counts(commits, len(redacted), len(earlier))
-
-
-def _policies(
-    record: Record, schemas: Sequence[Schema], max_tokens: int | None
-) -> dict[str, Policy]:
-    """The policies that may have made a record, by fingerprint.
-
-    These are the policies of ``schemas``. If none has the record's fingerprint, the policy of the
-    schema that the record names is added.
-    """
-    given = [policy_of(record, schema=schema, max_tokens=max_tokens) for schema in schemas]
-    found = {policy.fingerprint: policy for policy in given}
-    if record["policy"]["fingerprint"] not in found:
-        own = policy_of(record, max_tokens=max_tokens)
-        found[own.fingerprint] = own
-    return found
+    return _Counts(commits, len(redacted), len(earlier), _grouped(others))

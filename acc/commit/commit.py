@@ -160,8 +160,12 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
     draft.confirmed = frozenset(proposal.confirmed)
     if not proposal.reads_turn:
         leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
-    elif draft.before.pending:
-        draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
+    else:
+        if proposal.unread:
+            said = (*draft.turn.pending, *draft.turn.observations)
+            leave_unread(draft, policy, {o.ref for o in said}.difference(proposal.unread))
+        if folded := [o.ref for o in draft.before.pending if o.ref not in proposal.unread]:
+            draft.note(Reason.FOLDED, detail=" ".join(folded))
     _remarked(draft, proposal)
     confirm(draft)
     joined = {ref for item in proposal.items for ref in item.cites}

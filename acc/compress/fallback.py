@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from acc.commit.draft import pending_is_full
 from acc.compress.protocol import Compressor, Price
-from acc.errors import CompressionError, ConfigurationError
+from acc.errors import CompressionError, ConfigurationError, raise_interrupt
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Account, Outcome, Proposal
@@ -72,6 +72,7 @@ def compressed(asked: CompressionRequest) -> CompressionResult:
         try:
             answer = _bound(compressor, asked.policy)(asked.turn, asked.state, asked.evidence)
         except Exception as error:
+            raise_interrupt(error)
             answer = error
 
 
@@ -90,6 +91,7 @@ async def acompressed(asked: CompressionRequest) -> CompressionResult:
             proposal = ask(asked.turn, asked.state, asked.evidence)
             answer = await proposal if inspect.isawaitable(proposal) else proposal
         except Exception as error:
+            raise_interrupt(error)
             answer = error
 
 
@@ -132,10 +134,17 @@ def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, Compression
         answer = _checked((yield second))
         bill.add(second, answer)
         if isinstance(answer, Proposal):
-            proposal = answer
+            proposal = _leaving_unread(answer)
         else:
             failure = f"{failure}; fallback: {_error_text(answer)}"
     return CompressionResult(proposal, failure, named, bill.usage, bill.money, account)
+
+
+def _leaving_unread(proposal: Proposal) -> Proposal:
+    """Keep what a fallback could not read for the first compressor, which may read it after it recovers."""
+    foreign = {r.ref: None for r in proposal.remarks if r.code == "language_not_read"}
+    unread = tuple(dict.fromkeys((*proposal.unread, *foreign)))
+    return proposal.model_copy(update={"unread": unread}) if unread else proposal
 
 
 def _result(end: StopIteration) -> CompressionResult:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from acc.audit.folder import folder_beside
-from acc.audit.medium import AuditStore, audit_store
+from acc.audit.log import MOST_TRIES
+from acc.audit.medium import AuditStore, audit_store, other_end
 from acc.errors import AuditError, ConflictError, StoreError
 from acc.folders import file_errors, opened_private, private_folder, replace_file, synced
 
@@ -154,10 +155,19 @@ class DatabaseMarks:
         return sorted(self._all())
 
     def append_receipt(self, receipt: dict[str, Any]) -> None:
+        line = _encoded(receipt) + b"\n"
+
         def append() -> None:
-            end = self._store.end(self._RECEIPTS)
-            if not _is_told(receipt, next(self._store.newest_first(self._RECEIPTS), b"")):
-                self._store.append(self._RECEIPTS, _encoded(receipt) + b"\n", end)
+            for attempt in range(MOST_TRIES):
+                with suppress(ConflictError):  # another worker's receipt came first; follow it
+                    end = self._store.end(self._RECEIPTS)
+                    newest = next(self._store.newest_first(self._RECEIPTS), b"")
+                    # A database may have written the line before its connection broke.
+                    is_written = attempt > 0 and newest.rstrip() == line.rstrip()
+                    if not (is_written or _is_told(receipt, newest)):
+                        self._store.append(self._RECEIPTS, line, end)
+                    return
+            raise other_end(self._store.where(self._RECEIPTS))
 
         self._translated(append)
 

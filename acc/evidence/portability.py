@@ -1,4 +1,8 @@
-"""Export and import a namespace as one file: one line per record or audit log, and a hash."""
+"""Export and import a user's evidence as one file: one line per record or audit log, and a hash.
+
+The file names a namespace. It holds the evidence of that user with that agent and with runs of agents of its name;
+if the agent is ``default``, with every agent, as those that are nested in a graph.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,13 @@ from pydantic import ValidationError
 from acc.audit.folder import FolderLogs
 from acc.audit.log import AuditLog
 from acc.audit.medium import AuditPlace, audit_store
-from acc.audit.namespaces import existing_log, threads_of
+from acc.audit.namespaces import Spaces, existing_log, known_spaces
 from acc.audit.record import digest_of
 from acc.errors import AuditError, InputError, StoreError
 from acc.evidence.marks import Marks, folders, half_of, marks_of
 from acc.folders import file_errors, opened_private, refuse_memorys
-from acc.stores.directory import namespace_of, threads_in
-from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
+from acc.stores.directory import namespace_of, spaces_in, threads_in
+from acc.stores.protocol import UNNAMED, Artifact, ArtifactStore, Thread, managed, nested_run
 from acc.stores.shelf import documents_written
 from acc.text.lines import canonical_json
 
@@ -42,7 +46,7 @@ class Exported(NamedTuple):
 
 
 def read_export(source: Path) -> Exported:
-    """Read the export file; `InputError` if it is damaged or holds another namespace's evidence."""
+    """Read the export file; `InputError` if it is damaged or holds evidence that is not of its namespace."""
     hint = "name a file of acc export"
     with file_errors(InputError, "the export file cannot be read", where=source, hint=hint):
         written = source.read_bytes()
@@ -64,10 +68,11 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
     space = Thread(**head["export"])
     artifacts = [Artifact.model_validate(line["artifact"]) for line in rest if "artifact" in line]
     logs = {str(line["log"]): str(line["text"]) for line in rest if "log" in line}
+    entries = [a for a in artifacts if a.kind == "thread"]
     owners = [_thread_of(name, text) for name, text in logs.items()]
-    owners += threads_in(a for a in artifacts if a.kind == "thread" and a.thread == space.key)
-    keys = {space.key, *(owner.key for owner in owners)}
-    strange = [owner for owner in owners if namespace_of(owner) != space]
+    owners += [*threads_in(entries), *spaces_in(entries)]
+    keys = {space.key, *(each.key for o in owners for each in (o, namespace_of(o)))}
+    strange = [owner for owner in owners if not _has(space, owner)]
     own = all(a.thread in keys and a.id.startswith(f"{a.thread}.") for a in artifacts)
     if space.thread or strange or not own:
         raise InputError(
@@ -76,6 +81,20 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
             hint="do not trust this file or its sender",
         )
     return Exported(space, artifacts, logs)
+
+
+def _has(space: Thread, owner: Thread) -> bool:
+    """Return whether an export of ``space`` holds the evidence of ``owner``."""
+    if (owner.tenant, owner.user) != (space.tenant, space.user):
+        return False
+    is_run = owner.agent.startswith(nested_run(space.agent, ""))
+    return is_run or space.agent in (UNNAMED, owner.agent)
+
+
+def _spaces(store: ArtifactStore, audit: AuditPlace | None, space: Thread) -> Spaces:
+    """Return the namespaces that an export of ``space`` holds, its own first, with their threads."""
+    known = known_spaces(managed(store), audit, space.tenant)
+    return {space: [], **{each: known[each] for each in known if _has(space, each)}}
 
 
 def _thread_of(name: str, text: str) -> Thread:
@@ -117,7 +136,7 @@ class Moved(NamedTuple):
 
 
 def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: Path) -> Moved:
-    """Write a namespace to ``out``: shelves, threads and audit logs.
+    """Write a user's evidence to ``out``: shelves, threads and audit logs, of nested agents too.
 
     Replaces an earlier export of the same namespace, but no other file.
 
@@ -125,10 +144,11 @@ def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: P
         InputError: The namespace is empty, another file exists, or the file cannot be written.
     """
     _refuse_other(out, space)
-    threads = threads_of(store, audit, space)
+    spaces = _spaces(store, audit, space)
+    threads = [thread for each in spaces.values() for thread in each]
     ids = [
-        id_ for key in (space.key, *(t.key for t in threads))
-        for id_ in managed(store).ids(space.tenant, thread=key)
+        id_ for each in (*spaces, *threads)
+        for id_ in managed(store).ids(space.tenant, thread=each.key)
     ]  # fmt: skip
     if not ids:
         raise InputError(

@@ -72,11 +72,13 @@ def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
 
 def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[EvictedItem]:
     """Return the items that an audited commit set aside, migrated to ``schema``, in recorded order."""
-    stored: Stored = {}
+    state = record["state"]
+    # A migration may read any slot that its version had.
+    stored: Stored = {name: [] for name, value in state.items() if _is_items(schema, name, value)}
     for gone in record["set_aside"]:
         stored.setdefault(gone["slot"], []).append(gone["item"])
     reasons = {gone["item"]["id"]: gone["reason"] for gone in record["set_aside"]}
-    today = migrated_items(schema, str(record["state"]["schema_name"]), stored)
+    today = migrated_items(schema, str(state["schema_name"]), stored)
     places = {item: place for place, item in enumerate(reasons)}
     found = [
         EvictedItem(slot=name, reason=reasons[item["id"]], item=_item_of(schema, name, item))

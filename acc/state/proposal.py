@@ -207,6 +207,8 @@ class Proposal(BaseModel):
         account: The model's requests and how they ended, if a model was asked.
         reads_turn: Whether the author read the turn. An operator's retirement does not read it: the
             other observations of the turn stay pending for the next commit.
+        unread: Refs of observations that the author could not read and another compressor can: they stay
+            pending for the next commit. Not on the wire.
         remarks: Observations that the compressor could not use. Not on the wire: no model writes them.
         board_notes: What a shared board refused of the same answer (`acc.board`). The next state's feedback
             repeats it. Not on the wire.
@@ -223,6 +225,7 @@ class Proposal(BaseModel):
     usage: dict[str, int] = {}
     account: Account | None = None
     reads_turn: bool = True
+    unread: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     remarks: tuple[Remark, ...] = ()
     board_notes: tuple[Note, ...] = Field(default=(), exclude_if=operator.not_)
 

@@ -75,14 +75,18 @@ class Begun(NamedTuple):
     Attributes:
         branch: The branch of the turn.
         turn: The turn, numbered, with the refs of its stored observations.
-        repeats: Whether another step already committed this turn.
+        again: Whether an earlier step began this turn with the same words.
+        repeats: Whether that step committed it; in a store of one process only the audit log knows.
         recovered: Refs of observations from an abandoned or unfinished turn that began from the same state.
+        given_up: Branches of the abandoned turns.
     """
 
     branch: Branch
     turn: Turn
+    again: bool
     repeats: bool
     recovered: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
 
 
 class ThreadLog:
@@ -132,7 +136,7 @@ class ThreadLog:
                 None, every other claim forces a fork.
 
         Raises:
-            ConflictError: Another process is stepping from the same state.
+            ConflictError: Another process is stepping from the same state, with the same words or others.
             StateError: The state belongs to another thread, still contains erased evidence, or has a past
                 that the store lacks.
             StoreError: The store cannot be read or written.
@@ -144,6 +148,7 @@ class ThreadLog:
         _refuse_erased(past, state)
         turn = without_pending(turn, state, past)
         before: tuple[Observation, ...] = ()
+        given_up: list[str] = []
         for branch in self._candidates(state):
             stored = complete_texts(branch.own(number, "observation"))
             claim = self.claims.of(branch, number)
@@ -156,6 +161,7 @@ class ThreadLog:
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
             fresh: list[Artifact] = []
+            again = claim is not None or not (keys or self.store.shared)
             if claim is None:
                 # An earlier version committed a turn without a claim if all of it was recorded before.
                 is_past = branch.newest > number
@@ -168,12 +174,16 @@ class ThreadLog:
                 fresh = [claim]
             if claim.text == mine:
                 repeats = self.claims.successor(branch, number) is not None
+                if not repeats:
+                    self.claims.take(branch, claim)
                 written = self._write(branch, full, keys, number, fresh)
                 begun = (*before, *observed(branch, unexpected(turn, left)))
-                return Begun(branch, written, repeats, refs_of(begun, written))
+                recovered = refs_of(begun, written)
+                return Begun(branch, written, again, repeats, recovered, tuple(given_up))
             self.claims.check_no_race(branch, claim, own=is_given_up is not None)
             if is_given_up is not None and is_given_up(branch, number):
                 before = join_unrepeated(before, self._given_up(branch, number, stored))
+                given_up.append(branch.name)
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def begun(

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
-from acc.errors import ConflictError
+from acc.errors import ConflictError, raise_interrupt
 from acc.logs import log_event
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
@@ -109,7 +109,11 @@ class ThreadRegistry:
     def intact(self, thread: Thread) -> Iterator[None]:
         """Drop the thread's log if the block is interrupted: its copy of the store may be incomplete."""
         try:
-            yield
+            try:
+                yield
+            except Exception as error:
+                raise_interrupt(error)
+                raise
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 from asking import GOOD, RULE, TURN, WAYS, always, asking, fact, stepped, wire
+from strategies import rule
 
 from acc import Settings
 from acc.compress.protocol import Price
 from acc.controller import MemoryController
 from acc.errors import CompressionError, ConfigurationError
 from acc.pipeline.update import update_state
+from acc.state.proposal import Proposal
+from acc.state.reasons import Reason
 from acc.stores.in_memory import InMemoryStore
 from acc.testing import FailingCompressor, Fault, ModelServer
 from acc.turn.turn import Turn
@@ -27,6 +30,42 @@ def test_the_rules_take_over_where_the_fallback_says_so() -> None:
     assert step.outcome == "server_error"
     assert not step.commit.held
     assert [rule.text for rule in step.state.constraints] == ["Never restart nginx"]
+
+
+GERMAN = "Niemals den Nachtarzt vor 6 Uhr anpiepsen, außer es besteht Lebensgefahr."
+SPANISH = "Nunca llames al médico de noche antes de las 6, por favor, pase lo que pase."
+
+
+def test_what_the_rules_cannot_read_stays_unread_for_the_model() -> None:
+    """Until the model answers again: it reads the turns that the rules could not, and those alone."""
+    asked: list[Turn] = []
+
+    def model(turn: Turn, *_: object) -> Proposal:
+        asked.append(turn)
+        if len(asked) < 4:
+            raise CompressionError("down")
+        kept = rule(GERMAN, turn.pending[0].ref) if turn.pending else None
+        return Proposal(items=(kept,) if kept else ())
+
+    memory = MemoryController(InMemoryStore(), model, Settings(fallback="rules"))
+    step = memory.step(None, Turn.said(GERMAN), thread="t")
+    assert [(o.ref, o.shown) for o in step.state.pending] == [("u1", True)]
+    assert "language_not_read" in [note.reason.value for note in step.commit.notes]
+    step = memory.step(step.state, Turn.said("Never restart nginx."), thread="t")
+    assert [o.ref for o in step.state.pending] == ["u1"]
+    step = memory.step(step.state, Turn.said(SPANISH), thread="t")
+    assert [o.ref for o in step.state.pending] == ["u1", "u3"]
+    step = memory.step(step.state, Turn.said("Thanks!"), thread="t")
+    assert [o.text for o in asked[-1].pending] == [GERMAN, SPANISH]
+    assert not step.state.pending
+    assert [r.text for r in step.state.constraints] == ["Never restart nginx", GERMAN]
+    (folded,) = [n.detail for n in step.commit.notes if n.reason is Reason.FOLDED]
+    assert folded == "u1 u3"
+
+
+def test_without_a_model_nothing_waits_for_one() -> None:
+    step = MemoryController(InMemoryStore()).step(None, Turn.said(GERMAN), thread="t")
+    assert not step.state.pending
 
 
 @pytest.mark.parametrize("how", WAYS)

@@ -22,9 +22,10 @@ def opened(where: Where) -> MemoryController:
 
 
 class Worker:
-    """What a worker process has open."""
+    """What a worker process has open, and how often it has read a turn, where a test counts that."""
 
     memory: MemoryController
+    read = 0
 
     @classmethod
     def begin(cls, where: Where) -> None:
