@@ -78,7 +78,7 @@ def opening(memory: MemoryController, ref: str, **options: Any) -> Any:
     )
     return create_agent(
         model, [evidence_tool(memory, **options)], checkpointer=InMemorySaver(),
-        middleware=[MemoryMiddleware(memory, share="rules")],
+        middleware=[MemoryMiddleware(memory, share="rules", resume=False)],
     )  # fmt: skip
 
 
