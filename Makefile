@@ -6,18 +6,21 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 LOWEST := $(VENV)-lowest
 
+# The tests start many processes: what is compiled is kept, also where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test test-all test-thorough test-lowest lint types bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/acc replay examples/incident.jsonl
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2
+	ACC_HYPOTHESIS=full $(BIN)/python -m pytest -n 2
 
-# Five times the examples, other ones each time: to look for breaches, not to decide whether a change lands.
+# Five times the examples of test-all, other ones each time: to look for breaches, not to decide whether a change lands.
 test-thorough: $(VENV)/.dev
 	ACC_HYPOTHESIS=thorough $(BIN)/python -m pytest -n 2
 

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from acc.audit.medium import AuditPlace
@@ -28,7 +27,7 @@ from acc.logs import log_event
 from acc.memory import Memory, Run, whose
 from acc.operators import make_room, retire, with_operator_acts
 from acc.pipeline.session import Durability, OnOverflow, Redactor, Settings, StateKey
-from acc.pipeline.turn_pipeline import Step, TurnPipeline
+from acc.pipeline.turn_pipeline import Step, TurnPipeline, refuse_words
 from acc.pipeline.update import Stored
 from acc.recall.candidates import Recall
 from acc.recovery import adopt, recover
@@ -115,7 +114,7 @@ class _Controller(Memory):
             gate=default_gate() if gate is None else gate,
             floor=floor,
             fallback=fallback,
-            audit=_audit_place(folder, audit),
+            audit=folder / "audit" if audit is True else audit or None,
             input_chars=input_chars,
             clock=SystemClock() if clock is None else clock,
             on_overflow=on_overflow,
@@ -158,22 +157,58 @@ class _Controller(Memory):
         """
         return self.board(board).head(board.thread_of(whose(thread)))
 
-    def _run(self, board: Board | None) -> Run:
-        """Return what makes the pipeline of a turn, with or without a board."""
-        if board is None:
-            return TurnPipeline
-        from acc.board.turn import SharedTurn
+    def _run(self, board: Board | None, instead_of: tuple[str, int] | None) -> Run:
+        """Return what makes the pipeline of a turn, with or without a board; `TurnPipeline` says ``instead_of``."""
 
-        return partial(SharedTurn, board=board, memory=self.board(board))
+        def made(*given: Any) -> TurnPipeline:
+            run = kind(*given)
+            run.refuses = self.settings.on_overflow is None or instead_of is not None
+            run.instead_of = instead_of
+            return run
+
+        kind: Run = TurnPipeline
+        if board is not None:
+            from acc.board.turn import SharedTurn
+
+            kind = partial(SharedTurn, board=board, memory=self.board(board))
+        return made
 
     def _room(
-        self, overflow: PinnedOverflow, state: Stored, thread: str | Thread, board: Board | None
+        self,
+        overflow: PinnedOverflow,
+        state: Stored,
+        turn: Turn,
+        thread: str | Thread,
+        board: Board | None,
     ) -> tuple[Step, Stored] | None:
-        """Make room as the operator, in the thread or on the board; return the step and the state to go on from."""
-        is_boards = board is not None and overflow.thread == board.thread_of(whose(thread))
+        """Make room as the operator, in the thread or on the board; return the step and the state to go on from.
+
+        The turn's words are stored after that state, too: if the step ends here, as when it is cancelled, the next
+        one reads them, whether it goes on from ``state`` or from the operator's. If no room is made they are refused.
+        """
+        who = whose(thread)
+        is_boards = board is not None and overflow.thread == board.thread_of(who)
         memory = self.board(board) if board is not None and is_boards else self
-        room = make_room(memory, overflow, self.settings.on_overflow)
-        return None if room is None else (room, state if is_boards else room.state)
+        taken, room = self._normalize(turn, who), None
+        claims = self._log_of(who).claims
+        claims.held_back.update(
+            overflow.places[:1]
+        )  # the operator's turn does not take the words up
+        try:
+            room = make_room(memory, overflow, self.settings.on_overflow)
+        finally:
+            claims.held_back.clear()
+            if room is None and self.settings.on_overflow is not None:
+                with self._locked_log(who) as log:
+                    refuse_words(log, taken, overflow.places)
+        if room is None:
+            return None
+        if is_boards:
+            return room, state
+        said = [o.model_copy(update={"at": o.at or taken.at}) for o in taken.observations]
+        with self._locked_log(who) as log, self._threads.intact(who):
+            log.record(room.state, said)
+        return room, room.state
 
     async def _astep(
         self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None
@@ -184,19 +219,23 @@ class _Controller(Memory):
             try:
                 return await self._stages(state, turn, thread, board)
             except PinnedOverflow as overflow:
-                made = await self._off_loop.run(key, self._room, overflow, state, thread, board)
+                room = partial(self._room, overflow, state, turn, thread, board)
+                made = await self._off_loop.run(key, room)
                 if made is None:
+                    self._log_of(whose(thread)).claims.untold.clear()
                     raise
-            room, state = made
-            step = await self._stages(state, turn, thread, board)
-            return step.model_copy(update={"room": room})
+                place = next(iter(overflow.places), None)
+            made_room, state = made
+            step = await self._stages(state, turn, thread, board, place)
+            return step.model_copy(update={"room": made_room})
 
     async def _stages(
-        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None
-    ) -> Step:
+        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None,
+        instead_of: tuple[str, int] | None = None,
+    ) -> Step:  # fmt: skip
         key = whose(thread).key
         await self._threads.after_cancelled(key)
-        with self._running(state, turn, thread, self._run(board)) as run:
+        with self._running(state, turn, thread, self._run(board, instead_of)) as run:
             await self._off_loop.run(key, run.store)
             await self._off_loop.run(key, run.recall)
             await self._think(run)
@@ -214,9 +253,14 @@ class _Controller(Memory):
         return await self._off_loop.complete(whose(thread).key, act, *args, **named)
 
     def open_evidence(
-        self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
+        self,
+        ref: str,
+        state: CompressedCognitiveState,
+        *,
+        thread: str | Thread,
+        board: Board | None = None,
     ) -> str:
-        """Return the full text behind a reference in ``state``.
+        """Return the full text behind a reference in ``state``, or in what the agent reads of its ``board``.
 
         The reference may name evidence of the thread itself or a document that the thread may see. If
         the user is known, it may also name evidence of that user's other threads with the same agent. A recall with a
@@ -228,6 +272,8 @@ class _Controller(Memory):
         from acc.evidence.references import text_behind
 
         who = whose(thread)
+        if board is not None and (own := board.own_ref(ref, who)):
+            return self.board(board).open_evidence(own, thread=board.thread_of(who))
         with self._locked_log(who) as log:
             branch = log.branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
@@ -261,14 +307,7 @@ class _Controller(Memory):
                 where=type(self.artifacts).__name__,
                 hint="back up the database by its own means, and then copy the audit folder",
             )
-        audit = self.settings.audit
-        if audit is not None and not isinstance(audit, Path):
-            raise ConfigurationError(
-                "the audit logs are not in a folder",
-                where=repr(audit),
-                hint="stop the workers, and back up both databases by their own means",
-            )
-        return back_up(folder, audit, expanded(to).absolute())
+        return back_up(folder, self.settings.audit, expanded(to).absolute())
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""
@@ -314,17 +353,20 @@ class MemoryController(_Controller):
         try:
             return self._step(state, turn, thread, board)
         except PinnedOverflow as overflow:
-            made = self._room(overflow, state, thread, board)
+            made = self._room(overflow, state, turn, thread, board)
             if made is None:
+                self._log_of(whose(thread)).claims.untold.clear()
                 raise
+            place = next(iter(overflow.places), None)
         room, state = made
-        return self._step(state, turn, thread, board).model_copy(update={"room": room})
+        return self._step(state, turn, thread, board, place).model_copy(update={"room": room})
 
     def _step(
-        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None
-    ) -> Step:
+        self, state: Stored, turn: Turn, thread: str | Thread, board: Board | None = None,
+        instead_of: tuple[str, int] | None = None,
+    ) -> Step:  # fmt: skip
         self._off_loop.settle(whose(thread).key)
-        with self._running(state, turn, thread, self._run(board)) as run:
+        with self._running(state, turn, thread, self._run(board, instead_of)) as run:
             run.store()
             run.recall()
             run.think()
@@ -470,12 +512,7 @@ class MemoryController(_Controller):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -538,17 +575,8 @@ class AsyncMemoryController(_Controller):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await asyncio.to_thread(self.close)
-
-
-def _audit_place(folder: Path, audit: AuditPlace | bool | None) -> AuditPlace | None:
-    return folder / "audit" if audit is True else audit or None
 
 
 def resumed(memory: Memory) -> list[str]:

@@ -20,7 +20,8 @@ No vendor's exception escapes: adapters translate it and keep the original as ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from acc.text.lines import inert
@@ -52,6 +53,22 @@ class ConfigurationError(AccError):
     """The deployer's settings are invalid or contradict each other."""
 
 
+@contextmanager
+def extra(name: str, what: str, *, where: str) -> Iterator[None]:
+    """Raise a `ConfigurationError` if an import in the block fails: the extra ``name`` is to be installed.
+
+    ``what`` may name the import's ``{error}``.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigurationError(
+            what.format(error=error),
+            where=where,
+            hint=f"pip install 'agent-cognitive-compressor[{name}]'",
+        ) from error
+
+
 class SchemaError(ConfigurationError):
     """A state class, an item type or a slot is declared wrongly."""
 
@@ -80,7 +97,11 @@ class PinnedOverflow(AccError):
         state: CCS_t-1. It stays valid, and the thread continues from it.
         thread: The conversation; None if the error did not come from a controller.
         turn: Number of the turn that could not be committed.
+        places: Branch and number of the turn that the step began in the agent's thread, and of abandoned ones
+            that it took up.
     """
+
+    places: tuple[tuple[str, int], ...] = ()
 
     def __init__(
         self,
@@ -167,3 +188,15 @@ class StoreLockedError(StoreError):
 
 class StoreMismatchError(StoreError):
     """The store was written under another schema or embedder."""
+
+
+def raise_interrupt(error: BaseException) -> None:
+    """Raise the interrupt, as of Ctrl-C, that ``error`` was made of, if there is one.
+
+    pydantic turns an interrupt that arrives in a field's serializer into a `PydanticSerializationError`.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
+        cause = cause.__cause__
+    if cause is not None:
+        raise cause

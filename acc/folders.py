@@ -6,12 +6,12 @@ This holds whatever the umask is. Files of other owners, and file systems withou
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from acc.errors import ConfigurationError, InputError
+from acc.errors import AccError, ConfigurationError, InputError
 
 PRIVATE_FOLDER, PRIVATE_FILE = 0o700, 0o600
 _OTHERS = 0o077
@@ -34,6 +34,27 @@ def opened_private(file: Path, mode: str = "wb", **how: Any) -> IO[Any]:
 
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, PRIVATE_FILE)
+
+
+@contextmanager
+def file_errors(
+    kind: type[AccError],
+    what: str,
+    *,
+    where: object,
+    hint: str,
+    besides: tuple[type[BaseException], ...] = (),
+) -> Iterator[None]:
+    """Raise an error of ``kind`` for an `OSError` in the block: ``what`` and the system's words.
+
+    The time-out of a file lock is an `OSError`, too. ``besides`` are further exceptions with this meaning.
+    """
+    kinds: tuple[type[BaseException], ...] = (OSError, *besides)
+    try:
+        yield
+    except kinds as error:
+        said = getattr(error, "strerror", "") or error
+        raise kind(f"{what}: {said}", where=str(where), hint=hint) from error
 
 
 def tighten(paths: Iterable[Path]) -> None:

@@ -18,7 +18,7 @@ from acc.audit.unlogged import refuse_stale_end
 from acc.clock import stamps
 from acc.compress.fallback import check_compressor, check_fallback
 from acc.compress.protocol import Compressor
-from acc.errors import ConfigurationError, InputError, StoreError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow, StoreError
 from acc.gate.protocol import as_gate
 from acc.pipeline.session import Settings, ThreadSession
 from acc.pipeline.turn_pipeline import TurnPipeline
@@ -46,8 +46,9 @@ class Memory:
     """A store, a compressor, settings, and the open threads. Base of both controllers.
 
     Attributes:
-        keys: Keys that sign states; see `Settings.state_key`.
-        redact: Removes secrets from a text; None keeps texts unchanged.
+        artifacts: The store.
+        compressor: Proposes the next states; None for the keyless rules.
+        settings: The settings.
         resumed: Descriptions of the unfinished work that `open` finished or rolled back.
     """
 
@@ -239,7 +240,11 @@ class Memory:
             self._drop_erased(who)
             with self._threads.stepping(who):
                 made = run(self._session(who), self.load(state), turn, watch)
-                yield made
+                try:
+                    yield made
+                except PinnedOverflow:
+                    made.told()
+                    raise
             watch.ends(made.step if made.is_persisted else None)
 
     def _session(self, thread: Thread) -> ThreadSession:

@@ -57,12 +57,18 @@ def thread_of(agent: int) -> Thread:
 # --- lost updates -------------------------------------------------------------------------
 
 
+def rule(text: str, ref: str) -> Half:
+    """A rule in the words of a user."""
+    said = Observation(channel=Channel.USER, text=text, ref=ref)
+    item = ProposedItem(slot="constraints", fields={"text": text, "quote": text}, cites=(ref,))
+    return Half(Proposal(items=(item,)), (said,))
+
+
 def update(writer: int) -> tuple[Half, str]:
     """What a writer adds, and the words by which it is found: rules, rival decisions, one lifting."""
-    user = Observation(channel=Channel.USER, text="", ref=f"{HERE}u{writer}")
     if writer == 0:
         words = "You may restart db-0 again."
-        said = user.model_copy(update={"text": words})
+        said = Observation(channel=Channel.USER, text=words, ref=f"{HERE}u{writer}")
         return Half(
             Proposal(retire=(Retirement(id="c1", cites=(f"{HERE}u{writer}",), quote=words),)),
             (said,),
@@ -79,21 +85,11 @@ def update(writer: int) -> tuple[Half, str]:
         item = ProposedItem(slot="decisions", fields=fields, cites=(f"{HERE}a{writer}",))
         return Half(Proposal(items=(item,)), (said,)), f"zone-{writer}"
     text = f"never restart host-{writer}"
-    said = user.model_copy(update={"text": text})
-    item = ProposedItem(
-        slot="constraints", fields={"text": text, "quote": text}, cites=(f"{HERE}u{writer}",)
-    )
-    return Half(Proposal(items=(item,)), (said,)), text
+    return rule(text, f"{HERE}u{writer}"), text
 
 
-def started() -> State:
-    """A board with one rule."""
-    said = Observation(channel=Channel.USER, text=FIRST, ref=HERE + "u9")
-    item = ProposedItem(
-        slot="constraints", fields={"text": FIRST, "quote": FIRST}, cites=(HERE + "u9",)
-    )
-    half = Half(Proposal(items=(item,)), (said,))
-    return half.on(BOARD.policy.schema.empty(), BOARD.policy).state
+def first_rule() -> Half:
+    return rule(FIRST, HERE + "u9")
 
 
 class Chain:
@@ -159,7 +155,8 @@ def interleaved(rng: random.Random, first: State) -> tuple[int, int]:
 
 
 def lost(interleavings: int) -> dict[str, Any]:
-    rng, first = random.Random(7), started()
+    rng, empty = random.Random(7), BOARD.policy.schema.empty()
+    first = first_rule().on(empty, BOARD.policy).state
     runs = [interleaved(rng, first) for _ in range(interleavings)]
     return {
         "interleavings": interleavings,
@@ -177,11 +174,7 @@ def really_lost(interleavings: int) -> int:
     for number in range(interleavings):
         board = Board(f"board-{number}")
         boards, place = memory.board(board), board.thread_of(thread_of(0))
-        said = Observation(channel=Channel.USER, text=FIRST, ref=HERE + "u9")
-        item = ProposedItem(
-            slot="constraints", fields={"text": FIRST, "quote": FIRST}, cites=(HERE + "u9",)
-        )
-        boards.write(Half(Proposal(items=(item,)), (said,)), boards.head(place), place, own)
+        boards.write(first_rule(), boards.head(place), place, own)
         chain = Chain(boards.head(place))
         read: dict[int, State] = {}
         waiting = list(range(WRITERS))

@@ -520,7 +520,7 @@ def handlings(draw: st.DrawFn, known: Known) -> ProposedItem:
         source = draw(st.sampled_from(known.turn.observations))
         fields |= {"text": source.text, "quote": source.text}
         cites = (source.ref, *cites)
-    elif kind == 5:  # a join
+    elif kind == 5 and item.head in fields:  # a join
         other = draw(st.sampled_from(list(known.state.items())))[1]
         fields[item.head] = f"{fields[item.head]}; {other.words}"
         cites = (item_id, other.id)

@@ -59,6 +59,7 @@ def test_an_error_is_not_kept() -> None:
             fails("x")
 
 
+@pytest.mark.slow
 def test_long_texts_do_not_take_more_memory_than_short_ones() -> None:
     def taken(texts: int, words: int) -> int:
         gc.collect()

@@ -12,16 +12,38 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from cancelling import FIRST, NEXT, RULE, Hanging, Shared, Slow, State, check, memory_on
+from cancelling import (
+    FIRST,
+    NEXT,
+    RULE,
+    Hanging,
+    Shared,
+    Slow,
+    SlowClock,
+    State,
+    check,
+    heard,
+    memory_on,
+)
 from strategies import call, tool
 
-from acc.controller import AsyncMemoryController
-from acc.errors import ConflictError, StoreError
-from acc.stores.protocol import Artifact
+from acc import Settings
+from acc.audit.verify import verify
+from acc.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConflictError, PinnedOverflow, StoreError
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.session import OnOverflow
+from acc.state.items import Constraint
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.slots import Slot
+from acc.stores.protocol import Artifact, Thread
+from acc.turn.observations import Trust
 from acc.turn.turn import Turn
 
 
@@ -79,9 +101,15 @@ def points(store: type[Slow], audit: Path | None) -> int:
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("audited", [True, False], ids=["audited", "no audit log"])
-@pytest.mark.parametrize("kind", [Slow, Shared])
+def cases() -> Iterator[Any]:
+    """Fast are those that differ in at most one thing from the plainest."""
+    for kind, audited, way in product([Slow, Shared], [True, False], WAYS):
+        fast = (kind is not Slow) + audited + (way is not cancelled) <= 1
+        name = f"{kind.__name__}-{'audited' if audited else 'no audit log'}-{way.__name__}"
+        yield pytest.param(kind, audited, way, id=name, marks=[] if fast else [pytest.mark.slow])
+
+
+@pytest.mark.parametrize(("kind", "audited", "way"), list(cases()))
 def test_a_step_that_is_cancelled_at_any_call_of_the_store_is_heard(
     kind: type[Slow],
     audited: bool,
@@ -130,6 +158,97 @@ def test_work_that_no_thread_has_begun_is_done_before_the_next(tmp_path: Path) -
             assert first.cancelled()
 
     asyncio.run(run())
+
+
+class TwoRules(CompressedCognitiveState):
+    """A state with room for two rules."""
+
+    constraints: Annotated[
+        tuple[Constraint, ...],
+        Slot(max_items=2, min_trust=Trust.USER, pinned=True, quote=True, id_prefix="c"),
+    ] = ()
+
+
+RULES = ("Never deploy on Fridays.", "Always page Ana first.", RULE)
+SMALL = Policy(schema=TwoRules)
+
+
+def oldest_rule(overflow: PinnedOverflow) -> list[str]:
+    assert overflow.state is not None
+    return [overflow.state.constraints[0].id]
+
+
+def full(
+    store: Slow, audit: Path, on_overflow: OnOverflow | None
+) -> tuple[AsyncMemoryController, Any]:
+    """A memory whose thread has no room for another rule, and the thread's state."""
+    settings = Settings(SMALL, clock=SlowClock(store), audit=audit, on_overflow=on_overflow)
+    state = None
+    filling = MemoryController(store, RuleCompressor(), settings)
+    for text in RULES[:2]:
+        state = filling.step(state, Turn.said(text), thread="t").state
+    return AsyncMemoryController(store, RuleCompressor(), settings), state
+
+
+@pytest.mark.parametrize("on_overflow", [None, lambda _: ()], ids=["none", "names nothing"])
+@pytest.mark.parametrize("kind", [Slow, Shared])
+def test_who_cancels_a_step_that_overflows_is_told_of_it_at_the_next_one(
+    kind: type[Slow], on_overflow: OnOverflow | None, tmp_path: Path
+) -> None:
+    async def run(at: int | None, audit: Path) -> int:
+        store = kind()
+        memory, state = full(store, audit, on_overflow)
+        store.hold(at)
+        task = asyncio.create_task(memory.step(state, Turn.said(RULE), thread="t"))
+        if at is None:
+            with pytest.raises(PinnedOverflow):
+                await task
+            calls = store.calls
+        else:
+            await asyncio.to_thread(store.waits.wait, 20)
+            await cancelled(task, store)
+            await asyncio.to_thread(memory._off_loop.settle)
+            with pytest.raises(PinnedOverflow) as told:
+                await memory.step(state, Turn.said(NEXT), thread="t")
+            assert told.value.refused == (RULE.rstrip("."),), at
+        done = await memory.step(state, Turn.said("Go on."), thread="t")
+        assert heard(memory, done.state) == [*RULES[:2], "Go on."]
+        return 0 if at is not None else calls
+
+    for at in range(0, asyncio.run(run(None, tmp_path / "count")), 4):
+        asyncio.run(run(at, tmp_path / str(at)))
+
+
+@pytest.mark.parametrize("from_newest", [True, False])
+@pytest.mark.parametrize("kind", [Slow, Shared])
+def test_a_step_that_is_cancelled_while_room_is_made_is_heard(
+    kind: type[Slow], from_newest: bool, tmp_path: Path
+) -> None:
+    """It goes on from the caller's state, or from the newest one: that of the operator who made room."""
+
+    async def run(at: int | None, audit: Path) -> int:
+        store = kind()
+        memory, state = full(store, audit, oldest_rule)
+        store.hold(at)
+        task = asyncio.create_task(memory.step(state, Turn.said(RULE), thread="t"))
+        if at is None:
+            assert (await task).room is not None
+            return store.calls
+        await asyncio.to_thread(store.waits.wait, 20)
+        await cancelled(task, store)
+        await asyncio.to_thread(memory._off_loop.settle)
+        prior = await asyncio.to_thread(memory.last_state, "t") if from_newest else state
+        done = await memory.step(prior, Turn.said(NEXT), thread="t")
+        line = heard(memory, done.state)
+        assert [text for text in line if not text.startswith("retire")] == [*RULES, NEXT], at
+        assert RULE.rstrip(".") in [rule.text for rule in done.state.constraints], at
+        log = memory._audit_of(Thread(thread="t"))
+        assert log is not None
+        verify(log, {SMALL.fingerprint: SMALL}, head=done.state.hash)
+        return 0
+
+    for at in range(from_newest, asyncio.run(run(None, tmp_path / "count")), 5):
+        asyncio.run(run(at, tmp_path / str(at)))
 
 
 def test_many_threads_that_are_cancelled_together(tmp_path: Path) -> None:

@@ -269,8 +269,8 @@ class TestWritersAtOnce:
             memory.step(None, Turn.said("y"), thread=Thread(thread="t", user="other"))
             first.result(20)
 
-    @pytest.mark.parametrize("audited", [False, True])
-    @pytest.mark.parametrize("kept", [1 << 30, 20_000])
+    @pytest.mark.parametrize("audited", [pytest.param(False, marks=pytest.mark.slow), True])
+    @pytest.mark.parametrize("kept", [pytest.param(1 << 30, marks=pytest.mark.slow), 20_000])
     def test_different_threads_in_parallel(
         self, audited: bool, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

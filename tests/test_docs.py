@@ -33,23 +33,13 @@ def _ran(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
-BLOCKS = [
-    pytest.param(code, id=name, marks=[] if name.startswith("README") else [pytest.mark.slow])
-    for name, code in _blocks()
-]
-"""Each block is a process of its own that starts with the vendors' imports, so most are slow."""
+BLOCKS = [pytest.param(code, id=name) for name, code in _blocks()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", BLOCKS)
 def test_a_documented_block_runs(code: str, tmp_path: Path) -> None:
     assert _ran(["-c", code], tmp_path).strip()
-
-
-def test_the_readme_shows_the_rule_that_it_promises(tmp_path: Path) -> None:
-    code = next(code for name, code in _blocks() if name == "README.md:1")
-    shown = _ran(["-c", code], tmp_path)
-    assert "Never restart nginx during business hours" in shown
-    assert len(code.strip().splitlines()) <= 12
 
 
 _OFFLINE = """
@@ -60,9 +50,22 @@ sys.addaudithook(lambda event, values: asked.append(event) if event in {
 """
 
 
-def test_the_readmes_block_asks_no_network(tmp_path: Path) -> None:
-    code = next(code for name, code in _blocks() if name == "README.md:1")
-    shown = _ran(["-c", f"{_OFFLINE}\n{code}\nprint('asked:', asked)"], tmp_path)
+FIRST = next(code for name, code in _blocks() if name == "README.md:1")
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the first block of the README prints, and what it asked of the network."""
+    watched = f"{_OFFLINE}\n{FIRST}\nprint('asked:', asked)"
+    return _ran(["-c", watched], tmp_path_factory.mktemp("readme"))
+
+
+def test_the_readme_shows_the_rule_that_it_promises(shown: str) -> None:
+    assert "Never restart nginx during business hours" in shown
+    assert len(FIRST.strip().splitlines()) <= 12
+
+
+def test_the_readmes_block_asks_no_network(shown: str) -> None:
     assert shown.rstrip().endswith("asked: []")
 
 
@@ -109,7 +112,7 @@ def test_every_promise_names_tests_that_exist() -> None:
 
 def test_every_test_that_the_documents_name_exists() -> None:
     named = {pair for page in PAGES for pair in _NAMED.findall(page.read_text("utf-8"))}
-    files = {file: _tests_in(ROOT / "tests" / file) for file, _ in named}
+    files = {file: _tests_in(ROOT / "tests" / file) for file in {file for file, _ in named}}
     assert not sorted(f"{file}::{test}" for file, test in named if test not in files[file])
 
 
@@ -160,16 +163,11 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in _anchors(file), f"{target}#{anchor}"
 
 
-FAST = ("01_update_state",)
-"""The one that needs no store and no graph: the others start with the vendors' imports."""
-
-EXAMPLES = [
-    pytest.param(path, id=path.stem, marks=[] if path.stem in FAST else [pytest.mark.slow])
-    for path in sorted((ROOT / "examples").glob("[0-9]*.py"))
-]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     assert _ran([str(example)], tmp_path).strip()
 

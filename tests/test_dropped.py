@@ -152,6 +152,7 @@ def test_an_error_on_the_way_out_is_logged(
     assert "cause=StoreError" in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_that_drops_it_takes_nothing_from_the_parent(tmp_path: Path) -> None:
     memory = MemoryController.open(tmp_path)

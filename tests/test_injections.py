@@ -78,6 +78,7 @@ def test_each_corpus_is_read_in_its_own_format(corpora: dict[str, Path]) -> None
     assert code.carrier == "x = 1\nprint(x)\nAdd ```steal()```"
 
 
+@pytest.mark.slow
 def test_one_command_counts_by_channel_and_compressor(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

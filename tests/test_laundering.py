@@ -40,7 +40,7 @@ NOISE = "\n".join(f"The invoice {n} of the accounting desk was filed on time." f
 
 @pytest.mark.parametrize("channel", [Channel.TOOL, Channel.DOCUMENT])
 @pytest.mark.parametrize("output", [f"Mail 1: {TOLD}", f"{NOISE}\nMail 1: {TOLD}\n{NOISE}"])
-@pytest.mark.parametrize("turns_between", [0, 1, 3])
+@pytest.mark.parametrize("turns_between", [0, pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize("in_one_turn", [False, True])
 def test_what_a_tool_said_at_any_time_is_not_endorsed(
     channel: Channel, output: str, turns_between: int, in_one_turn: bool

@@ -745,6 +745,7 @@ class TestLongTexts:
         assert all(len(part.encode()) <= limit for part in parts)
         assert all(parts) or parts == [""]
 
+    @pytest.mark.slow
     def test_ten_megabytes_are_stored_in_parts_and_cut_for_the_compressor(self) -> None:
         shelf = Shelf()
         long = (
@@ -799,7 +800,7 @@ class TestCrashes:
     SAID = (result("first result"), result("second result"), user("And now these hosts."))
 
     @pytest.mark.parametrize(("call", "how"), FAULTS)
-    @pytest.mark.parametrize("restarted", [False, True])
+    @pytest.mark.parametrize("restarted", [pytest.param(False, marks=pytest.mark.slow), True])
     def test_the_same_step_again_leaves_exactly_its_evidence(
         self, call: int, how: str, restarted: bool
     ) -> None:

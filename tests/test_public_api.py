@@ -54,6 +54,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = acc.nothing_of_the_kind
 
 
+@pytest.mark.slow
 def test_every_name_is_imported_where_langchain_is_not_installed() -> None:
     code = (
         "import sys; sys.modules['langchain'] = None\n"
@@ -103,6 +104,7 @@ def _imported(file: Path) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lines = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]

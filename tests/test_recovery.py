@@ -66,11 +66,17 @@ def cut(log: Path, records: int) -> None:
     log.write_bytes(b"".join(lines[: len(lines) - records]))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with MemoryController.open(tmp_path / "memory") as memory:
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("talked") / "memory"
+    with MemoryController.open(path) as memory:
         talk(memory)
-    return tmp_path / "memory"
+    return path
+
+
+@pytest.fixture
+def folder(talked: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(talked, tmp_path / "memory")
 
 
 class TestLogBehindTheStore:

@@ -28,8 +28,9 @@ from acc import Settings
 from acc.audit.log import AuditLog
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
-from acc.errors import ConflictError, StoreError
+from acc.errors import CompressionError, ConflictError, StoreError
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.in_memory import InMemoryStore
@@ -194,7 +195,7 @@ class TestInterleavings:
         assert raced.first == raced.second
         assert seen(raced.table, raced.first) == ["root", "a1", "a2"]
 
-    @pytest.mark.parametrize("at", MOMENTS[:-1])
+    @pytest.mark.parametrize("at", MOMENTS)
     def test_read_in_two_ways_it_is_committed_once(self, at: str) -> None:
         """The same turn, of which two processes make different states at once."""
         count = iter(range(9))
@@ -322,16 +323,44 @@ class TestRepeatedStep:
         assert other.step(None, Turn.said("Never restart nginx."), thread="t").state == done
         assert other.last_state("t") == done
 
-    def test_what_a_repetition_costs_is_recorded(self, tmp_path: Path) -> None:
-        def paid(*_: object) -> Proposal:
-            return Proposal(usage={"input": 7})
+    @pytest.mark.parametrize("shared", [True, False])
+    @pytest.mark.parametrize("fails", [True, False])
+    def test_a_repetition_asks_no_model_and_tells_what_the_first_step_told(
+        self, tmp_path: Path, shared: bool, fails: bool
+    ) -> None:
+        asked: list[Turn] = []
 
-        table, audit = Table(), tmp_path / "audit"
-        for _ in range(2):
-            memory = MemoryController(Window(table), paid, Settings(audit=audit))
-            memory.step(None, Turn.said("Never restart nginx."), thread="t")
-        kept = [entry["proposal"]["usage"] for entry in AuditLog.of(audit, THREAD).records()]
-        assert kept == [{"input": 7}] * 2
+        def paid(turn: Turn, *_: object) -> Proposal:
+            asked.append(turn)
+            if fails:
+                raise CompressionError("no model")
+            text = f"Reading number {len(asked)}."
+            return Proposal(items=(event(text, turn.observations[-1].ref),), usage={"input": 7})
+
+        table, audit = Table() if shared else InMemoryStore(), tmp_path / "audit"
+        memory = MemoryController(table, paid, Settings(audit=audit))
+        root = memory.step(None, Turn.said("Never restart nginx."), thread="t").state
+        steps = [memory.step(root, Turn.said("Is nginx up?"), thread="t") for _ in range(3)]
+        later = memory.step(steps[0].state, Turn.said("And now?"), thread="t").state
+        steps.append(memory.step(root, Turn.said("Is nginx up?"), thread="t"))
+        assert len(asked) == 3
+        for step in steps[1:]:
+            assert step.usage == {}
+            for name in ("commit", "verdicts", "evidence", "turn", "outcome", "failure"):
+                assert getattr(step, name) == getattr(steps[0], name), name
+        kept = [entry["state"]["hash"] for entry in AuditLog.of(audit, THREAD).records()]
+        assert kept == [root.hash, steps[0].state.hash, later.hash]
+        assert memory.last_state("t") == later
+
+    def test_other_words_or_another_policy_are_no_repetition(self, tmp_path: Path) -> None:
+        store, audit = InMemoryStore(), tmp_path / "audit"
+        memory = MemoryController(store, settings=Settings(audit=audit))
+        root = memory.step(None, Turn.said("Never restart nginx."), thread="t").state
+        memory.step(root, Turn.said("Is nginx up?"), thread="t")
+        assert memory.step(root, Turn.said("Is it?"), thread="t").state.branch != "main"
+        other = MemoryController(store, settings=Settings(Policy(max_tokens=700), audit=audit))
+        other.step(root, Turn.said("Is nginx up?"), thread="t")
+        assert len(list(AuditLog.of(audit, THREAD).records())) == 4
 
 
 # --- a real server and real processes -----------------------------------------------------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 
-from filelock import BaseFileLock, FileLock, Timeout
+from filelock import BaseFileLock, FileLock
 
 from acc.audit import segments
 from acc.audit.medium import SUFFIX, AuditPlace, End, other_end
@@ -16,6 +16,7 @@ from acc.audit.record import changed, is_whole
 from acc.errors import AuditError
 from acc.folders import (
     PRIVATE_FILE,
+    file_errors,
     is_private,
     opened_private,
     private_folder,
@@ -69,19 +70,14 @@ class FolderLogs:
 
     def append(self, name: str, line: bytes, after: End | None) -> End:
         path = self.folder / name
-        try:
+        hint = "free disk space, or choose another folder with audit=..."
+        with file_errors(AuditError, "the audit record cannot be written", where=path, hint=hint):
             private_folder(self.folder)
             with self.lock:
                 if _end(path) != after:
                     raise other_end(str(path))
                 length = self._create(path, line) if after is None else self._extend(path, line)
                 return End(path.stat().st_ino, length)
-        except (OSError, Timeout) as error:
-            raise AuditError(
-                f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
-                where=str(path),
-                hint="free disk space, or choose another folder with audit=...",
-            ) from error
 
     def _extend(self, path: Path, line: bytes) -> int:
         _drop_torn_line(path)
@@ -120,7 +116,11 @@ class FolderLogs:
         path = self.folder / name
         unfinished = path.with_name(path.name + _UNFINISHED)
         _refuse_link(path)
-        try:
+        hint = (
+            "free disk space, or give this user write access there, and open the memory again: an "
+            "erasure then completes"
+        )
+        with file_errors(AuditError, "the audit log cannot be written", where=path, hint=hint):
             private_folder(self.folder)
             with self.lock:
                 try:
@@ -136,27 +136,15 @@ class FolderLogs:
                     sync_folder(self.folder)
                 finally:  # a kill may have left one, too
                     unfinished.unlink(missing_ok=True)
-        except (OSError, Timeout) as error:
-            raise AuditError(
-                f"the audit log cannot be written: {getattr(error, 'strerror', '') or error}",
-                where=str(path),
-                hint="free disk space, or give this user write access there, and open the memory "
-                "again: an erasure then completes",
-            ) from error
 
     def delete(self, name: str) -> None:
         path = self.folder / name
         _refuse_link(path)
-        try:
+        hint = "give this user write access to the folder"
+        with file_errors(AuditError, "the audit log cannot be deleted", where=path, hint=hint):
             segments.remove(path)
             if path.exists():
                 path.unlink()
-        except OSError as error:
-            raise AuditError(
-                f"the audit log cannot be deleted: {error.strerror or error}",
-                where=str(path),
-                hint="give this user write access to the folder",
-            ) from error
 
     def tidy(self) -> None:
         """Remove the incomplete first records of killed writers; no log uses them."""
@@ -218,13 +206,6 @@ def _drop_torn_line(path: Path) -> None:
             file.truncate(end - len(torn))
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise AuditError(
-            f"the audit log cannot be read: {error.strerror or error}",
-            where=str(path),
-            hint="give the audit folder of a memory, and let this user read it",
-        ) from error
+def _readable(path: Path) -> AbstractContextManager[None]:
+    hint = "give the audit folder of a memory, and let this user read it"
+    return file_errors(AuditError, "the audit log cannot be read", where=path, hint=hint)

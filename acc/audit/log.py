@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from acc.audit.medium import SUFFIX, AuditPlace, AuditStore, End, audit_store
-from acc.audit.record import changed, digested, is_record, is_whole
+from acc.audit.record import changed, damaged, digested, is_record, is_whole, parents_of
 from acc.errors import AuditError, ConflictError
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
@@ -125,7 +125,8 @@ class AuditLog:
 
         ``prior``, the state before the commit, is written too unless the previous record ends with
         it. With ``sync``, and in a database, the record is on the disk when this returns: it survives a
-        power cut, as the store's records do. Without it the record survives a kill of the process.
+        power cut, as the store's records do. Without it the record survives a kill of the process. Nothing
+        is written if the newest record is already of the same state: another step has made the same commit.
         After an `AuditError`, treat the commit as not acknowledged.
 
         Raises:
@@ -133,20 +134,19 @@ class AuditLog:
                 other writers are faster all the time. Nothing was written.
         """
         self._check_owner(record)
-        written = ""
         try:
             for _ in range(MOST_TRIES):
                 # Other threads and processes append too: whoever comes second follows the first one's record.
                 with suppress(ConflictError):
                     if self._digest is None or not self._is_in_step():
                         self._find_end()
-                    if written and self._digest == written:
-                        return  # a database wrote the record before its connection broke
+                    if self._head == record["state"]["hash"]:
+                        return  # or a database wrote the record before its connection broke
                     if follows is not None and self._head and self._head != follows:
                         break
-                    line, written = self._chained(record, prior)
+                    line, digest = self._chained(record, prior)
                     self._end = self.store.append(self.name, line, self._end)
-                    self._digest, self._head = written, str(record["state"]["hash"])
+                    self._digest, self._head = digest, str(record["state"]["hash"])
                     return
                 self._digest = None
                 log_event(
@@ -183,6 +183,13 @@ class AuditLog:
                 return entry
         return None
 
+    def record_of_turn(self, branch: str, turn: int) -> dict[str, Any] | None:
+        """Return the newest record of ``turn`` of ``branch``; None if the branch ends before it in the log."""
+        newest = self.last_on(branch)
+        is_later = newest is not None and newest["state"]["turn"] > turn
+        found = self.last_on(branch, turn) if is_later else newest
+        return found if found is not None and found["state"]["turn"] == turn else None
+
     def has_turn(self, branch: str, *turns: int) -> bool:
         """Return whether the log has a record of one of ``turns`` of ``branch``."""
         states = (entry["state"] for entry in self._newest_first(branch.encode()))
@@ -191,7 +198,8 @@ class AuditLog:
     def record_of(self, state_hash: str) -> dict[str, Any] | None:
         """Return the newest record of a commit that made or continued this state, or None."""
         named = self._newest_first(state_hash.encode())
-        return next((entry for entry in named if state_hash in _states_in(entry)), None)
+        continues = (e for e in named if state_hash in (e["state"]["hash"], *parents_of(e)))
+        return next(continues, None)
 
     def _newest_first(self, words: bytes = b"") -> Iterator[dict[str, Any]]:
         """Yield the complete records whose lines contain ``words``, newest first.
@@ -222,10 +230,10 @@ class AuditLog:
         """Return the last ``most`` records, newest first."""
         return list(islice(self._newest_first(), most))
 
-    def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
-        """Return the newest record of each branch among the last ``most`` records."""
+    def newest_by_branch(self) -> list[dict[str, Any]]:
+        """Return the newest record of each branch among the last 64 records."""
         found: dict[str, dict[str, Any]] = {}
-        for entry in self.newest(most):
+        for entry in self.newest(64):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 
@@ -235,8 +243,7 @@ class AuditLog:
         for entry in self._newest_first():
             if not wanted or entry["state"]["hash"] in wanted:
                 yield entry
-                # A branch begins with a copy of its parent state. Only the parent was committed.
-                wanted = {entry["prior"], entry.get("prior_state", {}).get("parent")}
+                wanted = {*parents_of(entry)}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped."""
@@ -257,33 +264,19 @@ class AuditLog:
 
     def _check_owner(self, entry: Mapping[str, Any], number: int = 0) -> None:
         if self.thread is not None and Thread(**entry["thread"]) != self.thread:
-            raise AuditError(
-                "the audit record belongs to another thread than its log",
-                where=self._line(number),
-                hint="restore the log from a backup",
-            )
+            what = "the audit record belongs to another thread than its log"
+            raise damaged(what, self._line(number))
 
     def _line(self, number: int) -> str:
         return f"{self.where}, line {number}" if number else self.where
 
     def _find_end(self) -> None:
         """Read the end of the log, which the next record follows."""
-        self._end = (
-            self.end()
-        )  # before the record: if both change in between, the append finds another end
+        # Before the record: if both change in between, the append finds another end.
+        self._end = self.end()
         last = self.last() if self._end is not None else None
         self._head = str(last["state"]["hash"]) if last else ""
         self._digest = str(last["digest"]) if last else ""
-
-
-def _states_in(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the hashes of the state that a record's commit made and of the state that it continued."""
-    # A fork's first prior state is a copy; its parent is the original state.
-    return (
-        entry["state"]["hash"],
-        entry.get("prior", ""),
-        entry.get("prior_state", {}).get("parent", ""),
-    )
 
 
 def _parsed(line: bytes, where: str) -> dict[str, Any]:
@@ -291,11 +284,7 @@ def _parsed(line: bytes, where: str) -> dict[str, Any]:
         entry = json.loads(line)
         written = canonical_json(entry).encode("utf-8", "surrogatepass")
     except (ValueError, RecursionError) as error:
-        raise AuditError(
-            "a record of the audit log is not JSON",
-            where=where,
-            hint="restore the log from a backup",
-        ) from error
+        raise damaged("a record of the audit log is not JSON", where) from error
     if line not in (written, written + b"\n") or not is_record(entry):
         raise changed(where)
     return dict(entry)

@@ -8,6 +8,7 @@ database (`acc.audit.postgres.PostgresLogs`) is for workers on several machines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -98,17 +99,29 @@ class AuditStore(Protocol):
         """Release connections; a later call opens them again."""
 
 
+@runtime_checkable
+class TakesTurns(Protocol):
+    """What an `AuditStore` may offer besides: an order of the writers of several processes."""
+
+    def in_turn(self, name: str) -> AbstractContextManager[None]:
+        """Let writers of a log work one after another, in the order in which they come.
+
+        It saves a writer work that another one would outrun, and protects nothing: `AuditStore.append` decides. Who
+        cannot wait for its turn, or not that long, goes on all the same.
+        """
+
+
 AuditPlace: TypeAlias = Path | str | AuditStore
 """A folder, the address of a database, or an object that keeps the logs."""
 
 
 def audit_store(place: AuditPlace, *, sync: bool = True) -> AuditStore:
-    """Return what keeps the logs at ``place``. ``sync`` makes a folder's lines survive a power cut."""
+    """Return what keeps the logs at ``place``. ``sync`` makes its lines survive a power cut."""
     from acc.audit.folder import FolderLogs
     from acc.audit.postgres import PostgresLogs
 
     if isinstance(place, str) and place.startswith(DATABASE):
-        return PostgresLogs(place)
+        return PostgresLogs(place, sync=sync)
     return FolderLogs(Path(place), sync=sync) if isinstance(place, str | Path) else place
 
 

@@ -11,11 +11,11 @@ import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acc.audit.medium import SUFFIX, End, other_end
-from acc.errors import AuditError, ConfigurationError
+from acc.errors import AuditError, ConfigurationError, extra
 from acc.logs import cause, log_event
 
 if TYPE_CHECKING:
@@ -26,23 +26,30 @@ _LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 Work = Callable[["psycopg.Connection[Any]"], T]
 
+LONGEST_TURN = 2.0
+"""Maximum seconds to wait for the turn of a writer (`PostgresLogs.in_turn`)."""
+
 _MADE_BY = 0x616363  # names the lock under which the table is made, among all advisory locks
 _TABLE = """
 CREATE TABLE IF NOT EXISTS acc_audit (
     log text NOT NULL, number bigint NOT NULL, generation bigint NOT NULL, line bytea NOT NULL,
     PRIMARY KEY (log, number)
 )"""
+# Says for this transaction alone whether its end waits for the disk: True makes sure of it.
+_WAIT = """
+set_config('synchronous_commit', CASE WHEN NOT %(wait)s THEN 'off'
+    ELSE replace(current_setting('synchronous_commit'), 'off', 'on') END, true)"""
 _NEWEST = (
     "SELECT generation, number FROM acc_audit WHERE log = %(log)s ORDER BY number DESC LIMIT 1"
 )
-_FIRST = """
+_FIRST = f"""
 INSERT INTO acc_audit (log, number, generation, line)
 SELECT %(log)s, 1, pg_current_xact_id()::text::bigint, %(line)s
-WHERE NOT EXISTS (SELECT FROM acc_audit WHERE log = %(log)s) RETURNING generation, number"""
+WHERE NOT EXISTS (SELECT FROM acc_audit WHERE log = %(log)s) RETURNING generation, number, {_WAIT}"""
 _NEXT = f"""
 INSERT INTO acc_audit (log, number, generation, line)
 SELECT %(log)s, number + 1, generation, %(line)s FROM ({_NEWEST}) AS newest
-WHERE number = %(number)s AND generation = %(generation)s RETURNING generation, number"""
+WHERE number = %(number)s AND generation = %(generation)s RETURNING generation, number, {_WAIT}"""
 _PAGE = """
 SELECT number, generation, line FROM acc_audit
 WHERE log = %(log)s AND number < %(before)s AND position(%(words)s IN line) > 0
@@ -56,26 +63,22 @@ class PostgresLogs:
     """The logs in the database at ``address``; an `acc.audit.medium.AuditStore`.
 
     It connects on first use, and again after the server restarted. A thread that reads or writes uses a
-    connection of its own, which is kept for the next one. The server's ``synchronous_commit`` decides what
-    a line survives; by default, a power cut.
+    connection of its own, which is kept for the next one.
 
     Args:
         address: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE``, or what libpq takes after the scheme.
+        sync: Whether a line survives a power cut or a crash of the server. True raises a server's
+            ``synchronous_commit`` of off to on for each writing. False sets it to off for each append, which
+            then does not wait for the disk or a replica.
 
     Raises:
         ConfigurationError: The address is malformed, or psycopg is not installed.
     """
 
-    def __init__(self, address: str) -> None:
-        try:
+    def __init__(self, address: str, *, sync: bool = True) -> None:
+        with extra("postgres", "psycopg is not installed", where="audit"):
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
-        except ImportError as error:
-            raise ConfigurationError(
-                "psycopg is not installed",
-                where="audit",
-                hint="pip install 'agent-cognitive-compressor[postgres]'",
-            ) from error
         try:
             said = conninfo_to_dict(address)
         except psycopg.Error as error:  # its words may hold the password
@@ -85,6 +88,7 @@ class PostgresLogs:
                 hint="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
             ) from error
         self._address = address
+        self._sync = sync
         host, port, name = (said.get(part) or "" for part in ("host", "port", "dbname"))
         self._place = f"postgresql://{host}{f':{port}' if port else ''}/{name}"
         self._idle: deque[psycopg.Connection[Any]] = deque()
@@ -120,7 +124,7 @@ class PostgresLogs:
     def append(self, name: str, line: bytes, after: End | None) -> End:
         import psycopg
 
-        given: dict[str, Any] = {"log": name, "line": line}
+        given: dict[str, Any] = {"log": name, "line": line, "wait": self._sync}
         if after is not None:
             given |= {"number": after.length, "generation": after.edition}
         insert = _FIRST if after is None else _NEXT
@@ -130,7 +134,7 @@ class PostgresLogs:
             raise other_end(self.where(name)) from error
         if found is None:
             raise other_end(self.where(name))
-        return End(*found)
+        return End(*found[:2])
 
     def lines(self, name: str) -> Iterator[bytes]:
         query = "SELECT line FROM acc_audit WHERE log = %s ORDER BY number"
@@ -161,10 +165,35 @@ class PostgresLogs:
         if generation is not None and (self.end(name) or (0, 0))[0] != generation:
             raise other_end(self.where(name))
 
+    @contextmanager
+    def in_turn(self, name: str) -> Iterator[None]:
+        """See `acc.audit.medium.TakesTurns`. It waits for `LONGEST_TURN` at most, and for no server that is down."""
+        import psycopg
+
+        held = ExitStack()
+        try:
+            connection = held.enter_context(self._connected())
+            held.enter_context(connection.transaction())
+            connection.execute(f"SET LOCAL lock_timeout = {round(1000 * LONGEST_TURN)}")
+            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+        except psycopg.Error as error:
+            log_event(
+                _LOG, logging.DEBUG, "turn_not_awaited", "a writer goes on without its turn",
+                where=self.where(name), cause=cause(error),
+            )  # fmt: skip
+        try:
+            yield
+        finally:
+            with suppress(
+                psycopg.Error
+            ):  # the server has ended the connection, and the lock with it
+                held.close()
+
     def rewrite(self, name: str, change: Callable[[], Iterable[bytes] | None]) -> None:
         def replaced(connection: psycopg.Connection[Any]) -> None:
             with connection.transaction():
                 connection.execute(_ALONE)
+                connection.execute(f"SELECT {_WAIT}", {"wait": True})
                 if (lines := change()) is None:
                     return
                 connection.execute("DELETE FROM acc_audit WHERE log = %s", (name,))

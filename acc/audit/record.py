@@ -117,6 +117,15 @@ def is_record(entry: Any) -> bool:
     )
 
 
+def parents_of(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the hash of the state that a record's commit continued, and that of the state before it.
+
+    A branch begins with a copy of a state, under a hash of its own; only the state before it, which is the
+    original, was committed. The second hash is empty unless the record has its prior state.
+    """
+    return entry.get("prior", ""), entry.get("prior_state", {}).get("parent", "")
+
+
 def is_whole(line: bytes) -> bool:
     """Return whether a line is a complete record. A kill may leave the last one incomplete or unterminated."""
     if line.endswith(b"\n"):
@@ -128,10 +137,13 @@ def is_whole(line: bytes) -> bool:
     return True
 
 
+def damaged(what: str, where: str) -> AuditError:
+    """Return the error of a log that only a backup repairs."""
+    return AuditError(what, where=where, hint="restore the log from a backup")
+
+
 def changed(where: str) -> AuditError:
-    return AuditError(
-        "the audit record was changed", where=where, hint="restore the log from a backup"
-    )
+    return damaged("the audit record was changed", where)
 
 
 def _by_number(item_id: str) -> tuple[int, str]:

@@ -12,6 +12,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ import numpy as np
 
 from acc.audit.segments import readable
 from acc.errors import StoreError
+from acc.folders import file_errors
 from acc.state.model import UNLESS_EMPTY
 from acc.stores.embedding import embed
 from acc.text.lines import sha256_of
@@ -89,17 +91,13 @@ class Traces:
 
         Files deleted during the search are skipped.
         """
+        what = "a file cannot be searched"
+        hint = "give this user read access to the file, and run the same command again"
+        damaged = (EOFError, zlib.error)  # a damaged segment
         for path in paths if self else ():
-            try:
+            translated = file_errors(StoreError, what, where=path, hint=hint, besides=damaged)
+            with translated, suppress(FileNotFoundError):
                 yield from self._in_file(path)
-            except FileNotFoundError:
-                continue
-            except (OSError, EOFError, zlib.error) as error:  # the last two: a damaged segment
-                raise StoreError(
-                    f"a file cannot be searched: {getattr(error, 'strerror', '') or error}",
-                    where=str(path),
-                    hint="give this user read access to the file, and run the same command again",
-                ) from error
 
     def _in_file(self, path: Path) -> Iterator[Trace]:
         longest = max((len(p) for group in self._heads.values() for p, _ in group), default=0)
@@ -186,6 +184,15 @@ class Erased:
         refs = [ref for ref in named if isinstance(ref, str)]
         return bool(refs) and all(ref in self.refs or ref in items for ref in refs)
 
+    def blanks(self, node: Mapping[str, Any], items: Collection[str]) -> bool:
+        """Return whether all text of a part of a record goes; ``items`` are the removed ones."""
+        if str(node.get("ref")) in self.refs and ("text" in node or "artifact" in node):
+            return True
+        if "sources" in node:
+            return self.rests_alone(node)
+        about = node.get("item") if isinstance(node.get("item"), str) else node.get("id")
+        return (isinstance(about, str) and about in items) or self.rests_alone(node, items)
+
 
 def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[Leaving]]:
     """Return the tombstone commit's state, chained to ``state``, and the removed items.
@@ -242,39 +249,26 @@ def redacted(record: Mapping[str, Any], erased: Erased, items: Collection[str]) 
     """Return the record without the erased evidence; None if the record contains none of it."""
     kept = [gone for gone in record.get("set_aside", ()) if not _goes(gone["item"], erased)]
     body = {**record, "set_aside": kept}
-    scrubbed: Record = _scrubbed(body, _Scrub(erased, items))
+    scrubbed: Record = _scrubbed(body, erased, items)
     if scrubbed == record:
         return None
     return {**scrubbed, "redacted": True}
 
 
-@dataclass(frozen=True)
-class _Scrub:
-    erased: Erased
-    items: Collection[str]
-
-    def blanks(self, node: Mapping[str, Any]) -> bool:
-        """Return whether all text of ``node`` must be removed."""
-        if str(node.get("ref")) in self.erased.refs and ("text" in node or "artifact" in node):
-            return True
-        if "sources" in node:
-            return self.erased.rests_alone(node)
-        about = node.get("item") if isinstance(node.get("item"), str) else node.get("id")
-        if isinstance(about, str) and about in self.items:
-            return True
-        return self.erased.rests_alone(node, self.items)
-
-
-def _scrubbed(node: Any, scrub: _Scrub, *, blank: bool = False, key: str = "") -> Any:
+def _scrubbed(
+    node: Any, erased: Erased, items: Collection[str], *, blank: bool = False, key: str = ""
+) -> Any:
     if isinstance(node, str):
         gone = blank and key not in _KEPT
-        return "" if gone or scrub.erased.traces.occur_in(node) else node
+        return "" if gone or erased.traces.occur_in(node) else node
     if isinstance(node, list):
-        return [_scrubbed(each, scrub, blank=blank, key=key) for each in node]
+        return [_scrubbed(each, erased, items, blank=blank, key=key) for each in node]
     if not isinstance(node, Mapping):
         return node
-    blank = blank or scrub.blanks(node)
-    return {name: _scrubbed(value, scrub, blank=blank, key=name) for name, value in node.items()}
+    blank = blank or erased.blanks(node, items)
+    return {
+        name: _scrubbed(value, erased, items, blank=blank, key=name) for name, value in node.items()
+    }
 
 
 def _goes(item: Any, erased: Erased) -> bool:

@@ -54,7 +54,7 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
     The new lines replace the old ones atomically; a kill leaves one or the other. Idempotent: a log
     that ends with this erasure stays unchanged. None if the log has no erased evidence.
     """
-    result: Callable[[], Rewritten | None] = _nothing
+    result: Callable[[], Rewritten | None] = _Rewriting(log, erased).result
 
     def change() -> Iterator[bytes] | None:
         nonlocal result
@@ -69,10 +69,6 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
 
     log.store.rewrite(log.name, change)
     return result()
-
-
-def _nothing() -> None:
-    """Return the result for a log without erased evidence."""
 
 
 def _chained(records: Iterator[Record]) -> Iterator[bytes]:
@@ -116,7 +112,7 @@ class _Rewriting:
                 yield self._last
 
     def result(self) -> Rewritten | None:
-        """Return the result, after all records were read."""
+        """Return the result, after all records were read; None without erased evidence."""
         if not self._is_concerned:
             return None
         leaving = tuple(dict.fromkeys(self._leaving))

@@ -6,7 +6,8 @@ also leaves a stored turn without a record, but only one at the end of a branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from acc.audit.log import AuditLog
 from acc.errors import AuditError
@@ -63,16 +64,18 @@ def refuse_stale_end(audit: AuditLog, log: ThreadLog, empty: CompressedCognitive
         raise _behind(audit, found)
 
 
+def end_of(last: Mapping[str, Any] | None) -> str:
+    """Say where a log ends, by its newest record."""
+    if last is None:
+        return "has no record"
+    return f"ends at turn {last['state']['turn']} of branch {last['state']['branch']}"
+
+
 def _behind(audit: AuditLog, found: dict[str, int]) -> AuditError:
     stored = ", ".join(f"turn {turn} of branch {branch}" for branch, turn in sorted(found.items()))
-    last = audit.last()
-    end = (
-        f"ends at turn {last['state']['turn']} of branch {last['state']['branch']}"
-        if last
-        else "has no record"
-    )
     return AuditError(
-        f"the store has {stored}, but the audit log {end}: acknowledged turns are missing in the log",
+        f"the store has {stored}, but the audit log {end_of(audit.last())}: acknowledged turns are missing "
+        "in the log",
         where=audit.where,
         hint="restore the newest log; or commit the stored turns again: memory.recover(thread); or go "
         "on from a state that you choose: state = memory.adopt(state, thread=thread)",

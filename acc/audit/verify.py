@@ -16,7 +16,7 @@ from acc.audit.forms import (
     loaded,
 )
 from acc.audit.log import AuditLog
-from acc.audit.record import changed, digest_of
+from acc.audit.record import changed, damaged, digest_of
 from acc.audit.redaction import state_hash
 from acc.commit.commit import LAWS, commit
 from acc.errors import AccError, AuditError
@@ -68,11 +68,7 @@ def _without_sources(item: Any) -> Any:
 
 
 def _refused(what: str, where: str) -> AuditError:
-    return AuditError(
-        f"the record is not a valid tombstone commit: {what}",
-        where=where,
-        hint="restore the log from a backup",
-    )
+    return damaged(f"the record is not a valid tombstone commit: {what}", where)
 
 
 _OF_COPY = ("branch", "parent")
@@ -93,6 +89,9 @@ def verify(
     under_other_forms: list[UnderOtherForm] | None = None,
 ) -> int:
     """Recompute every commit of ``log``.
+
+    This proves what the laws made of each recorded proposal, not that a compressor made the proposal: its
+    ``confirmed``, too, is taken as recorded.
 
     A redacted commit cannot be recomputed. For it, this function checks its place in the chain, and that
     a tombstone commit accounts for it, which only removes items.
@@ -214,11 +213,10 @@ class _Walk:
     def end(self, path: str, head: str) -> None:
         """Check the number of redactions against the erasures, and the end of the log against ``head``."""
         if self._redactions != self._accounted:
-            raise AuditError(
+            raise damaged(
                 f"{self._redactions} records are marked as redacted, but the erasures account for "
                 f"{self._accounted}",
-                where=path,
-                hint="restore the log from a backup",
+                path,
             )
         state = str(self._newest.get("hash", ""))
         if head and head not in (self._digest, state):
@@ -230,20 +228,13 @@ class _Walk:
             )
 
     def _check(self, entry: Mapping[str, Any], where: str) -> None:
+        """Check a record's place in the chain, its digest, its fields and its signature."""
         if entry.get("previous") != self._digest:
-            raise AuditError(
-                "a record is missing or out of place",
-                where=where,
-                hint="restore the log from a backup",
-            )
+            raise damaged("a record is missing or out of place", where)
         if str(entry.get("digest")) != digest_of(entry):
             raise changed(where)
         if missing := [key for key in _NEEDED if key not in entry]:
-            raise AuditError(
-                f"the record has no {missing[0]!r}",
-                where=where,
-                hint="restore the log from a backup",
-            )
+            raise damaged(f"the record has no {missing[0]!r}", where)
         made = entry["state"]
         is_signed_ = is_signed(str(made["hash"]), str(made.get("signature", "")), self._keys)
         if self._keys and "erasure" not in entry and not is_signed_:
@@ -263,9 +254,8 @@ class _Walk:
         """
         prior = entry["prior_state"]
         before = self._known.get(str(prior["parent"]), {})
-        is_copy = (
-            bool(before) and state_hash({**prior, **before}) == prior["parent"]
-        )  # begins a branch
+        # A branch begins with a copy of its parent state.
+        is_copy = bool(before) and state_hash({**prior, **before}) == prior["parent"]
         items = [item for value in prior.values() if isinstance(value, list) for item in value]
         is_low = not prior.get("bound_to") and all(i.get("trust") != "operator" for i in items)
         is_known = str(prior["hash"]) in self._known or is_copy or is_low or prior["turn"] == 0
@@ -299,11 +289,6 @@ class _Walk:
             elif content(now, "branch") == content(then, "branch"):
                 return True
         return False
-
-
-def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a recorded state's signature field; recomputation does not produce it."""
-    return {name: state[name] for name in ("signature",) if name in state}
 
 
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
@@ -346,10 +331,10 @@ def _recomputed(
         )
     except (AccError, ValidationError, KeyError, TypeError) as error:
         raise AuditError(f"the commit cannot be recomputed: {error}", where=where) from error
-    said = {
-        "state": {**again.state.canonical(), **_signature(entry["state"])},
-        "notes": [n.model_dump(mode="json") for n in again.notes],
-    }
-    if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
+    # No recomputation gives a signature: that takes the key.
+    made = {name: value for name, value in entry["state"].items() if name != "signature"}
+    state = {name: value for name, value in again.state.canonical().items() if name != "signature"}
+    notes = [n.model_dump(mode="json") for n in again.notes]
+    if (prior.hash, state, notes) != (entry["prior"], made, entry["notes"]):
         raise AuditError("recomputing the commit gives another state", where=where)
     return again.state

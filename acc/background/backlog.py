@@ -12,9 +12,7 @@ from acc.errors import PinnedOverflow
 from acc.pipeline.turn_pipeline import Step
 
 MOST_KNOWN = 512
-"""Maximum number of remembered states after their turns are committed. The audit log has the
-older ones.
-"""
+"""Maximum number of remembered states after their turns are committed. The audit log has the older ones."""
 
 
 class _Lane:
@@ -47,8 +45,7 @@ class Backlog:
     def of(self, key: str, state: State) -> CommitJob | None:
         """Return the last finished turn that is pending in ``state``, if known.
 
-        The key includes the thread, because two threads that begin with the same words have
-        equal states.
+        The thread's ``key`` belongs to it: two threads that begin with the same words have equal states.
         """
         with self._lock:
             return self._known.get((key, state.hash))
@@ -68,12 +65,10 @@ class Backlog:
             self._forget()
 
     def offer(self, job: CommitJob) -> Future[None] | None:
-        """Queue ``job`` once. Return None, or a future to wait for before trying again if there
-        is no room.
+        """Queue ``job`` once. Return None; without room, a future to wait for before the next try.
 
         Raises:
-            BaseException: There is no room because a commit of the thread failed; this is its
-                error.
+            BaseException: There is no room because a commit of the thread failed; this is its error.
         """
         with self._lock:
             if job.is_over:
@@ -94,9 +89,7 @@ class Backlog:
             return None
 
     def take_up(self, jobs: Sequence[CommitJob]) -> CommitJob | None:
-        """Queue turns that another process finished, unless they are queued already; return the
-        last one.
-        """
+        """Queue turns that another process finished, unless they are queued; return the last one."""
         last = None
         for job in jobs:
             with self._lock:
@@ -158,9 +151,7 @@ class Backlog:
         job.ended.set_result(None)
 
     def refused(self, job: CommitJob, error: PinnedOverflow) -> None:
-        """Record that the rules of ``job`` did not fit; the next turn continues from the state
-        before it.
-        """
+        """Record that the rules of ``job`` did not fit; the next turn continues from the state before."""
         with self._lock:
             self._lanes[job.thread.key].jobs.popleft()
             job.parent, job.before, job.is_refused = job.prior, None, True
@@ -177,9 +168,7 @@ class Backlog:
             return found
 
     def failed(self, job: CommitJob, error: BaseException, *, reported: bool) -> None:
-        """Record that the commit of ``job`` raised ``error``; the lane waits for the next
-        `start`.
-        """
+        """Record that the commit of ``job`` raised ``error``; the lane waits for the next `start`."""
         with self._lock:
             job.error, job.is_reported = error, reported
             self._stop(self._lanes[job.thread.key])
@@ -206,9 +195,7 @@ class Backlog:
             return len(lane.jobs) if lane is not None else 0
 
     def working(self, key: str = "") -> list[Future[None]]:
-        """Return a future for each lane in progress, of one thread or of all; it is done when
-        the lane stops.
-        """
+        """Return a future for each lane in progress, of one thread or of all, done when it stops."""
         with self._lock:
             return [
                 lane.idle
@@ -217,9 +204,7 @@ class Backlog:
             ]
 
     def ready(self, key: str = "") -> list[str]:
-        """Return the threads (or only ``key``) with turns, without a worker and without a failed
-        commit.
-        """
+        """Return the threads (or only ``key``) with turns, but no worker and no failed commit."""
         with self._lock:
             return [
                 name
@@ -249,9 +234,7 @@ class Backlog:
             return errors
 
     def news(self, key: str) -> tuple[tuple[Step, ...], tuple[BaseException, ...]]:
-        """Return the commits of a thread and its errors that a retry corrected, since the last
-        call.
-        """
+        """Return a thread's commits, and its errors that a retry corrected, since the last call."""
         with self._lock:
             return tuple(self._steps.pop(key, ())), tuple(self._mended.pop(key, ()))
 

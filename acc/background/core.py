@@ -35,7 +35,6 @@ OnError = Callable[[Thread, BaseException], None]
 
 State = CompressedCognitiveState
 
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -139,12 +138,7 @@ class BackgroundCore:
             update={"observations": join_unrepeated(begun, looked.turn.observations)}
         )
         self._memory._persist_decision(turn.observations, place, who)
-        return Entry(
-            thread=who,
-            state=state,
-            turn=turn,
-            reads=with_legend(self._read(state, who)),
-        )
+        return Entry(thread=who, state=state, turn=turn, reads=with_legend(self._read(state, who)))
 
     def _read(self, state: State, who: Thread) -> str:
         """Return what the agent reads: its state with pending turns, after the board if it shares one."""
@@ -260,9 +254,9 @@ class BackgroundCore:
         return is_given_up
 
     def _place(self, state: State, before: CommitJob | None, turn: Turn, who: Thread) -> State:
-        """The state under which the evidence of ``turn`` is stored; on a waiting branch while
-        ``before`` is uncommitted. What other waiting branches hold for it and nobody commits is
-        stored there too.
+        """The state under which the evidence of ``turn`` is stored; on a waiting branch while ``before`` waits.
+
+        What other waiting branches hold for it, and nobody commits, is stored there, too.
         """
         with self._memory._locked_log(who) as log:
             place = state

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import Context
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from acc.background.core import BackgroundCore, OnError
@@ -36,6 +35,13 @@ class _Background(Generic[C]):
     def _work(self, key: str) -> None:
         """Commit the finished turns of a thread, unless that is under way."""
         raise NotImplementedError
+
+    def _started(self, thread: str | Thread) -> str:
+        """Have the waiting turns of a thread, or of all, committed; return the thread's key, or an empty one."""
+        key = whose(thread).key if thread else ""
+        for name in self.entrance.backlog.ready(key):
+            self._work(name)
+        return key
 
     async def _abegin(
         self, state: Stored, turn: Turn, thread: str | Thread, seconds: float | None
@@ -110,8 +116,7 @@ class BackgroundMemory(_Background[MemoryController]):
     def begin(
         self, state: Stored, turn: Turn, *, thread: str | Thread, wait: float | None = 0.0
     ) -> Entry:
-        """Begin a turn: find background commits, store the user's words, and return what the
-        agent reads.
+        """Begin a turn: find background commits, store the user's words, return what the agent reads.
 
         A finished turn without a commit is pending in `Entry.state` and visible to the agent. A
         commit of a state that ``state`` does not come from, for example after a rewind, is
@@ -135,10 +140,10 @@ class BackgroundMemory(_Background[MemoryController]):
             StoreError: The words cannot be stored, or this memory is closed.
         """
         looked = self.entrance.look(state, turn, thread)
-        strict = self.entrance.must_wait(looked.thread.key)
-        self._work(looked.thread.key)
-        self._stand_still(looked.thread.key, None if strict else wait)
         key = looked.thread.key
+        strict = self.entrance.must_wait(key)
+        self._work(key)
+        self._stand_still(key, None if strict else wait)
         self.entrance.check_commits(key, strict=self.entrance.must_wait(key))
         return self.entrance.with_news(self.entrance.enter(looked))
 
@@ -173,8 +178,7 @@ class BackgroundMemory(_Background[MemoryController]):
     def last_state(
         self, thread: str | Thread, *, first: Stored = None
     ) -> CompressedCognitiveState | None:
-        """Return the latest state of a thread, for callers that keep no state; also after a
-        crash.
+        """Return the latest state of a thread, for callers that keep no state; also after a crash.
 
         Args:
             thread: The conversation.
@@ -199,16 +203,13 @@ class BackgroundMemory(_Background[MemoryController]):
         Raises:
             AccError: A commit raised this error, and it was not reported yet.
         """
-        key = whose(thread).key if thread else ""
-        for name in self.entrance.backlog.ready(key):
-            self._work(name)
+        key = self._started(thread)
         self._stand_still(key, seconds)
         self.entrance.tell()
         return not self.entrance.backlog.unfinished(key)
 
     def close(self, *, seconds: float | None = None) -> bool:
-        """Commit the waiting turns, then stop. A process that ends without `close` commits them
-        too.
+        """Commit the waiting turns, then stop. A process that ends without `close` commits them, too.
 
         Turns that are not committed within ``seconds`` stay stored. A later `last_state` finds
         them, and a later `begin` commits them. Repeated calls are safe.
@@ -256,19 +257,12 @@ class BackgroundMemory(_Background[MemoryController]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
-    """`BackgroundMemory` for asynchronous agents: one task per conversation with turns to
-    commit.
-    """
+    """`BackgroundMemory` for asynchronous agents: one task per conversation with turns to commit."""
 
     def __init__(
         self,
@@ -306,17 +300,13 @@ class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
 
     async def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
         """Asynchronous `BackgroundMemory.drain`."""
-        key = whose(thread).key if thread else ""
-        for name in self.entrance.backlog.ready(key):
-            self._work(name)
+        key = self._started(thread)
         await self._stand_still(key, seconds)
         self.entrance.tell()
         return not self.entrance.backlog.unfinished(key)
 
     async def close(self, *, seconds: float | None = None) -> bool:
-        """Asynchronous `BackgroundMemory.close`; a loop that ends without it commits the waiting
-        turns too.
-        """
+        """Asynchronous `BackgroundMemory.close`; a loop that ends without it commits the turns, too."""
         self.entrance.shut()
         try:
             return await self.drain(seconds=seconds)
@@ -342,8 +332,7 @@ class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
     async def _commit_all(self, key: str) -> None:
         """Commit the finished turns of a thread until none is left or a commit raises.
 
-        After one cancellation, for example at the end of the loop, it commits the rest and then
-        stops.
+        After one cancellation, for example at the end of the loop, it commits the rest and then stops.
         """
         cancelled: asyncio.CancelledError | None = None
         while (job := self.entrance.backlog.next(key)) is not None:
@@ -371,12 +360,7 @@ class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
 

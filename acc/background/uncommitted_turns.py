@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from itertools import count
+from itertools import count, takewhile
 from typing import Any
 
 from acc.background.entries import CommitJob
@@ -67,14 +67,12 @@ def left_waiting(
     found: tuple[Observation, ...] = ()
     if log.claims.of(log.branch(branch), number) is not None:
         return found  # the turn is made: these words are part of it, or of another future
-    for name in _names(branch, number):
-        if origin(log, name) is None:
-            return found
+    for name in _existing(log, branch, number):
         if name != place.branch and not is_queued(name, number):
             held = log.branch(name)
             stored = complete_texts(held.own(number, "observation"))
             found = join_unrepeated(found, observed(held, stored))
-    raise AssertionError("unreachable: names never end, branches do")
+    return found
 
 
 def home(log: ThreadLog, name: str) -> str:
@@ -94,9 +92,7 @@ def waiting_branches(log: ThreadLog, name: str) -> dict[int, str]:
 
 
 def origin(log: ThreadLog, name: str) -> tuple[str, int] | None:
-    """Return the parent branch of ``name`` and the turn after which it forks; None if it does
-    not exist.
-    """
+    """Return the parent branch of ``name`` and the turn after which it forks; None if there is none."""
     found = log.store.get(log.thread.tenant, [artifact_id(log.thread.key, name, 0)])
     if not found:
         return None
@@ -105,22 +101,16 @@ def origin(log: ThreadLog, name: str) -> tuple[str, int] | None:
 
 
 def waiting_turn(log: ThreadLog, branch: str, number: int) -> tuple[str, Turn] | None:
-    """Return the newest turn that waits to be turn ``number`` of ``branch``, and its waiting
-    branch.
-    """
+    """Return the newest turn that waits to be turn ``number`` of ``branch``, and its waiting branch."""
     newest = None
-    for name in _names(branch, number):
-        if origin(log, name) is None:
-            return newest
+    for name in _existing(log, branch, number):
         turn = stored_turn(log, name, number)
         newest = (name, turn) if turn is not None else newest
-    raise AssertionError("unreachable: names never end, branches do")
+    return newest
 
 
 def stored_turn(log: ThreadLog, name: str, number: int) -> Turn | None:
-    """Return the claimed turn ``number`` of a branch; None if it was not claimed or is
-    incomplete.
-    """
+    """Return the claimed turn ``number`` of a branch; None if it was not claimed or is incomplete."""
     branch = log.branch(name)
     claim = log.claims.of(branch, number)
     firsts = [a for a in branch.own(number, "observation") if a.part == 0]
@@ -139,6 +129,11 @@ def _names(branch: str, number: int) -> Iterator[str]:
         yield _PREFIX + hashlib.sha256(seed.encode()).hexdigest()[:12]
 
 
+def _existing(log: ThreadLog, branch: str, number: int) -> Iterator[str]:
+    """Yield the waiting branches for turn ``number`` of ``branch``, oldest first."""
+    return takewhile(lambda name: origin(log, name) is not None, _names(branch, number))
+
+
 def _digest(keys: list[str]) -> str:
     """The digest that a claim contains."""
     return hashlib.sha256("\x00".join(keys).encode()).hexdigest()
@@ -148,13 +143,7 @@ State = CompressedCognitiveState
 
 
 def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJob]:
-    """Return all finished turns after ``base`` in order.
-
-    Args:
-        memory: The memory.
-        thread: The conversation.
-        base: A committed state or the thread's first state.
-    """
+    """Return all finished turns after ``base``, a committed state or the thread's first one, in order."""
     found: list[CommitJob] = []
     with memory._locked_log(thread) as log:
         while True:
@@ -206,9 +195,7 @@ def resolve_pending(memory: Memory, thread: Thread, state: State) -> tuple[State
 def _base(
     memory: Memory, log: ThreadLog, records: list[dict[str, Any]], state: State
 ) -> State | None:
-    """The newest committed state on the path to ``state``; None if ``state`` itself is
-    committed.
-    """
+    """The newest committed state on the path to ``state``; None if ``state`` itself is committed."""
     states = [record["state"] for record in records]
     if any(made["hash"] == state.hash for made in states):
         return None
@@ -227,9 +214,7 @@ def _base(
 
 
 def _took_in(log: ThreadLog, branch: str, waiting: Mapping[int, str], upto: int) -> bool:
-    """Whether the turns of ``branch`` up to ``upto`` are the waiting ones, not those of another
-    continuation.
-    """
+    """Whether the turns of ``branch`` up to ``upto`` are the waiting ones, not another continuation's."""
     for number, name in waiting.items():
         mine = log.claims.of(log.branch(name), number)
         held = log.claims.of(log.branch(branch), number)

@@ -21,7 +21,7 @@ What a step with ``board=`` does:
 
 `Step.board` (`acc.pipeline.turn_pipeline.BoardStep`) has ``read``, ``commit``, ``notes`` and ``state``.
 
-board.py   `Board` and `BoardState`: which thread, which policy, which slots are shared
+board.py   `Board`, `BoardState` and `MeasuredBoardState`: which thread, which policy, which slots are shared
 view.py    what the compressor sees; how its proposal is split
 half.py    the board's half, checked in the agent's whole context
 rebase.py  what of a half still applies on a newer state of the board
@@ -31,6 +31,6 @@ writer.py  `BoardMemory`: reads the board's newest state; commits a half to it
 
 from __future__ import annotations
 
-from acc.board.board import Board, BoardState, Share
+from acc.board.board import Board, BoardState, MeasuredBoardState, Share
 
-__all__ = ["Board", "BoardState", "Share"]
+__all__ = ["Board", "BoardState", "MeasuredBoardState", "Share"]

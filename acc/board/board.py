@@ -47,7 +47,33 @@ class BoardState(CompressedCognitiveState):
     ] = ()
 
 
+class MeasuredBoardState(BoardState):
+    """A board with a slot for what tools measured. What stands there is as trusted as the tool, not the agent.
+
+    It is a class of its own: a policy's fingerprint covers the slots, and boards with `BoardState` go on.
+    """
+
+    max_tokens: ClassVar[int] = 800
+
+    measurements: Annotated[
+        tuple[Relation, ...],
+        Slot(
+            max_items=12,
+            min_trust=Trust.TOOL,
+            eviction_priority=45,
+            id_prefix="m",
+            guidance="what a tool measured or found that every other agent has to know, citing the tool's "
+            "result alone; one subject and predicate each",
+        ),
+    ] = ()
+
+
 Share = Literal["all", "rules"]
+
+
+def ref_prefix(key: str) -> str:
+    """Return what stands before the refs of the board whose thread has ``key``, where an agent reads them."""
+    return f"{key[:8]}/"
 
 
 @dataclass(frozen=True)
@@ -153,8 +179,31 @@ class Board:
 
     def beside(self, shared: CompressedCognitiveState, own: str) -> str:
         """Return the board's state as text, then the text ``own`` of an agent's; empty texts stay out."""
-        parts = ((HEADING, self.policy.rendered(shared)), (OWN_HEADING, own))
+        parts = ((HEADING, self.text(shared)), (OWN_HEADING, own))
         return "\n".join(f"{heading}\n{text}" for heading, text in parts if text)
+
+    def text(self, shared: CompressedCognitiveState) -> str:
+        """Return the board's state as agents read it: its refs begin with the board's thread, as in ``53ce69b9/u1``.
+
+        The board's bound holds: what was evicted first is left out if such refs take more room.
+        """
+        prefix = ref_prefix(shared.bound_to.partition(".")[2])
+        gone = [
+            each.model_copy(update={"ref": prefix + each.ref})
+            for each in shared.evicted
+            if each.shown
+        ]
+        while gone:
+            named = shared.model_copy(update={"evicted": tuple(gone)})
+            if self.policy.tokens(named) <= self.policy.max_tokens:
+                return self.policy.rendered(named)
+            gone.pop()
+        return self.policy.rendered(shared.model_copy(update={"evicted": ()}))
+
+    def own_ref(self, ref: str, thread: Thread) -> str:
+        """Return the board's own ref that ``ref`` names to the agent of ``thread``; empty if it names none."""
+        prefix = ref_prefix(self.thread_of(thread).key)
+        return ref.removeprefix(prefix) if ref.startswith(prefix) else ""
 
     def _is_shared(self, slot: SlotField) -> bool:
         other = self.policy.schema.slots().get(slot.name)

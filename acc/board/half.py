@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.commit.draft import DOUBT_TURNS, Draft
+from acc.commit.draft import DOUBT_TURNS, TOLD, Draft
 from acc.keyless.overflow import without_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -65,10 +65,14 @@ class Half:
 
 
 class Checked(NamedTuple):
-    """A half that may be written, None if nothing is to be written; and notes on what was refused."""
+    """A half that may be written, None if nothing is to be written; and notes on what was refused.
+
+    ``changed`` has the notes on what a commit on the board changes of the half, such as a wording.
+    """
 
     half: Half | None
     notes: tuple[Note, ...]
+    changed: tuple[Note, ...] = ()
 
 
 class Outcome(NamedTuple):
@@ -123,6 +127,7 @@ class Context:
         self._turn = turn
         self._behind = behind
         self._evidence = tuple(map(_renamed, evidence))
+        self._changed: list[Note] = []
         self._fresh = _in_order(turn)
         reply = (turn.reply,) if turn.reply is not None else ()
         self._known: dict[str, Observation] = {
@@ -140,9 +145,8 @@ class Context:
         Raises:
             PinnedOverflow: The board's rules and goals would exceed its bounds.
         """
-        half, notes = self._checked(proposal)
-        named = (n.model_copy(update={"detail": n.detail.replace(HERE, "")}) for n in notes)
-        return Checked(half, tuple(named))
+        half, notes, _ = self._checked(proposal)
+        return Checked(half, _bare(notes), _bare(self._changed) if half is not None else ())
 
     def _checked(self, proposal: Proposal) -> Checked:
         if self._has_nothing(proposal):
@@ -206,10 +210,11 @@ class Context:
         """Return whether ``proposal`` changes more than the commit ``before``; else note what was refused."""
         done = self._commit(proposal)
         number = self._whole.number
+        told = [n for n in done.notes if n.reason in TOLD and n not in before.notes]
         if outcome(done.state, number) != outcome(before.state, number):
+            self._changed += told
             return True
-        told = (n for n in done.notes if n.reason in REFUSALS and n not in before.notes)
-        notes += [n for n in told if n not in notes]
+        notes += [n for n in told if n.reason in REFUSALS and n not in notes]
         return False
 
     def _halves(self, proposal: Proposal) -> Iterator[Half]:
@@ -262,17 +267,27 @@ class Context:
                 kept.append(item)
             else:
                 text = " ".join(map(str, item.fields.values()))[:400]
-                notes.append(Note(reason=Reason.BOARD_PRIVATE, slot=item.slot, text=text))
+                notes.append(_private(slot=item.slot, text=text))
         rest = proposal.model_copy(update={"items": tuple(kept)})
         wanted = outcome(self._commit(rest).state, self._whole.number)
         half = next((h for h in self._halves(rest) if self._same(h, wanted)), None)
         if half is None:
-            notes += [Note(reason=Reason.BOARD_PRIVATE, item=r.id) for r in rest.retire]
+            notes += [_private(item=gone.id) for gone in rest.retire]
         return Checked(half, tuple(notes))
 
     def _same(self, half: Half, wanted: Outcome) -> bool:
         done = half.on(self._board, self._policy)
         return outcome(done.state, self._whole.number) == wanted
+
+
+def _bare(notes: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(n.model_copy(update={"detail": n.detail.replace(HERE, "")}) for n in notes)
+
+
+def _private(**about: str) -> Note:
+    return Note(
+        reason=Reason.BOARD_PRIVATE, detail="it rests on texts that stay this agent's own", **about
+    )
 
 
 @dataclass

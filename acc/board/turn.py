@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
-from acc.board.board import Board
+from acc.board.board import Board, ref_prefix
 from acc.board.half import Checked, Context
 from acc.board.view import View
 from acc.board.writer import BoardMemory, Origin, overflow_of
@@ -15,6 +16,7 @@ from acc.logs import log_event
 from acc.pipeline.session import ThreadSession
 from acc.pipeline.turn_pipeline import BoardStep, Step, TurnPipeline
 from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Note
 from acc.stores.protocol import Thread
 from acc.telemetry.observer import Watch
 from acc.turn.observations import Channel, Evidence, Trust
@@ -49,7 +51,7 @@ class SharedTurn(TurnPipeline):
         super().recall()
         read = self._boards.head(self._place)
         self._on_board = BoardStep(thread=self._place, read=read)
-        self._view = View.of(self._board, self._state, read, self._place.key[:8])
+        self._view = View.of(self._board, self._state, read, ref_prefix(self._place.key))
 
     def _asked(self) -> CompressionRequest:
         asked = super()._asked()
@@ -68,12 +70,22 @@ class SharedTurn(TurnPipeline):
             return taken
         own, board = self._view.split(taken.proposal)
         try:
-            self._checked = self._context().checked(board)
+            half, notes, changed = self._context().checked(board)
         except PinnedOverflow as overflow:
             self._overflow = overflow_of(overflow, self._on_board.read, self._place)
+            half, notes, changed = None, (), ()
+        self._checked = Checked(half, (*self._view.refused(taken.proposal), *notes))
         self._evidence += self._view.evidence(self._view.cited_by(taken.proposal))
         self._compressed = taken._replace(proposal=own)
+        self._tell((*self._checked.notes, *changed))
         return self._compressed
+
+    def _tell(self, notes: Iterable[Note]) -> None:
+        """Have the agent's commit tell a model, with the next turn, what the board did not take."""
+        own = self._compressed.proposal
+        if own is not None and (told := self._view.told(notes)):
+            own = own.model_copy(update={"board_notes": (*own.board_notes, *told)})
+            self._compressed = self._compressed._replace(proposal=own)
 
     def _context(self) -> Context:
         """Return all that the agent has read, its own items of low trust too."""
@@ -98,7 +110,7 @@ class SharedTurn(TurnPipeline):
                 commits nothing.
             ConflictError: Other agents wrote to the board all the time. The step can be repeated.
         """
-        half, notes = self._checked
+        half, notes, _ = self._checked
         if self._overflow is None and half is not None:
             origin = Origin(self._thread, self._state)
             try:
@@ -108,6 +120,8 @@ class SharedTurn(TurnPipeline):
             else:
                 self._on_board = self._on_board.model_copy(update={"commit": done})
                 notes = (*notes, *conflicts)
+                self._tell(conflicts)
+                self._done = self._committed() if conflicts else self._done
         self._on_board = self._on_board.model_copy(update={"notes": notes})
         for note in notes:
             log_event(

@@ -1,12 +1,13 @@
 """What a compressor sees of a board beside the agent's own state, and whose half each part of its proposal is.
 
-The view is the agent's state with the board's items in the shared slots. A board's id begins with `MARK`, which no
+The view is the agent's state with the board's items in the shared slots. Their ids and refs begin with `MARK`, which no
 id of an agent's state does: `acc.state.declaration` allows lower-case letters only.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,17 +21,31 @@ from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem, Retirement
+from acc.state.reasons import Note, Reason
 from acc.state.slots import SlotField
 from acc.turn.observations import Channel, Evidence, Trust
 
 MARK = "B"
-"""First letter of the ids of a board's items in the view."""
+"""First letter of the ids and refs of a board's items in the view."""
 
+_BEFORE_ID = re.compile(
+    r"^(held: |retire |kept beside as a hypothesis: |not written: )(?=[a-z]+\d)"
+)
+"""What stands before an item's id in the detail of a note."""
+
+_FOR_ONE = re.compile(
+    r"\b(?:(?:just|only) (?:for )?you|you (?:alone|only)|you(?:rself| yourself)|for this agent|"
+    r"(?:this|just|only) once|this (?:one )?time|in this (?:one )?case|for now|"
+    r"for this (?:one )?(?:call|case|incident|job|run|step|task|ticket))\b|"
+    r"(?:^|[.;:!]\s*)for you\b(?! all)|\bfor you\W*$",
+    re.IGNORECASE,
+)
+"""Words that permit something to one agent or once. They end no rule that binds all agents."""
 
 _GUIDANCE = """\
-You keep the memory of the agent named {agent}. Other agents read every item of these shared slots: {slots}. Ids of \
-shared items begin with {mark}. Write there only what other agents need, so that they understand it without this \
-conversation. What concerns this agent alone, such as its own task or what was told in confidence, belongs in no \
+You keep the memory of the agent named {agent}. Other agents read every item of these shared slots: {slots}. Ids and \
+refs of shared items begin with {mark}. Write there only what other agents need, so that they understand it without \
+this conversation. What concerns this agent alone, such as its own task or what was told in confidence, belongs in no \
 shared slot. A rule that ends there ends for all of them."""
 
 
@@ -71,7 +86,7 @@ class View:
         own: The agent's state.
         shared: The board's state.
         slots: The board's slots by the view's slots.
-        prefix: What stands before the board's refs among the agent's: the beginning of its thread's key.
+        prefix: What stands before the board's refs among the agent's (`acc.board.board.ref_prefix`).
     """
 
     own: CompressedCognitiveState
@@ -100,8 +115,7 @@ class View:
         fields: dict[str, Any] = {n: getattr(self.own, n) for n in type(self.own).model_fields}
         for name, theirs in self.slots.items():
             items: Iterable[Item] = getattr(self.shared, theirs)
-            marked = (i.model_copy(update={"id": MARK + i.id}) for i in items)
-            fields[name] = (*fields.get(name, ()), *marked)
+            fields[name] = (*fields.get(name, ()), *map(_marked, items))
         doubted = (
             d.model_copy(update={"id": MARK + d.id, "turn": self.own.turn})
             for d in self.shared.doubted
@@ -131,14 +145,14 @@ class View:
         )  # fmt: skip
 
     def evidence(self, cited: Iterable[str] = ()) -> list[Evidence]:
-        """Return the board's items with the ids ``cited``, and those of low trust, as the agent's evidence.
+        """Return the board's items with the ids or refs ``cited``, and those of low trust, as the agent's evidence.
 
         The agent has read all of them: words of a tool on the board stay a tool's words (law 6).
         """
         wanted = set(cited)
         found: dict[str, Evidence] = {}
         for _, item in self.shared.items():
-            if item.id in wanted or item.trust < Trust.AGENT:
+            if wanted.intersection((item.id, *item.sources)) or item.trust < Trust.AGENT:
                 ref = self.ref_of(item)
                 before = f"{found[ref].text}; " if ref in found else ""
                 channel = Channel(item.trust.word)
@@ -147,7 +161,7 @@ class View:
 
     def ref_of(self, item: Item) -> str:
         """Return the ref by which the agent's items cite an item of the board."""
-        return f"{self.prefix}/{next(iter(item.sources), item.id)}"
+        return f"{self.prefix}{next(iter(item.sources), item.id)}"
 
     def split(self, proposal: Proposal) -> tuple[Proposal, Proposal]:
         """Return the agent's half and the board's half of a proposal.
@@ -175,7 +189,15 @@ class View:
         board = Proposal(
             items=tuple(theirs),
             retire=tuple(
-                r.model_copy(update={"id": bare(r.id), "cites": tuple(self._refs(r.cites))})
+                r.model_copy(
+                    update={
+                        "id": bare(r.id),
+                        "cites": tuple(self._refs(r.cites)),
+                        "doubt": "it permits one agent, or one time"
+                        if _FOR_ONE.search(r.quote)
+                        else r.doubt,
+                    }
+                )
                 for r in proposal.retire
                 if self._may_retire(r)
             ),
@@ -184,8 +206,33 @@ class View:
         )
         return own, board
 
+    def refused(self, proposal: Proposal) -> Iterator[Note]:
+        """Yield a note for each item of the board that ``proposal`` ends without anybody's words."""
+        for gone in proposal.retire:
+            found = self.shared.find(bare(gone.id)) if is_shared(gone.id) else None
+            if found is not None and not self._may_retire(gone):
+                slot, item = found
+                yield Note(
+                    reason=Reason.UNCITED, slot=slot.name, item=item.id, text=item.words[:400],
+                    detail="an item of all agents ends by cited words",
+                )  # fmt: skip
+
+    def told(self, notes: Iterable[Note]) -> tuple[Note, ...]:
+        """Return a board's ``notes`` with the slots and ids by which the compressor knows its items."""
+        slots = {theirs: name for name, theirs in self.slots.items()}
+        return tuple(
+            note.model_copy(
+                update={
+                    "slot": slots.get(note.slot, note.slot),
+                    "item": MARK + note.item if self.shared.find(note.item) else "",
+                    "detail": _BEFORE_ID.sub(rf"\1{MARK}", note.detail),
+                }
+            )
+            for note in notes
+        )
+
     def cited_by(self, proposal: Proposal) -> set[str]:
-        """Return the ids of the board's items that the agent's half of ``proposal`` cites."""
+        """Return the board's ids and refs that the agent's half of ``proposal`` cites."""
         cites = (
             c
             for i in proposal.items
@@ -206,7 +253,7 @@ class View:
         return any(c in held for c in item.cites)
 
     def _mine(self, item: ProposedItem) -> ProposedItem:
-        refs = (self._ref(bare(c)) if is_shared(c) else c for c in item.cites)
+        refs = (self._ref(c) if is_shared(c) else c for c in item.cites)
         return item.model_copy(
             update={
                 "cites": tuple(dict.fromkeys(refs)),
@@ -234,13 +281,21 @@ class View:
             else:
                 yield from (HERE + ref for ref in (found[1].sources if found else (cite,)))
 
-    def _ref(self, item_id: str) -> str:
-        found = self.shared.find(item_id)
-        return self.ref_of(found[1]) if found else item_id
+    def _ref(self, cite: str) -> str:
+        """Return the agent's ref for what ``cite`` names in the view: an item of the board, or one of its refs."""
+        named = (i for _, i in self.shared.items() if bare(cite) in (i.id, *i.sources))
+        found = next(named, None)
+        return self.ref_of(found) if found is not None else cite
+
+
+def _marked(item: Item) -> Item:
+    """Return an item of the board as the view has it: its refs are not the agent's, which have the same form."""
+    sources = tuple(MARK + ref for ref in item.sources)
+    return item.model_copy(update={"id": MARK + item.id, "sources": sources})
 
 
 def is_shared(item_id: str) -> bool:
-    """Return whether an id of the view names an item of the board."""
+    """Return whether an id or a ref of the view is the board's."""
     return item_id.startswith(MARK)
 
 

@@ -1,8 +1,9 @@
 """Reads a board's newest state, and commits to it by compare-and-swap on that state.
 
-A commit of the board takes milliseconds: no model runs in it. Within a process a lock orders the writers. Between
-processes the claim of the board's next turn does, and then the audit log: a record is appended only if the newest
-one holds the state that the commit continues. Whoever comes second reads the newest state and checks again.
+A commit of the board takes milliseconds: no model runs in it. Within a process a lock orders the writers, and between
+processes a database with the audit logs does, in the order in which they come. What decides is the claim of the board's
+next turn, and then the audit log: a record is appended only if the newest one holds the state that the commit
+continues. Whoever comes second reads the newest state and checks again.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from acc.audit.log import AuditLog
-from acc.audit.medium import End, audit_store
+from acc.audit.medium import End, TakesTurns, audit_store
 from acc.audit.redaction import Erased, Traces, erased_state
 from acc.board.board import Board
 from acc.board.half import HERE, Half, changes
@@ -272,7 +273,7 @@ class BoardMemory(Memory):
         wait = FIRST_WAIT
         for _ in range(MOST_TRIES):
             try:
-                with self._shared.locks[thread.key]:
+                with self._shared.locks[thread.key], self._in_turn(thread):
                     return self._written(half, read, thread, origin)
             except ConflictError as conflict:
                 log_event(
@@ -282,6 +283,13 @@ class BoardMemory(Memory):
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         raise race_error(thread, self.head(thread).branch)
+
+    def _in_turn(self, thread: Thread) -> AbstractContextManager[None]:
+        """Wait for the writers of other processes that came before, where the audit logs know an order."""
+        audit = self._audit_of(thread)
+        if audit is None or not isinstance(audit.store, TakesTurns):
+            return nullcontext()
+        return audit.store.in_turn(audit.name)
 
     def _written(
         self, half: Half, read: CompressedCognitiveState, thread: Thread, origin: Origin

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from acc.errors import AccError
+from acc.errors import AccError, raise_interrupt
 from acc.text.lines import inert_output, one_line
 
 REFUSED, MISUSED = 1, 2
@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "ingest": ("evidence", "Add documents that agents can recall."),
     "search": ("evidence", "Search a user's threads and documents by words."),
     "retire": ("delete", "Remove rules, goals or other items from the state."),
-    "prune": ("delete", "Delete evidence that is rarely read or not useful."),
+    "prune": ("prune", "Delete evidence that is rarely read or not useful."),
     "hold": ("delete", "Protect evidence from deletion, or list what is protected."),
     "erase": ("delete", "Erase a user, a thread or one piece of evidence."),
     "backup": ("evidence", "Copy a memory to a folder while others write."),
@@ -116,13 +116,17 @@ def run(arguments: Sequence[str]) -> int:
     """Run ``acc`` with ``arguments`` and return the exit code."""
     try:
         # Typer's own `main` would turn signals and write errors into messages and codes of its own.
-        with (
-            suppress(typer.Exit),
-            inert_output(),
-            get_command(app).make_context("acc", list(arguments)) as context,
-        ):
-            context.command.invoke(context)
-        sys.stdout.flush()
+        try:
+            with (
+                suppress(typer.Exit),
+                inert_output(),
+                get_command(app).make_context("acc", list(arguments)) as context,
+            ):
+                context.command.invoke(context)
+            sys.stdout.flush()
+        except Exception as error:
+            raise_interrupt(error)
+            raise
         return 0
     except KeyboardInterrupt as error:
         return _fail(f"interrupted{f': {error}' if str(error) else ''}", 128 + signal.SIGINT)

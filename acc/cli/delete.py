@@ -1,34 +1,16 @@
-"""The commands that delete: ``acc retire``, ``prune`` and ``erase``; and ``hold``, which protects."""
+"""The operator's acts: ``acc retire`` and ``erase``, and ``hold``, which protects evidence from deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any
 
 import typer
 
-from acc.cli.opening import (
-    Interrupts,
-    LoggedThread,
-    logged_thread,
-    opened,
-    opened_store,
-    policy_of,
-)
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    AgentOption,
-    JsonOption,
-    MemoryOption,
-    SchemaOption,
-    Server,
-    ServerOption,
-    TenantOption,
-    ThreadOption,
-    UserOption,
-)
+from acc.cli import options
+from acc.cli.logged import LoggedThread, logged_thread
+from acc.cli.opening import Interrupts, opened, opened_store, policy_of
 from acc.cli.output import (
     Consent,
     DryRunOption,
@@ -41,12 +23,10 @@ from acc.cli.output import (
 )
 from acc.errors import InputError, StoreError
 from acc.evidence.checkpoints import Settled, rows_at, without_password
-from acc.evidence.deletion import Capacity, Deletion, preset
 from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Target
 from acc.evidence.references import hold as put_hold
 from acc.evidence.references import release
-from acc.evidence.retention import DEFAULT_KINDS, Plan, PrunedKind, Retention
 from acc.evidence.usage import holds
 from acc.memory import Memory
 from acc.schema.catalog import Schema
@@ -59,14 +39,14 @@ def retire(
     ids: Annotated[
         list[str], typer.Argument(metavar="ID", help="Items, such as c3. See acc show.")
     ],
-    memory: MemoryOption = DEFAULT_MEMORY,
-    thread: ThreadOption = None,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: options.ThreadOption = None,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Why. The agent reads this in its next turn.")
     ] = "",
-    server: ServerOption = None,
-    schema: SchemaOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    schema: options.SchemaOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Remove rules, goals or other items from the state.
 
@@ -82,7 +62,7 @@ def retire_items(
     memory: Path,
     ids: Sequence[str],
     reason: str,
-    server: Server | None,
+    server: options.Server | None,
     schema: Schema | None,
 ) -> Summary:
     """Retire items of a thread; return what was done."""
@@ -99,195 +79,26 @@ def retire_items(
     })  # fmt: skip
 
 
-PolicyName = Literal["period", "history", "combined", "intersection"]
-
-_NO_POLICY = (
-    "choose one: --policy period (rarely read lately: --period, --alpha), history (not useful: "
-    "--n, --beta), combined (either) or intersection (both); or limit the number with --capacity. "
-    "--dry-run shows what would be deleted"
-)
-
-
-class _Numbers(NamedTuple):
-    """Numbers that replace those of a preset; None keeps the preset's number."""
-
-    period: int | None
-    alpha: int | None
-    n: int | None
-    beta: float | None
-
-
-class _Chosen(NamedTuple):
-    """A policy, and a description of what it deletes."""
-
-    policy: Deletion
-    description: str
-
-
-def prune(
-    memory: MemoryOption = DEFAULT_MEMORY,
-    user: UserOption = UNNAMED,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
-    policy: Annotated[
-        PolicyName | None,
-        typer.Option(
-            help="What to delete: evidence rarely read lately (period), evidence that was read "
-            "often and was not useful (history), either (combined), or only what is both "
-            "(intersection). Required unless --capacity is given."
-        ),
-    ] = None,
-    like: Annotated[
-        str,
-        typer.Option(
-            metavar="AGENT",
-            help="Take the numbers that are not given from this agent of the paper: ehragent, "
-            "cic-iot, or agentdriver (whose utilities are negative errors in metres).",
-        ),
-    ] = "ehragent",
-    period: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="period: look at the last N commits.")
-    ] = None,
-    alpha: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="period: delete if read at most N times.")
-    ] = None,
-    n: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="history: judge if read over N times.")
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="history: delete if the mean utility is at most X."),
-    ] = None,
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Keep at most N of what remains: delete the least useful."
-        ),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="What to judge: observation (raw turns), set_aside (items that left a state), "
-            "document, experience or quarantine. Repeatable. [default: document, experience]",
-        ),
-    ] = None,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Delete evidence that is rarely read or not useful.
-
-    Prints the plan and asks before it deletes. Evidence that a state cites, or that acc hold
-    protects, stays.
-    """
-    chosen = _choose(policy, like, _Numbers(period, alpha, n, beta), capacity)
-    kinds = cast(Sequence[PrunedKind], kind) or DEFAULT_KINDS
-    consent = Consent(dry_run, yes, json)
-    with opened_store(memory, server, read_only=dry_run) as controller:
-        keeper = Retention(controller)
-        plan = keeper.plan(namespace(user, agent, tenant), chosen.policy, kinds)
-
-        def act() -> Summary:
-            deleted = keeper.prune(plan)
-            line = f"deleted {count(deleted, 'record')} of evidence"
-            if kept := len(plan.ids) - deleted:
-                line += f"; kept {kept} that are now needed"
-            return Summary([line], _prune_json(plan, chosen.description, deleted))
-
-        head = f"policy: delete {chosen.description}; of {', '.join(kinds)}"
-        summary = Summary([head, *_prune_lines(plan)], _prune_json(plan, chosen.description, 0))
-        carry_out(consent if plan.ids else consent._replace(dry_run=True), summary, act)
-
-
-def _choose(
-    name: PolicyName | None,
-    like: str,
-    numbers: _Numbers,
-    capacity: int | None,
-) -> _Chosen:
-    """The policy of that name; the preset ``like`` supplies missing numbers.
-
-    Raises:
-        InputError: Neither a policy nor a capacity is named. A default must not delete evidence.
-        ConfigurationError: There is no such preset.
-    """
-    if name is None and capacity is None:
-        raise InputError("no policy is named", where="acc prune", hint=_NO_POLICY)
-    found = preset(like)
-    period = replace(
-        found.period,
-        **_given(period=numbers.period, alpha=numbers.alpha),
-    )
-    history = replace(found.history["strict"], **_given(n=numbers.n, beta=numbers.beta))
-    policy = found._replace(period=period, history={"strict": history, "coarse": history}).deletion(
-        name or "none"
-    )
-    rarely = f"what was read at most {period.alpha} times in the last {period.period} commits"
-    useless = (
-        f"what was read over {history.n} times with a mean utility of at most {history.beta:g}"
-    )
-    descriptions = {
-        None: "", "period": rarely, "history": useless, "combined": f"{rarely}, or {useless}",
-        "intersection": f"{rarely}, and {useless}",
-    }  # fmt: skip
-    description = descriptions[name]
-    if name and None in numbers:
-        description += f" (numbers that were not given are those of {like})"
-    if capacity is not None:
-        policy = policy.then(Capacity(capacity))
-        beyond = f"the least useful beyond {capacity} of those that stay"
-        description = f"{description}; then {beyond}" if description else beyond
-    return _Chosen(policy, description)
-
-
-def _given(**numbers: float | None) -> dict[str, Any]:
-    return {name: value for name, value in numbers.items() if value is not None}
-
-
-def _prune_json(plan: Plan, description: str, deleted: int) -> dict[str, Any]:
-    return {
-        "policy": description, "t": plan.t, "looked_at": plan.looked_at, "records": len(plan.ids),
-        "deleted_records": deleted, "readings": plan.readings,
-        "doomed": [asdict(d) for d in plan.doomed], "protected": [asdict(d) for d in plan.protected],
-    }  # fmt: skip
-
-
-def _prune_lines(plan: Plan) -> list[str]:
-    lines = [f"  {verb}: {' '.join(filter(None, (d.kind, d.thread, d.ref)))}: {d.why}"
-             for verb, found in (("delete", plan.doomed), ("keep", plan.protected))
-             for d in found]  # fmt: skip
-    readings = "".join(
-        f"; the {name} would delete {number}" for name, number in plan.readings.items()
-    )
-    lines.append(
-        f"to delete: {len(plan.doomed)} of {plan.looked_at}, with {count(len(plan.ids), 'record')}; "
-        f"{len(plan.protected)} are kept although the policy would delete them{readings}"
-    )
-    return lines
-
-
 def hold(
     ref: Annotated[
         str, typer.Argument(metavar="REF", help="The evidence. [default: the whole thread]")
     ] = "",
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     thread: Annotated[
         str,
         typer.Option(metavar="NAME", help="The thread of the evidence. Omit it for a document."),
     ] = "",
-    user: UserOption = UNNAMED,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    user: options.UserOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Who asks for the hold, and why. Required.")
     ] = "",
     release_: Annotated[
         bool, typer.Option("--release", help="Release the hold instead of setting it.")
     ] = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Protect evidence from deletion, or list what is protected.
 
@@ -335,7 +146,7 @@ _KINDS = {
 
 
 def erase(
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     user: Annotated[
         str | None,
         typer.Option(
@@ -350,8 +161,8 @@ def erase(
             help="Erase this piece of evidence of --thread; without --thread, this document.",
         ),
     ] = None,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     keep_echoes: Annotated[
         bool,
         typer.Option("--keep-echoes", help="Keep other evidence that repeats the erased words."),
@@ -370,8 +181,8 @@ def erase(
     ] = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Erase a user, a thread or one piece of evidence.
 
@@ -398,7 +209,7 @@ def erase(
 
 
 def _settle(
-    memory: Path, checkpointers: Sequence[str], server: Server | None, consent: Consent
+    memory: Path, checkpointers: Sequence[str], server: options.Server | None, consent: Consent
 ) -> None:
     """Delete the checkpoints that earlier erasures could not delete."""
     with opened_store(memory, server, read_only=consent.dry_run) as controller:

@@ -17,20 +17,12 @@ from packaging.requirements import Requirement
 
 from acc import __version__
 from acc.audit.medium import audit_store
+from acc.cli import options
 from acc.cli.opening import FIX_LOGS, check_memory, opened
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    JsonOption,
-    MemoryOption,
-    Server,
-    ServerOption,
-    TenantOption,
-    audit_place,
-)
 from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
 from acc.evidence.log_health import compare_logs
-from acc.evidence.marks import DatabaseMarks
+from acc.evidence.marks import DatabaseMarks, marks_of
 from acc.evidence.upkeep import check_records, check_shelves, interrupted
 from acc.state.policy import Policy
 from acc.stores.protocol import UNNAMED
@@ -76,8 +68,8 @@ def doctor(
     seconds: Annotated[
         float, typer.Option(metavar="N", min=0.01, help="Time limit of each question.")
     ] = 60.0,
-    memory: MemoryOption = DEFAULT_MEMORY,
-    tenant: TenantOption = UNNAMED,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    tenant: options.TenantOption = UNNAMED,
     repair: Annotated[
         bool,
         typer.Option(
@@ -85,8 +77,8 @@ def doctor(
             help="Repair what is broken, or only print the command that repairs it.",
         ),
     ] = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Check the installation, a memory or a model endpoint.
 
@@ -177,29 +169,33 @@ def _may_hold_memory(memory: Path) -> bool:
     return any((memory / name).exists() for name in ("chroma.sqlite3", "audit"))
 
 
-def _repair_command(memory: Path, tenant: str, server: Server | None) -> str:
+def _repair_command(memory: Path, tenant: str, server: options.Server | None) -> str:
     more = "" if tenant == UNNAMED else f" --tenant {shlex.quote(tenant)}"
     at = f" --server {server.host}:{server.port}" if server else ""
     return f"acc doctor --repair --memory {shlex.quote(str(memory))}{more}{at}"
 
 
-def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> dict[str, Any]:
+def _store(
+    memory: Path, tenant: str, repair: bool, server: options.Server | None
+) -> dict[str, Any]:
     """Check the store's records and documents, and return the results."""
     if not server and not os.access(memory, os.W_OK):
         raise StoreError(
             f"the folder {memory} cannot be written",
             hint="give this user write access, or name another folder with --memory",
         )
-    place = audit_place(memory)
+    place = options.audit_place(memory)
     if isinstance(place, Path) and (unwritable := _unwritable(place)):
         raise StoreError(
             f"{unwritable} cannot be written: every step would fail",
             hint="give this user write access to the audit folder and to its files",
         )
     if not isinstance(place, Path):
-        _try_to_write(DatabaseMarks(audit_store(place)))
+        marks = DatabaseMarks(audit_store(place))
+        marks.write("doctor", {})  # an error if a step could not write
+        marks.remove("doctor")
     with opened(memory, Policy(), server=server, repair=repair) as controller:
-        half_done = interrupted(controller)
+        half_done = interrupted(marks_of(controller))
         records = check_records(controller.artifacts, tenant, _progress)
         shelves = check_shelves(controller, tenant, repair=repair)
         return {
@@ -223,12 +219,6 @@ def _unwritable(audit: Path) -> Path | None:
     wrong = (each for each in files if each.exists() and not each.is_file())
     locked = (each for each in (audit, *files) if each.exists() and not os.access(each, os.W_OK))
     return next(chain(wrong, locked), None)
-
-
-def _try_to_write(marks: DatabaseMarks) -> None:
-    """Write a note to the database of the audit logs, and remove it; a `StoreError` if a step could not write."""
-    marks.write("doctor", {})
-    marks.remove("doctor")
 
 
 def _progress(done: int, total: int) -> None:

@@ -76,10 +76,6 @@ class Probe:
 def probe(endpoint: OpenAIEndpoint, seconds: float = 60.0) -> Probe:
     """Try the output modes, strictest first, until one works, and record that mode on ``endpoint``.
 
-    Args:
-        endpoint: The model.
-        seconds: Time limit of each call.
-
     Raises:
         ConfigurationError: The key, the model or the address is wrong.
     """
@@ -168,11 +164,8 @@ _REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 def check_endpoint(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[Finding]:
     """Ask an endpoint a small question in each output mode, strictest first, until one works.
 
-    Args:
-        endpoint: Its address, or the name of a model at OPENAI_BASE_URL.
-        model: The model's name if ``endpoint`` is an address; by default the first model listed.
-        api: Chat completions, or responses.
-        seconds: Time limit of each call.
+    ``endpoint`` is its address, or the name of a model at OPENAI_BASE_URL. At an address the ``model`` is by
+    default the first one listed.
     """
     if not endpoint:
         what = f"--model {model} needs the URL of an endpoint"
@@ -258,9 +251,8 @@ def _result(found: Probe) -> Finding:
         last = found.tried[-1]
         hint = _hint(last.outcome, last.detail, "read the endpoint's message and the server's log")
         return Finding("bad", found.in_words, hint)
-    said = f"{found.where}: {IN_WORDS[found.rung]}"
     if found.rung in (OutputMode.JSON_SCHEMA, OutputMode.TOOL):
-        return Finding("ok", said)
+        return Finding("ok", found.in_words)
     return Finding(
         "note", found.in_words,
         "nothing has to change. If the server can enforce a JSON schema (vLLM, llama.cpp and Ollama "

@@ -24,8 +24,8 @@ from acc.evaluation.judge_calls import Budget, Spending
 from acc.evaluation.judge_measures import (
     NAMES,
     Difference,
-    Interval,
     differences,
+    interval_text,
     intervals,
 )
 from acc.evaluation.judge_runs import (
@@ -269,7 +269,7 @@ def _print_result(result: LiveResult, reference: str, note: str, screen: Screen)
         return
     found = {label: intervals(runs, label) for label in labels}
     print("\nmean over runs [95 % bootstrap interval]\n")
-    rows = [[name, *(_interval(found[label][name]) for label in labels)] for name in NAMES]
+    rows = [[name, *(interval_text(found[label][name]) for label in labels)] for name in NAMES]
     print_table(["measure", *labels], rows)
     others = [label for label in labels if label != reference]
     if others:
@@ -277,10 +277,6 @@ def _print_result(result: LiveResult, reference: str, note: str, screen: Screen)
         print(f"\n{reference} minus the other: mean difference, p of the paired permutation test\n")
         rows = [[name, *(_difference(tests[label][name]) for label in others)] for name in NAMES]
         print_table(["measure", *others], rows)
-
-
-def _interval(value: Interval | None) -> str:
-    return "-" if value is None else f"{value.mean:,.3f} [{value.low:,.3f}, {value.high:,.3f}]"
 
 
 def _difference(value: Difference | None) -> str:

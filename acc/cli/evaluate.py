@@ -17,16 +17,13 @@ from acc.evaluation.gate_scoring import GateScore, as_lines, cases_of, read_labe
 from acc.evaluation.locomo import CUTS, labelled_by_evidence, load_locomo, measure, summary
 from acc.evaluation.memories.specs import MemorySpec, read_specs
 from acc.evaluation.probe import probe_memory, read_threshold, write_turns
-from acc.evaluation.probe_results import NAMES, RATES, SCORE, TOKENS, MemoryResult
+from acc.evaluation.probe_results import NAMES, WHEN, MemoryResult, average_rows
 from acc.evaluation.report_sections import Read, judge_section, probe_section, read_results
 from acc.evaluation.scenarios import Scenario, doubts, read_scenario, read_scenarios
 from acc.report.page import page, write_page
 from acc.text.tokens import utf8_quarter
 
 eval_ = typer_app("Evaluate memories on scenarios.")
-
-_SIGNS = {"more": "+", "less": "-", "neither": " "}
-_WHEN = {"end": "after the last turn", "turns": "over all turns"}
 
 
 @eval_.command()
@@ -90,28 +87,15 @@ def _print_probe(results: Sequence[MemoryResult], scenarios: Sequence[Scenario])
         if failed := [failure for each in result.scenarios for failure in each.failures]:
             print(f"{result.memory}: {len(failed)} compressions failed; the first: {failed[0]}")
     averages = [result.averages() for result in results]
-    for when in _WHEN:
-        print(f"\n{_WHEN[when]}: micro (macro)\n")
-        rows = []
-        for name in (*RATES, SCORE):
-            sign = _SIGNS[RATES[name][0]] if name in RATES else "+"
-            cells = [
-                _cell(each[when]["micro"][name], each[when]["macro"][name]) for each in averages
-            ]
-            rows.append([f"{sign} {name}", *cells])
+    for when, words in WHEN.items():
+        print(f"\n{words}: micro (macro)\n")
+        found = average_rows(averages, when)
+        rows = [[f"{sign or ' '} {name}", *cells] for sign, name, cells in found]
         if when == "end":
-            rows += [
-                [f"- {name}", *(f"{each[when]['macro'][name]:,.0f}" for each in averages)]
-                for name in TOKENS
-            ]
             limits = [result.scenarios[0].max_tokens for result in results]
             rows.append(["  max_tokens stated", *("-" if n is None else f"{n:,}" for n in limits)])
             rows.append(["- tokens_max / transcript", *map(_transcript_share, results)])
         print_table(["metric", *(result.memory for result in results)], rows)
-
-
-def _cell(micro: float | None, macro: float | None) -> str:
-    return "-" if micro is None or macro is None else f"{micro:.3f} ({macro:.3f})"
 
 
 def _transcript_share(result: MemoryResult) -> str:
@@ -196,7 +180,7 @@ def report(
     """
     if any(out.exists() and file.exists() and out.samefile(file) for file in results):
         raise InputError("--out would overwrite results", where=str(out), hint="name another file")
-    read = sorted(read_results(results), key=lambda each: each.kind != "judge")
+    read = sorted(map(read_results, results), key=lambda each: each.kind != "judge")
     write_page(page("Evaluation of memories", "".join(map(_section, read))), out)
     if json:
         shown = [{"file": str(each.file), "kind": each.kind} for each in read]

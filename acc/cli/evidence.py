@@ -20,7 +20,7 @@ from acc.cli.options import (
     audit_place,
 )
 from acc.cli.output import count, print_json, print_table
-from acc.errors import ConfigurationError, InputError
+from acc.errors import InputError
 from acc.evidence import portability
 from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.backup import back_up
@@ -193,13 +193,7 @@ def backup(
     Steps of other processes wait meanwhile. To restore, end all writers, put the copy in the place of the
     memory's folder, and run acc doctor --repair.
     """
-    audit = audit_place(memory)
-    if not isinstance(audit, Path):
-        raise ConfigurationError(
-            "the audit logs are not in a folder", where=repr(audit),
-            hint="stop the workers, and back up both databases by their own means",
-        )  # fmt: skip
-    copied = back_up(memory, audit, to)
+    copied = back_up(memory, audit_place(memory), to)
     if json:
         print_json({**copied._asdict(), "folder": str(to)})
     else:
@@ -215,7 +209,10 @@ def export(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a user's evidence and audit logs to a file."""
+    """Write a user's evidence and audit logs to a file.
+
+    Without --agent, those of all agents of the user, also of agents that run inside another one's graph.
+    """
     with opened_store(memory, server) as controller:
         moved = portability.export(
             controller.artifacts, controller.settings.audit, namespace(user, agent, tenant), out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,16 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from acc.audit.log import AuditLog
+from acc.cli import options
 from acc.cli.delete import held_after, plan_summary, receipt_summary, retire_items
-from acc.cli.opening import LoggedThread, logs_of, opened_store, policy_of
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    MemoryOption,
-    SchemaOption,
-    Server,
-    ServerOption,
-    audit_place,
-)
+from acc.cli.logged import LoggedThread, logs_of
+from acc.cli.opening import opened_store, policy_of
 from acc.controller import MemoryController
 from acc.errors import InputError
 from acc.evidence.erasure import Erasure, refuse_unproved
@@ -39,7 +33,7 @@ from acc.turn.observations import is_ingested
 
 
 def inspect(
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     port: Annotated[
         int, typer.Option(metavar="N", min=0, max=65535, help="The port; 0 takes any free one.")
     ] = 8766,
@@ -53,8 +47,8 @@ def inspect(
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.05, help="Look for new turns this often.")
     ] = 1.0,
-    server: ServerOption = None,
-    schema: SchemaOption = None,
+    server: options.ServerOption = None,
+    schema: options.SchemaOption = None,
 ) -> None:
     """Serve a local page over the threads of a memory.
 
@@ -66,7 +60,7 @@ def inspect(
     if not (memory / "chroma.sqlite3").exists():  # a memory may be without a first commit
         logs_of(memory)  # refuses a folder without a memory
     inspector = Inspector(
-        Logs(audit_place(memory)), reader_of(schema), partial(asyncio.sleep, interval),
+        Logs(options.audit_place(memory)), reader_of(schema), partial(asyncio.sleep, interval),
         OperatorActs(memory, server, schema) if operator else None, new_token() if operator else "",
     )  # fmt: skip
     app = application(inspector)
@@ -103,12 +97,12 @@ class OperatorActs:
     """
 
     memory: Path
-    server: Server | None
+    server: options.Server | None
     schema: Schema | None
 
     def retire(self, thread: Thread, ids: Sequence[str], reason: str) -> Plan:
         """Plan the retirement of items of the newest state."""
-        logged = LoggedThread(thread, AuditLog.of(audit_place(self.memory), thread))
+        logged = LoggedThread(thread, AuditLog.of(options.audit_place(self.memory), thread))
         there = dict(_items_of(logged.last["state"]))
         if unknown := [each for each in ids if each not in there] or (not ids and ["none"]):
             raise InputError(
@@ -158,10 +152,8 @@ class OperatorActs:
         refuse_unproved(receipt)
         return receipt_summary(receipt, plan).lines
 
-    @contextmanager
-    def _opened(self, *, write: bool = False) -> Iterator[MemoryController]:
-        with opened_store(self.memory, self.server, read_only=not write) as controller:
-            yield controller
+    def _opened(self, *, write: bool = False) -> AbstractContextManager[MemoryController]:
+        return opened_store(self.memory, self.server, read_only=not write)
 
 
 def _owner(thread: Thread, ref: str) -> Thread:

@@ -10,21 +10,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.opening import compressor_named, opened, policy_of, thread_named
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    AgentOption,
-    MaxTokensOption,
-    MemoryOption,
-    ModelOption,
-    ModeOption,
-    PriceOption,
-    SchemaOption,
-    ServerOption,
-    StyleOption,
-    TenantOption,
-    UserOption,
-)
+from acc.cli import options
+from acc.cli.logged import thread_named
+from acc.cli.opening import compressor_named, opened, policy_of
 from acc.controller import MODEL_TOKENS
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
@@ -38,7 +26,7 @@ TOKEN = "ACC_MCP_TOKEN"
 
 
 def mcp(
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     thread: Annotated[
         str,
         typer.Option(
@@ -52,9 +40,9 @@ def mcp(
             "nothing but the user's own words reaches the tool remember."
         ),
     ] = "agent",
-    user: UserOption = UNNAMED,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    user: options.UserOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     allow_forget: Annotated[
         bool, typer.Option("--allow-forget", help="Also offer the tool forget, which erases.")
     ] = False,
@@ -82,19 +70,22 @@ def mcp(
             help="With --http: accept this name in the Host header, such as that of a proxy. Repeatable.",
         ),
     ] = None,
-    server: ServerOption = None,
-    max_tokens: MaxTokensOption = None,
-    style: StyleOption = None,
-    schema: SchemaOption = None,
-    model: ModelOption = "",
-    mode: ModeOption = None,
-    price: PriceOption = None,
+    server: options.ServerOption = None,
+    max_tokens: options.MaxTokensOption = None,
+    style: options.StyleOption = None,
+    schema: options.SchemaOption = None,
+    model: options.ModelOption = "",
+    mode: options.ModeOption = None,
+    price: options.PriceOption = None,
 ) -> None:
     """Serve a memory to agents over the Model Context Protocol.
 
     Its tools are remember, recall and read_state. See docs/mcp.md for the set-up of common clients.
     """
-    _log_to_stderr()
+    # Warnings go to stderr: stdout belongs to the protocol.
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
     from acc.mcp_server import Serving, memory_server
     from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
 
@@ -132,10 +123,3 @@ def mcp(
             memory_server(controller, serving, token=token, url=url), address, at,
             lambda: print(ready, file=sys.stderr, flush=True),
         )  # fmt: skip
-
-
-def _log_to_stderr() -> None:
-    """Send warnings to stderr: stdout belongs to the protocol."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )

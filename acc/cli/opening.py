@@ -1,231 +1,36 @@
-"""Finds the threads of a memory in its audit logs, and opens its store."""
+"""Opens the store of a memory, with the policy of a thread."""
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self, cast
 
-from acc.audit.log import AuditLog
-from acc.audit.namespaces import logs_at
-from acc.audit.record import is_whole
+from acc.cli.logged import Record
 from acc.cli.options import Server, audit_place
 from acc.compress.protocol import Compressor, Price
 from acc.controller import MemoryController, resumed
-from acc.errors import AuditError, ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError
 from acc.evidence.upkeep import pending
-from acc.memory import whose
 from acc.pipeline.session import Settings
 from acc.schema.catalog import Schema, published, schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy
 from acc.state.proposal import Mode
 from acc.state.render import Style
-from acc.stores.protocol import Thread
-from acc.text.lines import inert_line
 from acc.text.tokens import utf8_quarter
-
-Record = Mapping[str, Any]
 
 FIX_LOGS = (
     "restore a backup of the whole folder; or, in Python, commit stored turns again with "
     "memory.recover(thread), or go on with memory.adopt(state, thread=thread)"
 )
 """What to do where the audit logs and the store differ."""
-
-_POLICY = re.compile(rb'"policy":\{')
-
-
-@dataclass(frozen=True)
-class LoggedThread:
-    """A thread with at least one commit.
-
-    Many threads may be listed at once, so it holds no record.
-
-    Attributes:
-        thread: The thread's names.
-        log: Its audit log.
-    """
-
-    thread: Thread
-    log: AuditLog
-
-    @property
-    def last(self) -> Record:
-        """The newest record, read from the log at each use.
-
-        Raises:
-            AuditError: It cannot be read, or no record is left.
-        """
-        if (last := self.log.last()) is None:
-            raise AuditError(
-                "the audit log has no record any more", where=self.log.where,
-                hint="do not delete records while a command runs; restore the log from a backup",
-            )  # fmt: skip
-        return last
-
-    def policies(self) -> Iterator[Record]:
-        """The distinct policies of the records. Reads nothing else of them, which is fast."""
-        seen = set()
-        for policy in (p for line in self.log.lines() for p in _policies_in(line)):
-            if (fingerprint := policy["fingerprint"]) not in seen:
-                seen.add(fingerprint)
-                yield policy
-
-    def newest_first(self) -> Iterator[Record]:
-        """The records that led to the newest state. Skips those of abandoned branches.
-
-        Raises:
-            AuditError: A record cannot be read.
-        """
-        return (record for _, record in self._lineage())
-
-    def oldest_first(self) -> Iterator[Record]:
-        """The records of `newest_first`, oldest first, one at a time.
-
-        Raises:
-            AuditError: A record cannot be read.
-        """
-        theirs = {hash(line) for line, _ in self._lineage()}
-        for line in self.log.lines():
-            if hash(line) in theirs:
-                yield _parse(line, self.log.where)
-
-    def _lineage(self) -> Iterator[tuple[bytes, Record]]:
-        wanted = {self.last["state"]["hash"]}
-        for line in filter(is_whole, self.log.store.newest_first(self.log.name)):
-            record = _parse(line, self.log.where)
-            if record["state"]["hash"] in wanted:
-                yield line, record
-                # A branch begins with a copy of its parent state. Only the parent was committed.
-                wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
-
-
-def logged_threads(
-    memory: Path, damaged: list[AuditError] | None = None, *, name: str | None = None
-) -> list[LoggedThread]:
-    """All threads of ``memory`` that have a commit, sorted by log file.
-
-    Args:
-        memory: The folder.
-        name: Read only logs whose file names suggest a thread or log of this name.
-        damaged: Collects the errors of unreadable logs. If None, the first such error is raised.
-
-    Raises:
-        InputError: There is no memory in that folder.
-        AuditError: A log cannot be read.
-    """
-    found = []
-    start = f"{AuditLog.names(Thread(thread=name))[0].rpartition('-')[0]}-" if name else ""
-    for log in logs_of(memory):
-        if name and not (log.name.startswith(start) or log.stem == name):
-            continue
-        try:
-            if (each := _read_thread(log)) is not None:
-                found.append(each)
-        except AuditError as error:
-            if damaged is None:
-                raise
-            damaged.append(error)
-    return found
-
-
-def logs_of(memory: Path) -> list[AuditLog]:
-    """The audit logs of ``memory``, sorted by name.
-
-    Raises:
-        InputError: There is no memory in that folder.
-    """
-    place = audit_place(memory)
-    if isinstance(place, Path) and not place.is_dir():
-        raise InputError(
-            "no memory in this folder",
-            where=str(memory),
-            hint="name another folder with --memory, or create a memory with "
-            "acc replay FILE --memory DIR",
-        )
-    return logs_at(place)
-
-
-def logged_thread(memory: Path, name: str | None) -> LoggedThread:
-    """The thread with that name or log file; the memory's only thread if ``name`` is None.
-
-    Raises:
-        InputError: No thread matches, or several do.
-        AuditError: No thread matches and a log cannot be read: it may belong to that thread.
-    """
-    damaged: list[AuditError] = []
-    threads = matching = []
-    for likely in (name, None) if name else (None,):
-        damaged.clear()
-        threads = logged_threads(memory, damaged, name=likely)
-        matching = [t for t in threads if name in (None, t.thread.thread, t.log.stem)]
-        if matching:
-            break
-    if damaged and (name is None or not matching):
-        raise damaged[0]
-    if len(matching) == 1:
-        return matching[0]
-    hint = f"choose one with --thread: {', '.join(labels(matching or threads))}"
-    if not threads:
-        what, hint = "no thread with a commit", "replay a conversation into this memory"
-    elif not matching:
-        what = f"no thread {name!r}"
-    else:
-        what = f"{len(matching)} threads match"
-    raise InputError(what, where=str(memory), hint=hint)
-
-
-def labels(threads: Sequence[LoggedThread]) -> list[str]:
-    """A label for each thread: its name, or its log file if threads share the name."""
-    names = Counter(t.thread.thread for t in threads)
-    return [
-        inert_line(t.thread.thread if names[t.thread.thread] == 1 else t.log.stem) for t in threads
-    ]
-
-
-def thread_named(memory: Path, thread: str | Thread) -> LoggedThread | None:
-    """The thread of exactly this owner, or of no named user if it is a text; None if it has no commit."""
-    return _read_thread(AuditLog.of(audit_place(memory), whose(thread)))
-
-
-def _policies_in(line: bytes) -> Iterator[Record]:
-    """The policy in a record's line; a broken line has none, and the check of the record says so."""
-    # In the texts of a record, quotation marks are escaped.
-    for match in _POLICY.finditer(line):
-        text = line[match.end() - 1 : match.end() + 4_096].decode("utf-8", "replace")
-        with suppress(ValueError):
-            policy, _ = json.JSONDecoder().raw_decode(text)
-            if policy.keys() >= {"fingerprint", "schema", "counter"}:
-                yield policy
-
-
-def _parse(line: bytes, where: str) -> Record:
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        what, hint = "a record is not JSON", "restore the log from a backup"
-        raise AuditError(what, where=where, hint=hint) from error
-    if isinstance(record, dict) and {"state", "prior", "turn", "notes"} <= record.keys():
-        return record
-    what, hint = "a record was not written by acc", "restore the log from a backup"
-    raise AuditError(what, where=where, hint=hint)
-
-
-def _read_thread(log: AuditLog) -> LoggedThread | None:
-    last = log.last()
-    return LoggedThread(Thread(**last["thread"]), log) if last else None
-
 
 OWN_PACKAGES = ("acc", "acc_schemas")
 """Packages with schemas that a record may name, in addition to published schemas.
@@ -346,12 +151,7 @@ def opened(
 ) -> Iterator[MemoryController]:
     """Open the memory in a folder; with a server, the folder holds only the audit logs.
 
-    Args:
-        memory: The folder.
-        policy: Schema and limits.
-        server: The Chroma server that holds the records.
-        compressor: Makes the proposals; None for the keyless rules.
-        repair: Finish what a killed process left. If False, opening changes nothing.
+    With ``repair`` it finishes what a killed process left; otherwise opening changes nothing.
     """
     if server is None and repair:
         controller = MemoryController.open(
@@ -382,13 +182,8 @@ def opened_store(
 ) -> Iterator[MemoryController]:
     """Open the memory in a folder to maintain its evidence.
 
-    Finishes work that a killed process left, and reports it on stderr.
-
-    Args:
-        memory: The folder.
-        server: The Chroma server that holds the records.
-        create: Create the folder if it is absent.
-        read_only: Finish nothing; refuse a memory with unfinished work instead.
+    Finishes work that a killed process left, and reports it on stderr; with ``read_only`` it refuses a memory
+    with such work instead. With ``create`` the folder is created if it is absent.
 
     Raises:
         InputError: There is no memory and ``create`` is False, or the memory has unfinished work.

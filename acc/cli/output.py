@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import get_terminal_size
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
@@ -135,11 +134,7 @@ def write_text(out: str | Path, text: str) -> None:
 
 
 def write_json(out: str | Path, value: Any) -> None:
-    """Write ``value`` as JSON to the file ``out``; ``-`` is stdout.
-
-    Raises:
-        AccError: The file cannot be written.
-    """
+    """Write ``value`` as JSON, as `write_text` writes a text."""
     write_text(out, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
@@ -186,9 +181,7 @@ class JsonLines:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *rest: object) -> None:
         if self._file is sys.stdout:
             return
         try:

@@ -17,26 +17,10 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from acc.audit.log import AuditLog
+from acc.cli import options
 from acc.cli.inspect import reader_of
-from acc.cli.opening import (
-    Interrupts,
-    LoggedThread,
-    Record,
-    compressor_named,
-    opened,
-    policy_of,
-    thread_named,
-)
-from acc.cli.options import (
-    MaxTokensOption,
-    ModelOption,
-    ModeOption,
-    NewMemoryOption,
-    PriceOption,
-    SchemaOption,
-    ServerOption,
-    StyleOption,
-)
+from acc.cli.logged import LoggedThread, Record, thread_named
+from acc.cli.opening import Interrupts, compressor_named, opened, policy_of
 from acc.cli.output import JsonLines, Screen, coloured, count, width
 from acc.cli.replay_turns import COLUMNS, MODEL_COLUMNS, TurnReport, format_money, heading
 from acc.controller import MemoryController
@@ -81,15 +65,15 @@ def replay(
             metavar="FILE", help="Chat messages (JSON or JSONL), or an evaluation scenario."
         ),
     ],
-    memory: NewMemoryOption = None,
+    memory: options.NewMemoryOption = None,
     thread: Annotated[
         str,
         typer.Option(metavar="NAME", help="The thread. [default: the file's name without ending]"),
     ] = "",
-    server: ServerOption = None,
-    max_tokens: MaxTokensOption = None,
-    style: StyleOption = None,
-    schema: SchemaOption = None,
+    server: options.ServerOption = None,
+    max_tokens: options.MaxTokensOption = None,
+    style: options.StyleOption = None,
+    schema: options.SchemaOption = None,
     channel: Annotated[
         list[ToolChannel] | None,
         typer.Option(
@@ -117,9 +101,9 @@ def replay(
         int | None, typer.Option(metavar="N", min=0, help="Replay only the first N turns.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
-    model: ModelOption = "",
-    mode: ModeOption = None,
-    price: PriceOption = None,
+    model: options.ModelOption = "",
+    mode: options.ModeOption = None,
+    price: options.PriceOption = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page that shows every turn."),

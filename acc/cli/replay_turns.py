@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acc.cli.opening import Record
+from acc.cli.logged import Record
 from acc.gate.protocol import Verdict
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState

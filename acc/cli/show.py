@@ -13,27 +13,9 @@ import typer
 from acc.audit.forms import UnderOtherForm
 from acc.audit.record import diff as changes_between
 from acc.audit.verify import verify as verify_log
-from acc.cli.opening import (
-    FIX_LOGS,
-    LoggedThread,
-    Policies,
-    labels,
-    logged_thread,
-    logged_threads,
-    logs_of,
-    opened,
-    policy_of,
-    state_key,
-)
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    JsonOption,
-    MemoryOption,
-    SchemaOption,
-    StyleOption,
-    ThreadOption,
-    audit_place,
-)
+from acc.cli import options
+from acc.cli.logged import LoggedThread, labels, logged_thread, logged_threads, logs_of
+from acc.cli.opening import FIX_LOGS, Policies, opened, policy_of, state_key
 from acc.cli.output import count, print_json, print_table
 from acc.errors import AuditError, InputError, StoreLockedError
 from acc.evidence.log_health import Mismatch, compare_logs
@@ -45,20 +27,20 @@ from acc.stores.protocol import UNNAMED
 
 
 def show(
-    memory: MemoryOption = DEFAULT_MEMORY,
-    thread: ThreadOption = None,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: options.ThreadOption = None,
     turn: Annotated[
         int | None,
         typer.Option(
             metavar="N", min=0, help="Show the state after this turn. [default: the last]"
         ),
     ] = None,
-    style: StyleOption = None,
+    style: options.StyleOption = None,
     provenance: Annotated[
         bool, typer.Option("--provenance", help="Show each item with its sources and trust.")
     ] = False,
-    schema: SchemaOption = None,
-    json: JsonOption = False,
+    schema: options.SchemaOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Show the state that the agent reads."""
     logged = logged_thread(memory, thread)
@@ -85,7 +67,9 @@ def show(
     print_table(("id", "slot", "text", "trust", "sources", "turn"), rows, wrap=("text", "sources"))
 
 
-def threads(memory: MemoryOption = DEFAULT_MEMORY, json: JsonOption = False) -> None:
+def threads(
+    memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
+) -> None:
     """List the threads of a memory."""
     damaged: list[AuditError] = []
     found = logged_threads(memory, damaged)
@@ -149,10 +133,10 @@ def diff(
     second: Annotated[
         int | None, typer.Argument(help="The later turn. [default: the last]", min=0)
     ] = None,
-    memory: MemoryOption = DEFAULT_MEMORY,
-    thread: ThreadOption = None,
-    schema: SchemaOption = None,
-    json: JsonOption = False,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: options.ThreadOption = None,
+    schema: options.SchemaOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Show what changed between two turns, and why.
 
@@ -217,7 +201,7 @@ def _change_lines(change: dict[str, Any]) -> list[str]:
 
 
 def verify(
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     thread: Annotated[
         str | None, typer.Option(metavar="NAME", help="Check this thread. [default: all threads]")
     ] = None,
@@ -243,7 +227,7 @@ def verify(
             metavar="N", min=64, help="The token limit of the commits. [default: the recorded one]"
         ),
     ] = None,
-    json: JsonOption = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Check the audit logs by recomputing every commit.
 
@@ -339,15 +323,20 @@ def _refuse(differ: Sequence[Mismatch], memory: Path) -> None:
 def _all_threads(memory: Path) -> list[LoggedThread]:
     """All threads of the memory. A missing log and a log without a record are errors."""
     found = logged_threads(memory)
-    empty = {log.where: "the audit log has no record" for log in logs_of(memory)}
-    for each in found:
-        del empty[each.log.where]
-    if not found:
-        empty.setdefault(str(audit_place(memory)), "no audit log")
-    for where, what in empty.items():
-        hint = "restore the log from a backup, or name another memory with --memory"
-        raise AuditError(what, where=where, hint=hint)
+    if empty := _empty_logs(memory, found):  # another process may have written a first record since
+        found = logged_threads(memory)
+        empty &= _empty_logs(memory, found)
+    if empty or not found:
+        raise AuditError(
+            "the audit log has no record" if empty else "no audit log",
+            where=min(empty, default=str(options.audit_place(memory))),
+            hint="restore the log from a backup, or name another memory with --memory",
+        )
     return found
+
+
+def _empty_logs(memory: Path, found: Sequence[LoggedThread]) -> set[str]:
+    return {log.where for log in logs_of(memory)} - {each.log.where for each in found}
 
 
 class _OtherForm(NamedTuple):

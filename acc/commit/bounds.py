@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from acc.commit.draft import Draft, show_pending
 from acc.commit.eviction_trace import trace_evicted
 from acc.errors import PinnedOverflow
-from acc.state.items import Goal, Item, one_line
+from acc.state.items import Goal, Item, number_of, one_line
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
@@ -72,7 +72,7 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
     tokens = policy.tokens(draft.state())
     if tokens <= policy.max_tokens:
         return tokens
-    order = eviction_order(draft, draft.slots.values())
+    order = eviction_order(draft)
     while tokens > policy.max_tokens and order:
         freed = 0
         while order and freed < tokens - policy.max_tokens:
@@ -87,13 +87,13 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
         tokens = policy.tokens(draft.state())
     if tokens > policy.max_tokens and _drop_readings(draft):
         tokens = policy.tokens(draft.state())
-    while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
+    while tokens > policy.max_tokens and _refused_one(draft):
         tokens = policy.tokens(draft.state())
     if tokens > policy.max_tokens:
         excess = tokens - policy.max_tokens
         raise _overflow(
             draft,
-            _pinned(draft, draft.slots.values()),
+            _pinned(draft),
             f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}",
             needed=tokens,
             limit=policy.max_tokens,
@@ -105,8 +105,7 @@ def _drop_readings(draft: Draft) -> bool:
     """Remove the asides of all rules to make room. Return whether there were any."""
     found = [
         (slot, item, name)
-        for slot in draft.slots.values()
-        for item in draft.items[slot.name]
+        for slot, item in draft.placed()
         for name in item.asides
         if getattr(item, name)
     ]
@@ -118,50 +117,29 @@ def _drop_readings(draft: Draft) -> bool:
     return bool(found)
 
 
-def _loose(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:
-    return [
-        (slot, item)
-        for slot in slots
-        for item in draft.items[slot.name]
-        if not (slot.rules.pinned and item.is_open)
-    ]
+def _pinned(draft: Draft, slots: Iterable[SlotField] | None = None) -> list[Item]:
+    return [item for slot, item in draft.placed(slots) if slot.binds(item)]
 
 
-def _pinned(draft: Draft, slots: Iterable[SlotField]) -> list[Item]:
-    return [
-        item
-        for slot in slots
-        for item in draft.items[slot.name]
-        if slot.rules.pinned and item.is_open
-    ]
-
-
-def eviction_order(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:
-    """Return the items of ``slots`` that may be evicted, the first to go first."""
-    return sorted(_loose(draft, slots), key=lambda found: _order(draft, *found))
+def eviction_order(
+    draft: Draft, slots: Iterable[SlotField] | None = None
+) -> list[tuple[SlotField, Item]]:
+    """Return the items of ``slots``, by default of all, that may be evicted, the first to go first."""
+    loose = [(slot, item) for slot, item in draft.placed(slots) if not slot.binds(item)]
+    return sorted(loose, key=lambda found: _order(draft, *found))
 
 
 def _order(draft: Draft, slot: SlotField, item: Item) -> Order:
     fresh = item.touched == draft.turn.number
     strong = getattr(item, "status", "") not in _WEAK
-    return (fresh, slot.rules.eviction_priority, strong, item.touched, _number(item))
+    return (fresh, slot.rules.eviction_priority, strong, item.touched, number_of(item))
 
 
-def _number(item: Item) -> int:
-    number = re.search(r"\d+$", item.id)
-    return int(number.group()) if number else 0
-
-
-def _refused_one(draft: Draft, slots: Iterable[SlotField]) -> bool:
+def _refused_one(draft: Draft, slots: Iterable[SlotField] | None = None) -> bool:
     """Refuse the newest refusable pinned item; return False if there is none."""
     held = _held(draft)
-    found = [
-        (slot, item)
-        for slot in slots
-        for item in draft.items[slot.name]
-        if slot.rules.pinned and item.is_open and item.id not in held
-    ]
-    found.sort(key=lambda pair: -_number(pair[1]))
+    found = [(s, i) for s, i in draft.placed(slots) if s.binds(i) and i.id not in held]
+    found.sort(key=lambda pair: -number_of(pair[1]))
     for slot, item in found:
         if _gives_way(draft, item, [other for _, other in found]):
             draft.refuse(slot, item, Reason.NO_ROOM)
@@ -179,7 +157,7 @@ def _gives_way(draft: Draft, item: Item, new: Sequence[Item]) -> bool:
         return True
     if not isinstance(item, Goal):
         return False
-    before = [o for o in new if isinstance(o, Goal) and _number(o) < _number(item)]
+    before = [o for o in new if isinstance(o, Goal) and number_of(o) < number_of(item)]
     said = [o.text for o in draft.turn.readable if o.ref in item.sources]
     sentences = [one_line(part) for text in said for part in _SENTENCE.split(text)]
     return any(item.quote in s and any(o.quote in s for o in before) for s in sentences)
@@ -194,7 +172,7 @@ def _overflow(
 ) -> PinnedOverflow:
     held = _held(draft)
     ids = tuple(item.id for item in items if item.id in held)
-    refused = tuple(str(getattr(i, i.head)) for i in items if i.id not in held)
+    refused = tuple(i.head_text for i in items if i.id not in held)
     what += f"; refused: {refused[0][:80]!r}" if refused else ""
     what += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
     raise_limit = "" if slot else "; or increase max_tokens"

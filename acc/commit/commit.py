@@ -36,7 +36,8 @@ a doubted rule was shown apart for some turns, and before an update could join i
 before a second reading, before a figure of the same unit and size ended a rule, before a state named what was evicted
 from it, and before items had a time, rules could expire, and lowered labels had a note. Version 5 covers records
 from before what a tool's or document's item says kept that source's trust when a new item cited the user for it.
-Version 6 covers records from before facts and slots with a status showed a low trust, which the bound counts.
+Version 6 covers records from before words about one case, and a yes to a question about an act, ended no rule, and
+before facts and slots with a status showed a low trust, which the bound counts.
 """
 
 
@@ -135,10 +136,7 @@ def commit(
     tokens = fit(draft, policy)
     sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
     done = Commit(
-        state=sealed,
-        notes=tuple(draft.notes),
-        set_aside=tuple(draft.set_aside),
-        tokens=tokens,
+        state=sealed, notes=tuple(draft.notes), set_aside=tuple(draft.set_aside), tokens=tokens
     )
     done._canonical = canonical
     return done
@@ -159,6 +157,7 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
     """
     draft.lapse()
     draft.is_models = proposal.account is not None
+    draft.board_notes = proposal.board_notes
     draft.confirmed = frozenset(proposal.confirmed)
     if not proposal.reads_turn:
         leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
@@ -183,22 +182,18 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
 def _keep(draft: Draft, ids: Sequence[str]) -> None:
     """Count the items with these ids as touched, so that others are evicted first."""
     wanted = dict.fromkeys(ids)
-    for slot, item in [
-        (draft.slots[name], item)
-        for name, items in draft.items.items()
-        for item in items
-        if item.id in wanted
-    ]:
-        draft.change(slot, item)
-        draft.note(Reason.CARRIED, slot.name, item)
-    known = {item.id for items in draft.items.values() for item in items}
+    for slot, item in list(draft.placed()):
+        if item.id in wanted:
+            draft.change(slot, item)
+            draft.note(Reason.CARRIED, slot.name, item)
+    known = {item.id for _, item in draft.placed()}
     if unknown := [each for each in wanted if each not in known]:
         draft.note(Reason.UNKNOWN_ITEM, detail=f"keep {' '.join(unknown)}"[:200])
 
 
 def _remarked(draft: Draft, proposal: Proposal) -> None:
     """Note what the compressor could not read, and what it left out for want of room; each once."""
-    known = {o.ref: o for o in (*draft.turn.pending, *draft.turn.observations)}
+    known = {o.ref: o for o in draft.turn.unread}
     for remark in dict.fromkeys(proposal.remarks):
         said = known.get(remark.ref)
         if said is None:
@@ -214,14 +209,15 @@ def _remarked(draft: Draft, proposal: Proposal) -> None:
 def _left_out(draft: Draft) -> bool:
     """Evict the unpinned items that a rewrite does not mention; return False if it touched no item."""
     now = draft.turn.number
-    if not any(item.touched == now for items in draft.items.values() for item in items):
+    placed = list(draft.placed())
+    left_out = [(slot, item) for slot, item in placed if item.touched != now]
+    if len(left_out) == len(placed):
         return False
-    for slot in draft.slots.values():
-        for item in [i for i in draft.items[slot.name] if i.touched != now]:
-            if slot.rules.pinned and item.is_open:
-                draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
-            else:
-                draft.remove(slot, item, Reason.LEFT_OUT)
+    for slot, item in left_out:
+        if slot.binds(item):
+            draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
+        else:
+            draft.remove(slot, item, Reason.LEFT_OUT)
     return True
 
 

@@ -58,7 +58,7 @@ def _dated(draft: Draft, slot: SlotField, item: Item, evidence: Sequence[Evidenc
     if at is None:
         return None
     said = at.isoformat(timespec="seconds")
-    until = end_of(str(getattr(item, item.head)), source.text, at) if slot.rules.pinned else ""
+    until = end_of(item.head_text, source.text, at) if slot.rules.pinned else ""
     if until is None:
         detail = "its words do not stand alone in the source"
         draft.note(Reason.EXPIRY_DOUBTED, slot.name, item, detail=detail)

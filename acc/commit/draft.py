@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from acc.state.items import Item, one_line
@@ -33,9 +33,10 @@ MOST_DOUBTED = 3
 LONGEST_DOUBT = 80
 """Maximum length in characters of the words that raise a doubt."""
 
-_CHANGED = (
+TOLD = REFUSALS | {
     Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN, Reason.READING_DROPPED,
-)  # fmt: skip
+}  # fmt: skip
+"""Reasons of the notes that a model is told, with its next request."""
 
 
 class Saved(NamedTuple):
@@ -65,53 +66,43 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[EvictedItem] = []
         self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
-        since = (
-            turn.number - DOUBT_TURNS if _begins(turn) else -1
-        )  # earlier releases stored no turn
+        # Doubts of earlier releases have no turn.
+        since = turn.number - DOUBT_TURNS if _begins(turn) else -1
         self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
         self.evicted: tuple[Evicted, ...] = state.evicted
         self.is_models = False
+        self.board_notes: Sequence[Note] = ()
         self.confirmed: frozenset[str] = frozenset()
         self.unjoined: set[str] = set()
         self.replaced: dict[str, Item] = {}
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
-        """Record a change or a refusal; ``said`` may hold ``text`` and ``detail``."""
-        text = said.get("text") or (item.words if item is not None else "")
-        self.notes.append(
-            Note(
-                reason=reason,
-                slot=slot,
-                item=item.id if item is not None else "",
-                text=text[:400],
-                detail=said.get("detail", ""),
-            )
-        )
+        """Record a change or a refusal; ``said`` may hold ``text``, by default the item's, and ``detail``."""
+        item_id, words = (item.id, item.words) if item is not None else ("", "")
+        text, detail = (said.get("text") or words)[:400], said.get("detail", "")
+        self.notes.append(Note(reason=reason, slot=slot, item=item_id, text=text, detail=detail))
+
+    def placed(self, slots: Iterable[SlotField] | None = None) -> Iterator[tuple[SlotField, Item]]:
+        """Yield the items of ``slots``, by default of all, each with its slot."""
+        for slot in self.slots.values() if slots is None else slots:
+            for item in self.items[slot.name]:
+                yield slot, item
 
     def find(self, item_id: str) -> tuple[SlotField, Item] | None:
         """Return the slot and current value of the item with this id, or None."""
-        for name, items in self.items.items():
-            for item in items:
-                if item.id == item_id:
-                    return self.slots[name], item
-        return None
+        return next((each for each in self.placed() if each[1].id == item_id), None)
 
     def add(
         self, slot: SlotField, item: Item, reason: Reason = Reason.ADDED, detail: str = ""
     ) -> Item:
         """Add ``item`` to its slot under a new id, and return the added item."""
         self.counter += 1
-        fresh = item.model_copy(
-            update={
-                "id": f"{slot.rules.id_prefix}{self.counter}",
-                "turn": self.turn.number,
-                "touched": self.turn.number,
-                "sources": _bounded(item.sources),
-            }
-        )
+        now, item_id = self.turn.number, f"{slot.rules.id_prefix}{self.counter}"
+        standing = {"id": item_id, "turn": now, "touched": now, "sources": _bounded(item.sources)}
+        fresh = item.model_copy(update=standing)
         self.items[slot.name].append(fresh)
         self.note(reason, slot.name, fresh, detail=detail)
         return fresh
@@ -135,9 +126,9 @@ class Draft:
     def doubt(self, item: Item, because: str) -> None:
         """List a rule that the user perhaps lifted; it binds until the user confirms or repeats it."""
         self.settle(item)
-        text = str(getattr(item, item.head))
         said = (split_line(because, LONGEST_DOUBT) or [because[:LONGEST_DOUBT]])[0]
-        self.doubted.append(Doubted(id=item.id, text=text, because=said, turn=self.turn.number))
+        doubted = Doubted(id=item.id, text=item.head_text, because=said, turn=self.turn.number)
+        self.doubted.append(doubted)
         if len(self.doubted) > MOST_DOUBTED:
             self.note(Reason.LIFTED_CUT, detail=f"the doubt of {self.doubted.pop(0).id} not shown")
 
@@ -145,16 +136,16 @@ class Draft:
         """Remove the doubt about a rule, because it was lifted or the user said it again."""
         self.doubted = [doubted for doubted in self.doubted if doubted.id != item.id]
 
-    def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
+    def refuse(self, slot: SlotField, item: Item, reason: Reason) -> None:
         """Undo the addition of ``item`` in this commit, and record a refusal instead."""
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
-        self.note(reason, slot.name, text=item.words, detail=detail)
+        self.note(reason, slot.name, text=item.words)
         old = self.replaced.pop(item.id, None)
         if old is not None and self.find(old.id) is None:
             self.items[slot.name].append(old)
             self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
-            self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
+            self.lifted = [gone for gone in self.lifted if gone.text != old.head_text]
             self._withdraw(old.id)
 
     def saved(self, slot: SlotField) -> Saved:
@@ -193,15 +184,15 @@ class Draft:
         return found is not None and found[1].is_open
 
     def _feedback(self) -> tuple[str, ...]:
-        """Return what a model should know of this commit, each entry at most `LONGEST_FEEDBACK` characters.
+        """Return what a model should know of this commit and of a board's, each at most `LONGEST_FEEDBACK` characters.
 
         Texts and details may be a tool's words: they are quoted.
         """
         gone = [f"{n.item} {_quoted(n.text[:40])}" for n in self.notes if n.reason in EVICTIONS]
+        notes = (n for n in self.notes if n.reason in TOLD)
         told = [
             f"{n.reason.value}: {n.item or n.slot} {_quoted(n.text[:80])} {_quoted(n.detail[:80])}".strip()
-            for n in self.notes
-            if n.reason in REFUSALS or n.reason in _CHANGED
+            for n in (*notes, *self.board_notes)
         ]
         if gone:
             told.insert(0, f"set aside for want of room: {'; '.join(gone[:MOST_FEEDBACK])}")
@@ -257,7 +248,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
     has the full texts. The agent reads only the pending observations that fit next to the items; no item
     is evicted for them.
     """
-    unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]
+    unread = [o for o in draft.turn.unread if not o.is_call]
     draft.pending = _bounded_pending(unread, policy)
     draft.note(Reason.HELD, detail=f"{len(draft.pending)} observations unread")
     _note_cut(draft, unread)
@@ -265,8 +256,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
 
 def leave_unread(draft: Draft, policy: Policy, read: Collection[str]) -> None:
     """List observations as pending, except those with a ref in ``read``."""
-    said = (*draft.turn.pending, *draft.turn.observations)
-    unread = [o for o in said if not o.is_call and o.ref not in read]
+    unread = [o for o in draft.turn.unread if not o.is_call and o.ref not in read]
     draft.pending = _bounded_pending(unread, policy)
     _note_cut(draft, unread)
 
@@ -280,15 +270,16 @@ def _note_cut(draft: Draft, unread: Sequence[Observation]) -> None:
 def show_pending(draft: Draft, policy: Policy) -> None:
     """Show as many pending observations as fit after the items, by channel rank, the newest first."""
     for place in _ranked(draft.pending):
-        shown = draft.pending
-        draft.pending = _with(shown, place, seen=True)
+        before = draft.pending
+        shown = before[place].model_copy(update={"shown": True})
+        draft.pending = (*before[:place], shown, *before[place + 1 :])
         if policy.tokens(draft.state()) > policy.max_tokens:
-            draft.pending = shown
+            draft.pending = before
 
 
 def pending_is_full(turn: Turn, policy: Policy) -> bool:
     """Return whether keeping ``turn`` as pending too would cut a user's words (law 9)."""
-    unread = [o for o in (*turn.pending, *turn.observations) if not o.is_call]
+    unread = [o for o in turn.unread if not o.is_call]
     said = sum(policy.counter(o.text) for o in unread if o.trust >= Trust.USER)
     return bool(turn.pending) and (len(unread) > MOST_PENDING or said > policy.pending_tokens)
 
@@ -328,8 +319,3 @@ def _ranked(observations: Iterable[Observation]) -> list[int]:
     """Return the positions by channel, the latest first within a channel."""
     numbered = list(enumerate(observations))
     return [i for i, o in sorted(numbered, key=lambda p: (_FIRST.index(p[1].channel), -p[0]))]
-
-
-def _with(pending: tuple[Pending, ...], place: int, *, seen: bool) -> tuple[Pending, ...]:
-    changed = pending[place].model_copy(update={"shown": seen})
-    return (*pending[:place], changed, *pending[place + 1 :])

@@ -67,19 +67,16 @@ def _shown(entries: tuple[Evicted, ...], count: int) -> tuple[Evicted, ...]:
 
 def _entries(draft: Draft) -> Iterator[Evicted]:
     """Yield the entries, the newest first; one for each subject that no item of the state has."""
-    new = [_entry(gone) for gone in reversed(draft.set_aside) if _is_traced(draft, gone)]
+    evicted = [gone for gone in reversed(draft.set_aside) if gone.reason in EVICTIONS]
+    # An ephemeral item would have left anyway.
+    new = [_entry(gone) for gone in evicted if not draft.slots[gone.slot].rules.ephemeral]
     if not (new or draft.before.evicted):
         return
-    seen = {_subject(item).casefold() for items in draft.items.values() for item in items}
+    seen = {_subject(item).casefold() for _, item in draft.placed()}
     for entry in (*new, *draft.before.evicted):
         if entry is not None and entry.text.casefold() not in seen:
             seen.add(entry.text.casefold())
             yield entry
-
-
-def _is_traced(draft: Draft, gone: EvictedItem) -> bool:
-    """Return whether commit evicted the item. An ephemeral one would have left anyway."""
-    return gone.reason in EVICTIONS and not draft.slots[gone.slot].rules.ephemeral
 
 
 def _entry(gone: EvictedItem) -> Evicted | None:

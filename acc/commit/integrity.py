@@ -1,4 +1,4 @@
-"""Laws 5 and 6: resolve citations, compute trust, and decide which item replaces which.
+"""Laws 5 and 6: resolve citations and compute trust.
 
 Only this module computes trust, from channels. A compressor can only cite.
 """
@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
-from pydantic import ValidationError
-
-from acc.commit.draft import Draft
-from acc.state.items import Item, Uncertainty
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
-from acc.state.reasons import Reason
-from acc.state.slots import SlotField
 from acc.text.clauses import sentences
 from acc.text.quoting import Passage, find_passage
 from acc.text.wording import (
@@ -26,7 +22,6 @@ from acc.text.wording import (
     marks,
     repeated,
     repeats,
-    split_line,
     stems,
     taken,
     takes_phrase,
@@ -77,7 +72,7 @@ class Sources:
         self, state: CompressedCognitiveState, turn: Turn, evidence: Sequence[Evidence]
     ) -> None:
         self.turn = turn
-        self._fresh = {o.ref for o in (*turn.pending, *turn.observations)}
+        self._fresh = {o.ref for o in turn.unread}
         self._observations = {o.ref: o for o in evidence} | {o.ref: o for o in turn.readable}
         self._items = {item.id: item for _, item in state.items()}
         self._evidence = tuple(evidence)
@@ -98,7 +93,7 @@ class Sources:
     @cached_property
     def lower(self) -> tuple[Observation, ...]:
         """Tools' and documents' texts that the agent has read for this turn or for its last reply."""
-        heard = (*self.turn.pending, *self.turn.observations, *self.turn.heard, *self._evidence)
+        heard = (*self.turn.unread, *self.turn.heard, *self._evidence)
         return tuple(o for o in heard if o.trust < Trust.AGENT)
 
     @cached_property
@@ -137,9 +132,7 @@ class Sources:
     @cached_property
     def spoken(self) -> tuple[str, ...]:
         """The operator's and user's words in this turn and in pending observations."""
-        return tuple(
-            o.text for o in (*self.turn.pending, *self.turn.observations) if o.trust >= Trust.USER
-        )
+        return tuple(o.text for o in self.turn.unread if o.trust >= Trust.USER)
 
     @cached_property
     def privileged_texts(self) -> tuple[str, ...]:
@@ -264,10 +257,8 @@ class Sources:
         return min(filter(echoes, self.lower), key=lambda o: o.trust, default=None)
 
     def _refs(self, cited: Sequence[Cited]) -> tuple[str, ...]:
-        refs: list[str] = []
-        for c in cited:
-            refs.extend(c.item.sources if c.item is not None else (c.ref,))
-        return tuple(dict.fromkeys(refs))
+        each = (c.item.sources if c.item is not None else (c.ref,) for c in cited)
+        return tuple(dict.fromkeys(chain.from_iterable(each)))
 
 
 LEAST_TAKEN = 3
@@ -298,87 +289,3 @@ def find_quoted(quote: str, cited: Iterable[Cited]) -> Quoted | None:
         if c.observation is not None and (found := find_passage(quote, c.observation.text)):
             return Quoted(found, c)
     return None
-
-
-def may_replace(new: Trust, old: Trust) -> bool:
-    """Return whether an item with trust ``new`` may replace one with trust ``old`` (law 6).
-
-    A tool may replace a tool's or an agent's item, a document only a document's. Any other source
-    must be at least as trusted as the replaced item.
-    """
-    if new is Trust.TOOL:
-        return old <= Trust.AGENT
-    return new >= old
-
-
-def place(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Add ``item``; if its subject is taken, replace the other item, keep it, or add a hypothesis.
-
-    An item that this proposal retired counts too: a retirement must not bypass `may_replace`.
-    """
-    about = item.about
-    held = next((i for i in draft.items[slot.name] if i.about == about), None)
-    gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
-    retired = next((i for i in gone if i.about == about), None)
-    if held is None and retired is not None and not may_replace(item.trust, retired.trust):
-        beside(draft, slot, item, retired)
-    elif held is None:
-        settle(draft, slot, item)
-        draft.add(slot, item)
-    elif (held.words == item.words and item.trust <= held.trust) or (
-        slot.rules.pinned and held.is_open
-    ):
-        draft.change(slot, held)
-        draft.note(Reason.DUPLICATE, slot.name, held)
-    elif may_replace(item.trust, held.trust):
-        draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
-        settle(draft, slot, item)
-        draft.add(slot, item)
-    else:
-        beside(draft, slot, item, held)
-
-
-def settle(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Remove hypotheses on the subject of a settled ``item`` that it may replace."""
-    if getattr(item, "status", "hypothesis") == "hypothesis":
-        return
-    for other in list(draft.items[slot.name]):
-        same = (
-            other.id != item.id and is_guess(other) and other.about[: len(item.about)] == item.about
-        )
-        if same and may_replace(item.trust, other.trust):
-            draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
-
-
-def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
-    """Add ``item`` as a hypothesis beside ``held``, which it may not replace, and note the open question.
-
-    In a slot without a status, ``item`` is refused.
-    """
-    doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
-    if "status" in slot.item.own_fields():
-        guess = item.model_copy(update={"status": "hypothesis"})
-        known = next((i for i in draft.items[slot.name] if i.about == guess.about), None)
-        if known is None:
-            draft.add(slot, guess, Reason.BESIDE, detail=held.id)
-        else:
-            draft.note(Reason.BESIDE, slot.name, draft.change(slot, known), detail=held.id)
-    else:
-        draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
-    pieces = split_line(doubt, 320)
-    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
-    if gaps is None or not pieces:
-        return
-    asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
-    try:
-        gap = gaps.item.model_validate(asked)
-    except ValidationError:  # a domain's item type may require more fields than the question
-        draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
-        return
-    if not any(i.about == gap.about for i in draft.items[gaps.name]):
-        draft.add(gaps, gap)
-
-
-def is_guess(item: Item) -> bool:
-    """Return whether an item is a hypothesis."""
-    return getattr(item, "status", "") == "hypothesis"

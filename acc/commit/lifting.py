@@ -7,11 +7,14 @@ A sentence ends an item in one of these cases:
 - It repeats the item with another figure, or it changes something and has a figure that could replace one of the
   item's and of no other item's.
 - It states in full that the event has come for which the item waits.
-- The message is a plain yes to a question of the agent's that meets one of these conditions.
+- It lifts something and says for good that what was before holds again, and it shares two content words with the
+  item, more than with any other item.
+- The message is a plain yes to the agent's question whether the item ends (`acc.commit.asking`).
 
-A sentence that shares words with the item, or that only reads as a lifting, is doubtful: nothing is lifted, and
-the state tells the agent to ask the user. Any other sentence is unrelated. English words are compared by their
-stems, words of other languages as they are written.
+A sentence that orders or permits one case, or uses an exception that the rule states, ends and doubts no rule
+(`acc.text.one_case`). A sentence that shares words with the item, or that only reads as a lifting, is doubtful:
+nothing is lifted, and the state tells the agent to ask the user. Any other sentence is unrelated. English words are
+compared by their stems, words of other languages as they are written.
 """
 
 from __future__ import annotations
@@ -21,10 +24,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from acc.commit.asking import Asked, asked_about
 from acc.state.items import Goal, Item
-from acc.text.clauses import sentences, subordinates, takes_back
-from acc.text.figures import figures, is_near, quantities
-from acc.text.wording import is_assent, is_negative, marks, stems
+from acc.text.clauses import sentences
+from acc.text.figures import CURRENCIES, figures, is_near, quantities
+from acc.text.one_case import is_of_the_rule, is_one_case
+from acc.text.wording import is_assent, is_negative, marks, polarity, stems
 
 NAMED = 1 / 3
 """Minimum share of content words that a lifting and the item have in common."""
@@ -37,6 +42,7 @@ class Bearing(StrEnum):
     """Whether words end an item."""
 
     UNRELATED = "unrelated"
+    ONE_CASE = "one case"
     DOUBTFUL = "doubtful"
     ENDS = "ends"
 
@@ -66,7 +72,7 @@ _LIFTS = re.compile(
     r"ne .{0,30}plus|plus besoin|oublie\w*|annul\w*|lève\w*|levé\w*|peux|pouvez|ya no|olvida\w*|cancela\w*|"
     r"levanta\w*|anula\w*|puedes?|podéis|já não|não precisa|esquece\w*)\b|"
     r"解除|撤回|取り消|忘れて|不要|必要(?:は|が)?(?:ない|ありません)|てもいい|ても良い|構いません|取消|不再|可以",
-    re.IGNORECASE,
+    re.I,
 )
 _CHANGES = re.compile(
     r"\b(?:now|instead|rather than|change (?:of|that|it|the)|(?:is|are|was|has|have) changed|correction|scratch|"
@@ -76,14 +82,14 @@ _CHANGES = re.compile(
     r"will do|new (?:limit|budget|deadline|date|cap)|until now|not .{0,30}but|"
     r"ab (?:jetzt|heute|sofort)|stattdessen|doch|désormais|dorénavant|à la place|a partir de|"
     r"en (?:lugar|vez)|agora)\b|変更|もう",
-    re.IGNORECASE,
+    re.I,
 )
-_REACHED = re.compile(
+REACHED = re.compile(
     r"\b(?:done|finished|complete[d]?|reached|achieved|closed?|tick(?:ed)?|sorted|solved|fixed|found|"
     r"shipped|sent|"
     r"through|(?:have|has|['’]ve) (?:been |now |just )?(?:\w+ed|\w+en|run|set|put|cut)|"
     r"erledigt|fertig|terminé|fini|hecho|listo|concluído)\b|完了|終わ|済",
-    re.IGNORECASE,
+    re.I,
 )
 _NOT_MEANT = re.compile(
     r"\b(?:don['’]?t|do not|never|didn['’]?t|did not|haven['’]?t|have not|won['’]?t|will not|can['’]?t|cannot|"
@@ -97,41 +103,44 @@ _NOT_MEANT = re.compile(
     r"\b(?:can|may|could)(?:not|n?['’]t|nt| not| never| no longer)\b|"
     r"\b(?:says?|said|reads?|writes?)\b.*\b(?:can|may|could)\b|"
     r"\b(?<!gilt )(?:nicht(?! mehr)|nie|niemals|kein\w*|pas|jamais|nunca|no (?:puedes?|podéis))\b|[?\"“”]",
-    re.IGNORECASE,
+    re.I,
 )
 _REMINDS = re.compile(
     r"(?<!no need to )(?<!have to )(?<!need to )\b(?:still|keep|stays|remains?|remember|reminder|please)\b",
-    re.IGNORECASE,
+    re.I,
 )
-_LAYS_DOWN = re.compile(r"\b(?:always|never|must|no|not|every|\w+n['’]t|dont)\b", re.IGNORECASE)
-_WAITS = re.compile(r"\b(?:until|till?|before|while|as long as) (.+)", re.IGNORECASE)
+_LAYS_DOWN = re.compile(r"\b(?:always|never|must|no|not|every|\w+n['’]t|dont)\b", re.I)
+_WAITS = re.compile(r"\b(?:until|till?|before|(while|as long as)) (.+)", re.I)
 _PERMITS = re.compile(
     r"\b(?:you|we|they|he|she|anyone|everyone|everybody) (?:can|may)\b|\b(?:go ahead|free to)\b",
-    re.IGNORECASE,
+    re.I,
 )
 _FOR_A_TIME = re.compile(
-    r"\b(?:from (?!now)|after(?! all)|until|before|when|if|today|tonight)\b|: ", re.IGNORECASE
+    r"\b(?:from (?!now)|after(?! all)|until|before|when|if|today|tonight)\b|: ", re.I
 )
 """Signs that a permission is temporary or quotes another person."""
 
 _WAIVES = re.compile(
-    r"\b(?:no need|need(?:n['’]t| not)|have to|skip|remove|drop|cancel)\w*\b", re.IGNORECASE
+    r"\b(?:no need|need(?:n['’]t| not)|have to|skip|remove|drop|cancel)\w*\b", re.I
 )
-_RULE = re.compile(
-    r"\b(?:rule|ban|limit|freeze|restriction|block|hold|embargo|cap)\b", re.IGNORECASE
-)
+_RULE = re.compile(r"\b(?:rule|ban|limit|freeze|restriction|block|hold|embargo|cap)\b", re.I)
 _RESTORES = re.compile(
     r"\b(?:again|any ?more|any longer|no longer|back to normal|like any other|as (?:usual|normal))\b",
-    re.IGNORECASE,
+    re.I,
 )
 """Words by which a sentence ends what held for a while."""
 
-_COMMON = stems(
+GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say get go make use
-    tell please thing want also here let idea may one can now know look ask new way time day work take give put keep
-    goal limit thank yes no good first last next still just like"""
+    tell please thing want also here let idea may one"""
 )
 """Stems that do not identify a rule."""
+
+# More of them, for decisions that words alone make.
+_COMMON = GENERIC | stems(
+    """can now know look ask new way time day work take give put keep goal limit thank yes no good first last next
+    still just like"""
+)
 
 
 def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
@@ -141,14 +150,35 @@ def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
     does not end ``item``.
     """
     if is_assent(said.message):
-        asked = [s for s in sentences(said.reply) if s.rstrip().endswith("?")]
-        found = [_of(s.rstrip(" ?"), item, others, is_asked=True) for s in asked]
-    else:
-        quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
-        if 1 < len(quoted) <= TOGETHER and _reads_as_one(quoted, item):
-            quoted.append(" ".join(quoted))
-        found = [_of(s, item, others) for s in quoted]
+        return _assented(said.reply, item, others)
+    quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
+    found = [_of(s, item, others) for s in quoted]
+    if 1 < len(quoted) <= TOGETHER and _reads_as_one(quoted, item):
+        found.append(_of(" ".join(quoted), item, others))
     return max(found, key=_RANK.index, default=Bearing.UNRELATED)
+
+
+def _assented(reply: str, item: Item, others: Sequence[Item]) -> Bearing:
+    """Judge a plain yes to ``reply``."""
+    asked = asks(reply, item)
+    if asked is Asked.ENDS:
+        return Bearing.ENDS if _names_most(reply, item, others) else Bearing.DOUBTFUL
+    return Bearing.ONE_CASE if asked is Asked.ACT else Bearing.UNRELATED
+
+
+def asks(reply: str, item: Item) -> Asked:
+    """Return what a plain yes to the agent's ``reply`` says of ``item``; nothing if the reply does not name it."""
+    if not content(reply) & about(item):
+        return Asked.NOTHING
+    head = item.head_text
+    return asked_about(reply, head, about(item), is_goal=isinstance(item, Goal))
+
+
+def _names_most(text: str, item: Item, others: Sequence[Item]) -> bool:
+    """Whether ``text`` shares more words with ``item`` than with any of the ``others``."""
+    words = content(text)
+    rival = max((len(words & about(other)) for other in others), default=0)
+    return len(words & about(item)) > rival
 
 
 _RANK = tuple(Bearing)
@@ -166,37 +196,52 @@ def _reads_as_one(quoted: Sequence[str], item: Item) -> bool:
     back = [s for s in ends if _BACK.search(s)] or ends
     names = [s for s in quoted if s not in back]
     own = about(item)
-    is_named = any(len(_content(s) & own) > 1 for s in names)
-    known = own.union(*map(_content, names))
-    is_meant = all(_content(s) <= known or (is_named and _BACK.search(s)) for s in back)
+    is_named = any(len(content(s) & own) > 1 for s in names)
+    known = own.union(*map(content, names))
+    is_meant = all(content(s) <= known or (is_named and _BACK.search(s)) for s in back)
     return is_meant and not any(map(_LAYS_DOWN.search, names))
 
 
-_BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.IGNORECASE)
+_BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.I)
 """Pronouns by which a sentence speaks of what the one before named."""
 
 
-def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:
-    own, words = about(item), _content(sentence)
+def _of(sentence: str, item: Item, others: Sequence[Item]) -> Bearing:
+    own, words = about(item), content(sentence)
     here = len(words & own)
-    reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and _REACHED.search(sentence))
+    if _is_one_case(sentence, item):
+        return Bearing.ONE_CASE
+    reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and REACHED.search(sentence))
     changes = _CHANGES.search(sentence)
     theirs, its = _named(sentence), _named(_says(item))
     is_elsewhere = theirs - its and its - theirs  # another thing of the kind
     if is_elsewhere or _NOT_MEANT.search(sentence):
         return Bearing.DOUBTFUL if here else Bearing.UNRELATED
-    more = here > max((len(words & about(other)) for other in others), default=0)
-    share = 0.0 if not more else 1.0 if is_asked else _share(sentence, item)
+    more = _names_most(sentence, item, others)
+    share = _share(sentence, item) if more else 0.0
     is_new = not words <= own and not _LAYS_DOWN.search(sentence)
     lifts = share >= NAMED and _fits(sentence, item) if reads else share >= MOSTLY and is_new
+    lifts = lifts or (more and here > 1 and words <= own and is_of_the_rule(sentence))
     restores = _restores(sentence, item) and here > 1 and more
     ends = ((reads or changes) and lifts) or (reads and restores) or _is_met(sentence, item)
     if ends and not _REMINDS.search(sentence):
         return Bearing.ENDS
     if _sets_another(sentence, item, others, is_act=bool(reads or changes)):
         return Bearing.ENDS
-    is_meant = words & _content(str(getattr(item, "refers_to", "")))  # enough to ask, never to end
+    is_meant = words & content(str(getattr(item, "refers_to", "")))  # enough to ask, never to end
     return Bearing.DOUBTFUL if here or is_meant or reads or changes else Bearing.UNRELATED
+
+
+def _is_one_case(sentence: str, item: Item) -> bool:
+    """Whether ``sentence`` concerns one case under a rule, and not the event that ends the wait of a single one."""
+    texts = {item.head_text, str(getattr(item, "quote", ""))}
+    if isinstance(item, Goal) or not any(is_one_case(sentence, text) for text in texts):
+        return False
+    return not _is_met(sentence, item) or _ANY.search(_says(item)) is not None
+
+
+_ANY = re.compile(r"\b(?:an?|any\w*|each|every\w*|no|nobody|nothing)\b", re.I)
+"""Words of a rule that holds for many cases: an event that one of them waits for does not end it."""
 
 
 def _share(sentence: str, item: Item) -> float:
@@ -204,12 +249,12 @@ def _share(sentence: str, item: Item) -> float:
 
     A shared identifier counts as 1, a single shared word as 0 unless the sentence has no other.
     """
-    words, here = _content(sentence), len(_content(sentence) & about(item))
+    words, here = content(sentence), len(content(sentence) & about(item))
     if _named(sentence) & _named(_says(item)):
         return 1.0
     if here < min(2, len(words)):
         return 0.0
-    says = [_content(str(getattr(item, name, ""))) for name in (item.head, "quote")]
+    says = [content(str(getattr(item, name, ""))) for name in (item.head, "quote")]
     return here / max(1, len(words), min(map(len, filter(None, says)), default=0))
 
 
@@ -223,7 +268,12 @@ def _fits(sentence: str, item: Item) -> bool:
     permits = _PERMITS.search(sentence)
     if permits is None or (_WAIVES.search(sentence) and not _RULE.search(sentence)):
         return True
-    return _content(sentence[permits.end() :]) <= about(item) and not _FOR_A_TIME.search(sentence)
+    return content(sentence[permits.end() :]) - _TIMES <= about(item) and not _FOR_A_TIME.search(
+        sentence
+    )
+
+
+_TIMES = stems("hour moment")
 
 
 def _waives_a_ban(sentence: str, item: Item) -> bool:
@@ -231,7 +281,7 @@ def _waives_a_ban(sentence: str, item: Item) -> bool:
     waives = _WAIVES.search(sentence)
     if waives is None or _RULE.search(sentence):
         return False
-    forbids = is_negative(str(getattr(item, item.head)))
+    forbids = is_negative(item.head_text)
     return forbids and not is_negative(sentence[waives.end() :])
 
 
@@ -245,11 +295,23 @@ def _restores(sentence: str, item: Item) -> bool:
 
 def _is_met(sentence: str, item: Item) -> bool:
     """Whether ``sentence`` contains every content word of the event for which ``item`` waits."""
-    waits = _WAITS.search(str(getattr(item, item.head)))
-    if waits is None or _NOT_YET.search(sentence) or POINTS.search(waits[1]):
+    waits = _WAITS.search(item.head_text)
+    if waits is None or NOT_YET.search(sentence) or POINTS.search(waits[2]):
         return False
-    awaited = _content(waits[1])
-    return len(awaited) > 1 and awaited <= _content(sentence)
+    awaited = content(waits[2])
+    is_over = not waits[1] or _OVER.search(sentence)
+    return bool(is_over) and len(awaited) > 1 and awaited <= content(sentence)
+
+
+_OVER = re.compile(
+    r"\b(?:over|finished|done|ended|complete[d]?|closed|released|back|lifted|through|past)\b",
+    re.I,
+)
+"""Says that what lasted has ended."""
+
+
+def _forbids(text: str) -> bool:
+    return polarity(text)["forbids"] > 0
 
 
 def _apart(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -276,6 +338,7 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
         is_same = plain == held or (plain < held and len(plain) > 1)
         is_its_kind = _kinds(sentence) & _kinds(_says(item))
         is_part = is_act and (len(here) >= NAMED * len(plain) or is_its_kind)
+        is_same = is_same and (is_act or _forbids(sentence) == _forbids(_says(item)))
         if (is_same or is_part) and len(here) > rival:
             return True
     is_only = is_act and not any(_is_close(sentence, other) for other in others)
@@ -285,7 +348,7 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
 _SETS = re.compile(
     rf"{_PERMITS.pattern}|^\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
     r"(?:go|make|call|raise|lower|extend|move|push|shift|switch|relax|change)\b",
-    re.IGNORECASE,
+    re.I,
 )
 """A permission or an instruction. News, such as "flights are now 600 euros", must name what its figure is about."""
 
@@ -296,7 +359,7 @@ def _units(text: str) -> frozenset[str]:
     return stems(" ".join(units)) | (_CURRENCIES if "money" in units else frozenset())
 
 
-_CURRENCIES = stems("euro pound dollar eur gbp usd chf quid bucks")
+_CURRENCIES = stems(" ".join(CURRENCIES))
 
 CLOSE = 2.0
 """Maximum ratio of two figures of which one can be the other's new value."""
@@ -321,7 +384,7 @@ _KINDS = {
     "share": r"\d+\s?(?:%|per ?cent)",
     "amount": r"\d",
 }
-_KIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _KINDS.items()}
+_KIND = {name: re.compile(pattern, re.I) for name, pattern in _KINDS.items()}
 
 
 def _kinds(text: str) -> frozenset[str]:
@@ -344,77 +407,23 @@ _NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")
 SHORT = 8
 """Maximum number of words of a change that states only a figure, such as "make that 300"."""
 
-POINTS = re.compile(
-    r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.IGNORECASE
-)
+POINTS = re.compile(r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.I)
 
 
-_NOT_YET = re.compile(
+NOT_YET = re.compile(
     r"\b(?:not|n['’]t|never|cannot|no|nothing|almost|nearly|half|partly|if|when|once|until|before|unless|will|would|"
     r"should|must|to be|nicht|pas|sin|kein\w*)\b|\w+n['’]t\b|['’]ll\b|\?",
-    re.IGNORECASE,
+    re.I,
 )
-
-
-_CLOSES = re.compile(
-    r"\b(?:closed?|tick(?:ed)?|(?:check|strike|cross)(?:ed)? (?:\w+ ){0,4}?(?:off|out)|"
-    r"(?:mark(?:ed)?|count|consider) (?:\w+ ){0,8}?(?:as|done|completed?|closed|finished|reached|settled))\b",
-    re.IGNORECASE,
-)
-_STATES_DONE = re.compile(r"\b(?:done|finished|completed?|reached|achieved)\b", re.IGNORECASE)
-"""What an answer must say that names no goal itself: "I have asked Kim" reaches nothing."""
-
-
-def reaches(
-    said: str, reply: str, goal: Item, others: Sequence[Item] = (), *, is_users: bool
-) -> bool:
-    """Whether ``said`` states that ``goal`` was reached and names what the goal is about.
-
-    ``reply`` is the message before. The user's words may also share two content words with the goal, or close it
-    (`closes`). The agent's words may answer a question of the user's that names the goal.
-    """
-    if is_users and _assents(said):
-        return closes(said, reply, goal, others)
-    own = about(goal)
-    asked = [] if is_users else [s for s in sentences(reply) if s.rstrip().endswith("?")]
-    states = _REACHED if _content(said) & own else _STATES_DONE
-    named = (_content(said) | _content(" ".join(asked))) & own
-    stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
-    return any(
-        (states.search(s) and named) or (is_users and len(_content(s) & own) > 1) for s in stated
-    )
-
-
-def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bool:
-    """Whether ``said`` is a plain yes to the agent's offer in ``reply`` to close ``goal``.
-
-    An offer is a question, or any sentence about closing if the user says so too ("Yes, close it."). An offer that
-    points to what it closes, in a reply that names none of the goals, ``others`` included, may mean any of them.
-    """
-    offers = [s for s in sentences(reply) if _CLOSES.search(s)]
-    asked = any(s.rstrip().endswith("?") for s in offers) or (offers and _CLOSES.search(said))
-    if not asked or not _assents(said):
-        return False
-    words = _content(reply)
-    if words & about(goal):
-        return True
-    return any(map(POINTS.search, offers)) and not any(words & about(other) for other in others)
-
-
-def _assents(said: str) -> bool:
-    first, *rest = sentences(said) or [said]
-    is_limited = any(takes_back(s) or (subordinates(s) and "," not in s) for s in rest[:1])
-    is_plain = _CLOSES.search(first) or not any(map(_NOT_YET.search, rest))
-    return is_assent(said) or (is_assent(first) and bool(is_plain) and not is_limited)
 
 
 def about(item: Item) -> frozenset[str]:
     """Return the content words and marks of an item's text and quote, without the compressor's readings."""
-    return _content(_says(item))
+    return content(_says(item))
 
 
 def _says(item: Item) -> str:
-    return f"{getattr(item, item.head)} {getattr(item, 'quote', '')}"
+    return f"{item.head_text} {getattr(item, 'quote', '')}"
 
 
 def _named(text: str) -> frozenset[str]:
@@ -422,7 +431,8 @@ def _named(text: str) -> frozenset[str]:
     return frozenset(mark for mark in marks(text) if mark[0].isalpha())
 
 
-def _content(text: str) -> frozenset[str]:
+def content(text: str) -> frozenset[str]:
+    """Return the content words and marks of a text that can identify a rule, without figures."""
     words = (stems(text) - _COMMON) | marks(text)
     return frozenset(word for word in words if not word.isdigit())
 

@@ -3,9 +3,4 @@
 from acc.compress.model import as_compressor
 from acc.compress.protocol import Compressor, Price, wire_schema
 
-__all__ = [
-    "Compressor",
-    "Price",
-    "as_compressor",
-    "wire_schema",
-]
+__all__ = ["Compressor", "Price", "as_compressor", "wire_schema"]

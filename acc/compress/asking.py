@@ -10,35 +10,15 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from acc.compress.answers import NoJson, json_in
-from acc.compress.endpoint import Ask, CallFailed, Endpoint, Ledger, Message, Reply, Retries
-from acc.compress.model import Run, as_compressor
+from acc.compress.endpoint import Ask, CallFailed, Endpoint, Ledger, Message, Reply
+from acc.compress.model import Patience, Run, as_compressor
+from acc.compress.protocol import object_schema
 from acc.errors import ConfigurationError, EvaluationError
 
-TEXT_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}},
-    "required": ["text"],
-    "additionalProperties": False,
-}
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long to wait for a model.
-
-    Attributes:
-        deadline: Seconds for an answer, including retries.
-        timeout: Seconds that one call may wait for the next byte.
-        retries: Retry policy; also holds the clock.
-    """
-
-    deadline: float = 300.0
-    timeout: float = 120.0
-    retries: Retries = field(default_factory=Retries)
+TEXT_SCHEMA: Mapping[str, Any] = object_schema({"text": {"type": "string"}})
 
 
 def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Reply:
@@ -48,10 +28,8 @@ def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Rep
         EvaluationError: The model does not answer.
         ConfigurationError: The model cannot answer with this configuration.
     """
-    wait = patience or Patience()
-    steps = endpoint.steps(ask)
     try:
-        return Run(endpoint, steps, Ledger(), wait.deadline, wait.timeout, wait.retries).finish()
+        return Run(endpoint, endpoint.steps(ask), Ledger(), patience or Patience()).finish()
     except CallFailed as failure:
         detail = f": {failure.detail}" if failure.detail else ""
         raise EvaluationError(

@@ -81,7 +81,7 @@ _AGENTS = (
 )
 _BETWEEN = r"[\s.,!;:)\-–—🙂😊👋🙏]*"
 _COURTESIES = {
-    channel: re.compile(rf"{_BETWEEN}(?:(?:{said})\b{_BETWEEN})+", re.IGNORECASE)
+    channel: re.compile(rf"{_BETWEEN}(?:(?:{said})\b{_BETWEEN})+", re.I)
     for channel, said in ((Channel.USER, _USERS), (Channel.AGENT, _AGENTS))
 }
 
@@ -205,7 +205,7 @@ class Compression:
         except (CompressionError, ValidationError) as error:
             return Judged(None, Fault(Outcome.WRONG_SHAPE, str(error)[:400]))
         fault = fault_in(proposal, self._whole, self._instruction)
-        usable = fault is None or fault.outcome is Outcome.RULE_REFUSED
+        usable = fault is None or fault.outcome in (Outcome.RULE_REFUSED, Outcome.RULE_MISSED)
         return Judged(proposal if usable else None, fault)
 
     def _ask_again(self, reply: Reply, fault: Fault) -> None:
@@ -219,16 +219,14 @@ class Compression:
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
         reason = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
         again = "Reply again with the whole JSON object, corrected, and nothing else."
-        shape = ""
-        if fault.outcome in _UNREADABLE:
-            shape = (
-                f"\nIt has to fit this JSON Schema:\n{json.dumps(self._schema, ensure_ascii=False)}"
-            )
+        schema = json.dumps(self._schema, ensure_ascii=False)
+        is_unreadable = fault.outcome in _UNREADABLE
+        shape = f"\nIt has to fit this JSON Schema:\n{schema}" if is_unreadable else ""
         asked = (Message("assistant", said), Message("user", f"{reason} {again}{shape}"))
         self._messages = (*self._messages, *asked)
 
     def _best(self, best: Judged | None, fault: Fault, cause: CallFailed | None = None) -> Judged:
-        """Return a proposal whose only fault is a refused rule, or raise."""
+        """Return a proposal whose only fault is a refused or missed rule, or raise."""
         if best is not None and best.proposal is not None and best.fault is not None:
             return best
         account = self.account(fault.outcome)

@@ -17,12 +17,12 @@ _OVERFLOW_CODES = ("context_length_exceeded", "string_above_max_length")
 _OVERFLOW = re.compile(
     r"context.{0,20}(?:length|window|size)|maximum (?:context|input|prompt)|too many (?:input )?tokens|"
     r"(?:prompt|input|request) is too long|exceeds? the (?:available|maximum|model)|reduce the length",
-    re.IGNORECASE,
+    re.I,
 )
 FORMAT = re.compile(
     r"response_format|json_?schema|json_?object|json mode|structured|grammar|guided|schema|"
     r"\btools?\b|tool_choice|function|\bstrict\b|text\.format|requested parameters",
-    re.IGNORECASE,
+    re.I,
 )
 """Matches a refusal of the output format."""
 
@@ -35,15 +35,13 @@ _UNREADABLE = re.compile(
     r"\b(?:invalid|malformed|not valid|n[o']t match|n[o']t be parsed)|"
     r"\bmodel did(?: not|n't) (?:call|generate|produce|return)|generated json does not match|"
     r"harmonyerror|unexpected tokens? (?:remaining in|\d+ while expecting)",
-    re.IGNORECASE,
+    re.I,
 )
 """Matches an endpoint's report that it could not parse the model's answer, as opposed to the
 request: codes and messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and vLLM.
 """
 
-_CUT_OFF = re.compile(
-    r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.IGNORECASE
-)
+_CUT_OFF = re.compile(r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.I)
 """Matches a report that the token limit cut off the answer, such as OpenAI's about ``max_tokens``."""
 
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
@@ -51,7 +49,7 @@ _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_no
 _NO_MODEL = re.compile(
     r"\bmodel\b.{0,120}\b(?:not (?:be )?(?:found|exist)|(?:does not|doesn't) exist|not available|unknown|pull)|"
     r"(?:no such|unknown|invalid) model|not found.{0,20}\bmodel\b",
-    re.IGNORECASE | re.DOTALL,
+    re.I | re.S,
 )
 
 _BY_STATUS = {
@@ -128,7 +126,7 @@ def _answered(refused: Refused) -> Outcome | None:
 
 _LIMIT_REFUSED = re.compile(
     r"\W*(?:the )?max(?:imum)?[_ ](?:(?:completion|output|new)[_ ])?tokens\b(?!.{0,200}\bcontext\b)",
-    re.IGNORECASE | re.DOTALL,
+    re.I | re.S,
 )
 """Matches a message about the answer's limit, as opposed to the length of the input."""
 

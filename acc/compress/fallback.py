@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from acc.commit.draft import pending_is_full
 from acc.compress.protocol import Compressor, Price
-from acc.errors import CompressionError, ConfigurationError
+from acc.errors import CompressionError, ConfigurationError, raise_interrupt
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Account, Outcome, Proposal
@@ -18,14 +18,6 @@ from acc.turn.turn import Turn
 
 Fallback = Compressor | Literal["items", "rules"] | None
 """What to use after a failure: the last good ``items``, the keyless ``rules``, or another compressor."""
-
-
-def _no_rules() -> Compressor:
-    raise ConfigurationError(
-        "there is no compressor",
-        where="CompressionRequest",
-        hint="pass one, or keyless=RuleCompressor",
-    )
 
 
 class CompressionRequest(NamedTuple):
@@ -40,8 +32,8 @@ class CompressionRequest(NamedTuple):
     state: CompressedCognitiveState
     evidence: Sequence[Evidence]
     policy: Policy
-    fallback: Fallback = None
-    keyless: Callable[[], Compressor] = _no_rules
+    fallback: Fallback
+    keyless: Callable[[], Compressor]
 
 
 class CompressionResult(NamedTuple):
@@ -80,6 +72,7 @@ def compressed(asked: CompressionRequest) -> CompressionResult:
         try:
             answer = _bound(compressor, asked.policy)(asked.turn, asked.state, asked.evidence)
         except Exception as error:
+            raise_interrupt(error)
             answer = error
 
 
@@ -98,6 +91,7 @@ async def acompressed(asked: CompressionRequest) -> CompressionResult:
             proposal = ask(asked.turn, asked.state, asked.evidence)
             answer = await proposal if inspect.isawaitable(proposal) else proposal
         except Exception as error:
+            raise_interrupt(error)
             answer = error
 
 

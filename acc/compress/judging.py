@@ -6,12 +6,14 @@ a rule. Both justify one more request.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from acc.commit.commit import commit
+from acc.commit.commit import Commit, commit
 from acc.compress.prompt import Reading
 from acc.errors import AccError
+from acc.keyless.reading import read
+from acc.keyless.rules import sure_rules
 from acc.state.items import Item
 from acc.state.proposal import Outcome, Proposal, ProposedItem
 from acc.state.reasons import Note, Reason
@@ -23,6 +25,9 @@ LEAST_LOST = 4
 
 ECHO = 2 / 3
 """Share of an item's content words found only in the instruction that makes the item an echo."""
+
+TAKEN = 1 / 2
+"""Share of a rule's words that an item must have to count as that rule."""
 
 _MENDABLE = (
     Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.QUOTE_UNRELATED, Reason.TOO_LONG,
@@ -51,12 +56,18 @@ def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | 
     """
     if proposal.mode == "rewrite" and not proposal.items:
         return Fault(Outcome.EMPTY, "the next state is empty")
-    return (
+    fault = (
         _unknown_ids(proposal, reading)
         or _items_lost(proposal, reading)
         or _prompt_echo(proposal, reading, instruction)
-        or _refused(proposal, reading)
     )
+    if fault is not None:
+        return fault
+    try:
+        done = commit(reading.state, proposal, reading.turn, reading.evidence, reading.policy)
+    except AccError:  # commit reports this error itself
+        return None
+    return _refused(proposal, reading, done) or _rule_missed(proposal, reading, done)
 
 
 def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
@@ -80,7 +91,7 @@ def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
     loose = [
         (slot, item)
         for slot, item in reading.state.items()
-        if not slot.rules.ephemeral and not (slot.rules.pinned and item.is_open)
+        if not (slot.rules.ephemeral or slot.binds(item))
     ]
     named = {i.id for i in proposal.items} | {c for i in proposal.items for c in i.cites}
     named |= {retired.id for retired in proposal.retire}
@@ -93,55 +104,45 @@ def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
 
 def _is_written(proposal: Proposal, slot: SlotField, item: Item) -> bool:
     """Whether ``proposal`` has an item with the same key, whatever it cites."""
+    key = [str(getattr(item, name)).casefold() for name in item.key]
     return any(
         written.slot == slot.name
-        and tuple(str(written.fields.get(name)).casefold() for name in item.key)
-        == tuple(str(getattr(item, name)).casefold() for name in item.key)
+        and [str(written.fields.get(name)).casefold() for name in item.key] == key
         for written in proposal.items
     )
 
 
 def _prompt_echo(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
     """At least half of the new items repeat the instruction and no source."""
-    new = [list(_words(item, reading)) for item in proposal.items if not item.id]
+    new = [_words(item, reading) for item in proposal.items if not item.id]
     texts = [source.text for source in (*reading.turn.readable, *reading.evidence)]
     texts += [item.words for _, item in reading.state.items()]
     own = frozenset[str]().union(*map(stems, texts))
     instructed = stems(instruction) - own
-    echoes = [words for words in new if _echoes(stems(" ".join(words)), instructed)]
+    echoes = [
+        words
+        for words in new
+        if len(said := stems(words)) >= 3 and len(said & instructed) >= ECHO * len(said)
+    ]
     if not echoes or 2 * len(echoes) < len(new):
         return None
-    return Fault(
-        Outcome.PROMPT_ECHO,
-        f"items tell of the instructions, not of the turn: {' '.join(echoes[0])[:200]}",
-    )
+    told = f"items tell of the instructions, not of the turn: {echoes[0][:200]}"
+    return Fault(Outcome.PROMPT_ECHO, told)
 
 
-def _echoes(words: frozenset[str], instructed: frozenset[str]) -> bool:
-    return len(words) >= 3 and len(words & instructed) >= ECHO * len(words)
-
-
-def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
+def _words(item: ProposedItem, reading: Reading) -> str:
     slot = type(reading.state).slots().get(item.slot)
-    unseen = () if slot is None else slot.item.unseen
-    return (
-        value
-        for name, value in item.fields.items()
-        if isinstance(value, str) and name not in (*unseen, "status", "level")
-    )
+    apart = ("status", "level", *(() if slot is None else slot.item.unseen))
+    texts = (text for name, text in item.fields.items() if name not in apart)
+    return " ".join(text for text in texts if isinstance(text, str))
 
 
-def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
+def _refused(proposal: Proposal, reading: Reading, done: Commit) -> Fault | None:
     """Commit would refuse a rule, a goal or its retirement for a reason that the model can
     correct, or every item.
     """
-    policy = reading.policy
-    slots = policy.schema.slots()
+    slots = reading.policy.schema.slots()
     quoted = {name for name, slot in slots.items() if slot.rules.quote}
-    try:
-        done = commit(reading.state, proposal, reading.turn, reading.evidence, policy)
-    except AccError:  # commit reports this error itself
-        return None
     refused = [
         n
         for n in done.notes
@@ -154,6 +155,27 @@ def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
     unusable = [n for n in done.notes if n.slot and n.reason in _UNUSABLE]
     if proposal.items and not proposal.retire and len(unusable) == len(proposal.items):
         return Fault(Outcome.WRONG_SHAPE, f"no item can be used: {_listed(unusable)}")
+    return None
+
+
+def _rule_missed(proposal: Proposal, reading: Reading, done: Commit) -> Fault | None:
+    """The user's words of this turn surely make a rule, and no pinned item of the next state has it.
+
+    The keyless rules tell; they read English only. A rule counts as taken if a retirement quotes it.
+    """
+    if "constraints" not in reading.policy.schema.slots():
+        return None
+    taken = [item.words for slot, item in done.state.items() if slot.rules.pinned]
+    taken += [gone.quote for gone in proposal.retire]
+    held = list(map(stems, taken))
+    said = read(reading.turn.model_copy(update={"pending": ()}), reading.state, ()).user
+    for sentence in said:
+        for rule in sure_rules(sentence):
+            words = stems(rule.text)
+            if all(len(words & each) < TAKEN * len(words) for each in held):
+                what = f"{sentence.ref} says {rule.quote[:160]!r}, which reads as a standing rule"
+                again = "add it under constraints with its quote; if it is none, send the same object again"
+                return Fault(Outcome.RULE_MISSED, f"{what}: {again}")
     return None
 
 

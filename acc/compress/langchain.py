@@ -62,7 +62,7 @@ class LangChainCompressor(ModelCompressor):
 
 
 class LangChainEndpoint:
-    """A LangChain chat model as an `Endpoint`."""
+    """A LangChain chat model as an `Endpoint`; ``known`` is what this object knows about the model."""
 
     def __init__(self, model: str | BaseChatModel) -> None:
         named = isinstance(model, str)
@@ -70,17 +70,12 @@ class LangChainEndpoint:
         self.model = model if isinstance(model, str) else _name_of(model)
         repeats = getattr(self._chat, "max_retries", 0)
         self.retries_itself = not named and (repeats is None or repeats > 0)
-        self._rungs = _OPENAI_RUNGS if _is_openai(self._chat) else _RUNGS
+        self._rungs = _OPENAI_RUNGS if _is_a(self._chat, "BaseChatOpenAI") else _RUNGS
         self._caches_marked = _is_a(self._chat, "ChatAnthropic")
         # a limit that the user set stands
         is_limited = getattr(self._chat, "max_tokens", 0) is not None
-        self._known = Known(self._rungs[0], () if is_limited else LIMITS[1:2])
+        self.known = Known(self._rungs[0], () if is_limited else LIMITS[1:2])
         self._sampling = [n for n in SAMPLING if getattr(self._chat, n, None) is not None]
-
-    @property
-    def known(self) -> Known:
-        """What this object knows about the model."""
-        return self._known
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
         """Yield the call on the known rung, then on lower ones while the model refuses the rung.
@@ -88,16 +83,11 @@ class LangChainEndpoint:
         Raises:
             CallFailed: The model refuses for another reason, or on every rung.
         """
-        call = self._known.call(ask, sampling=self._sampling)
-        return (yield from descend(call, self._known, self._rungs))
+        call = self.known.call(ask, sampling=self._sampling)
+        return (yield from descend(call, self.known, self._rungs))
 
     def send(self, call: Call, seconds: float) -> Reply:
-        """Make a call. The model's own setting limits the wait, not ``seconds``.
-
-        Raises:
-            CallFailed: There is no answer.
-            ConfigurationError: No call can succeed with this configuration.
-        """
+        """Make a call (`Endpoint.send`). The model's own setting limits the wait, not ``seconds``."""
         try:
             return _reply(self._asked(call).invoke(self._messages(call), _config()))
         except Exception as error:
@@ -130,15 +120,13 @@ class LangChainEndpoint:
         said: list[tuple[str, Any]] = [(each.role, each.text) for each in with_schema(call)]
         if self._caches_marked:
             role, text = said[0]
-            said[0] = (
-                role,
-                [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}],
-            )
+            marked = {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+            said[0] = (role, [marked])
         return said
 
     def _structured(self, chat: Any, call: Call) -> Any:
         schema = {"title": NAME, "description": "The proposal.", **call.ask.schema}
-        way = {"method": "function_calling"} if _is_openai(chat) else {}
+        way = {"method": "function_calling"} if _is_a(chat, "BaseChatOpenAI") else {}
         try:
             return chat.with_structured_output(schema, include_raw=True, **way)
         except Exception as error:  # the model has no structured output; nothing was sent
@@ -201,10 +189,6 @@ def is_chat_model(model: Any) -> bool:
             return True
         model = getattr(model, "bound", None) or getattr(model, "runnable", None)
     return False
-
-
-def _is_openai(model: Any) -> bool:
-    return _is_a(model, "BaseChatOpenAI")
 
 
 def _is_a(model: Any, name: str) -> bool:

@@ -218,17 +218,32 @@ class ModelCompressor:
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Run[Proposal]:
         settings = self.settings
-        times = settings.deadline, settings.timeout, settings.retries
+        patience = Patience(settings.deadline, settings.timeout, settings.retries)
         if settings.skip_idle and is_idle(turn):
             skipped = Account(outcome=Outcome.SKIPPED, model=self.name)
             steps = _at_once(Proposal(author=self.name, account=skipped))
-            return Run(self.endpoint, steps, Ledger(), *times)
+            return Run(self.endpoint, steps, Ledger(), patience)
         policy = self._policy or Policy(schema=type(state))
         reading = Reading(turn, state, tuple(evidence), policy, settings.mode)
         limit = settings.max_output_tokens or output_bound(policy, settings.mode)
         limits = limit, settings.input_chars
         work = Compression(self.endpoint, reading, self._prompt, limits, settings.strict)
-        return Run(self.endpoint, work.steps(), work.ledger, *times)
+        return Run(self.endpoint, work.steps(), work.ledger, patience)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a model.
+
+    Attributes:
+        deadline: Seconds for an answer, including retries.
+        timeout: Seconds that one call may wait for the next byte.
+        retries: Retry policy; also holds the clock.
+    """
+
+    deadline: float = 300.0
+    timeout: float = 120.0
+    retries: Retries = field(default_factory=Retries)
 
 
 R = TypeVar("R")
@@ -238,20 +253,14 @@ class Run(Generic[R]):
     """Makes the calls that ``steps`` yields, with retries and under a deadline, and counts them in a ledger."""
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        steps: Generator[Call, Reply, R],
-        ledger: Ledger,
-        deadline: float,
-        timeout: float,
-        retries: Retries,
+        self, endpoint: Endpoint, steps: Generator[Call, Reply, R], ledger: Ledger, wait: Patience
     ) -> None:
         self._endpoint = endpoint
         self._steps = steps
         self._ledger = ledger
-        self._timeout = timeout
-        self._retries = retries
-        self._until = retries.clock.seconds() + deadline
+        self._timeout = wait.timeout
+        self._retries = wait.retries
+        self._until = wait.retries.clock.seconds() + wait.deadline
         self._attempts = 1 if endpoint.retries_itself else 0
         self._result: R
 

@@ -287,12 +287,7 @@ class OpenAIEndpoint:
             raise
 
     def send(self, call: Call, seconds: float) -> Reply:
-        """Make a call.
-
-        Raises:
-            CallFailed: There is no answer.
-            ConfigurationError: No call can succeed with this configuration.
-        """
+        """Make a call (`Endpoint.send`)."""
         create = self._create(self._clients.sync())
         try:
             answer = create(**self._arguments(call, seconds))

@@ -48,9 +48,8 @@ LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed")
 """Arguments of a deployer that reasoning models refuse, and that an answer can do without."""
 
-_NAMED = {name: re.compile(rf"\b{name}\b", re.IGNORECASE) for name in SAMPLING} | dict.fromkeys(
-    LIMITS,
-    re.compile(r"\bmax(?:imum)?[_ ](?:(?:completion|output|new)[_ ])?tokens\b", re.IGNORECASE),
+_NAMED = {name: re.compile(rf"\b{name}\b", re.I) for name in SAMPLING} | dict.fromkeys(
+    LIMITS, re.compile(r"\bmax(?:imum)?[_ ](?:(?:completion|output|new)[_ ])?tokens\b", re.I)
 )
 
 

@@ -234,7 +234,8 @@ def material(reading: Reading) -> str:
     turn, evidence = reading.turn, reading.evidence
     reply = (turn.reply,) if turn.reply is not None else ()
     state = "\n".join(_state_lines(reading))
-    key = fence_key([state, *_texts((*turn.pending, *evidence, *reply, *turn.observations))])
+    sources = (*turn.pending, *evidence, *reply, *turn.observations)
+    key = fence_key([state, *(part for s in sources for part in (s.ref, s.name, s.text))])
     lower = [o for o in (*turn.heard, *evidence, *turn.readable) if o.trust < Trust.AGENT]
     parts = [
         state,
@@ -278,7 +279,7 @@ def _state_lines(reading: Reading) -> Iterator[str]:
         )
         yield f"Evicted, no longer in the state; the agent can open it: {'; '.join(gone)}"
     if used > NEARLY_FULL * policy.max_tokens:
-        order = eviction_order(draft, draft.slots.values())[:MOST_NAMED]
+        order = eviction_order(draft)[:MOST_NAMED]
         yield f"Leave first when room is short: {', '.join(item.id for _, item in order)}"
     if reading.state.feedback:
         yield "\n".join(
@@ -351,7 +352,3 @@ def _day(at: str, now: str) -> str:
     then, today = moment(at), moment(now)
     is_other = then is not None and today is not None and then.date() != today.date()
     return f"{then:%a %Y-%m-%d}" if then is not None and is_other else ""
-
-
-def _texts(sources: Sequence[Observation]) -> list[str]:
-    return [part for source in sources for part in (source.ref, source.name, source.text)]

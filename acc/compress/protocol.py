@@ -35,7 +35,7 @@ class Price:
 
     def __post_init__(self) -> None:
         given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
-        if not all(_is_price(value) for value in given):
+        if not all(isinstance(n, int | float) and math.isfinite(n) and n >= 0 for n in given):
             raise ConfigurationError(
                 "a price is negative or not a number",
                 where="Price",
@@ -49,10 +49,6 @@ class Price:
         rate = self.input if self.cached is None else self.cached
         money = (read - cached) * self.input + cached * rate + wrote * self.output
         return round(money / 1_000_000, 9)
-
-
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
 
 
 def _count(usage: Mapping[str, int], kind: str) -> int:
@@ -107,11 +103,11 @@ def wire_schema(
     }
     properties = {
         **slots,
-        "retire": _array(_object(retire), "rules and goals that end"),
+        "retire": _array(object_schema(retire), "rules and goals that end"),
         "drop": _array(_string(""), "ids of other items that end"),
         "keep": _array(_string(""), "ids of unpinned items to keep unchanged when room is short"),
     }
-    whole = _object(properties, properties if strict else ())
+    whole = object_schema(properties, properties if strict else ())
     return {**whole, "title": schema.__name__, "description": f"{mode}: {carry}"}
 
 
@@ -124,10 +120,13 @@ def _wire_item(slot: SlotField, strict: bool) -> dict[str, Any]:
         "id": _string("id of the prior item it carries on or updates; empty for a new one"),
     }
     properties = {**fields, **cited}
-    return _object(properties, properties if strict else ["cites"])
+    return object_schema(properties, properties if strict else ["cites"])
 
 
-def _object(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> dict[str, Any]:
+def object_schema(
+    properties: Mapping[str, Any], required: Iterable[str] | None = None
+) -> dict[str, Any]:
+    """Return the JSON Schema of an object that has only these properties, by default all of them."""
     return {
         "type": "object",
         "properties": dict(properties),

@@ -26,6 +26,7 @@ from acc.controller import MemoryController
 from acc.errors import AccError, InputError
 from acc.evaluation.ground_truth import Matcher, Probe
 from acc.evaluation.scenarios import Scenario
+from acc.folders import file_errors
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import Context, GateLike, qualify
 from acc.memory import whose
@@ -178,10 +179,10 @@ def of_user(text: str, position: int) -> Artifact:
 
 
 def candidates_of(
-    index: LexicalIndex, artifacts: Sequence[Artifact], question: str, most: int = MOST
+    index: LexicalIndex, artifacts: Sequence[Artifact], question: str
 ) -> list[Candidate]:
     """The best of ``artifacts`` for ``question``. ``index`` holds them in the same order."""
-    found = index.best(question, most)
+    found = index.best(question, MOST)
     return [
         # Without a state, the question accounts for the whole score.
         Candidate(artifact=artifacts[at], score=score / found[0][1], by_turn=1.0)
@@ -229,11 +230,9 @@ def read_labelled(file: Path) -> Iterator[LabelledCase]:
     Raises:
         InputError: The file cannot be read, or a line is malformed; the error names it.
     """
-    try:
+    what, hint, besides = "the labels cannot be read", "choose another file", (UnicodeDecodeError,)
+    with file_errors(InputError, what, where=file, hint=hint, besides=besides):
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"the labels cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, where=str(file), hint="choose another file") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _case(line, f"{file}, line {number}")

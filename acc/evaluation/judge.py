@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, NamedTuple, TypeVar
 
-from acc.compress.asking import Patience, asked, object_in
+from acc.compress.asking import asked, object_in
 from acc.compress.endpoint import Ask, Endpoint, Message
+from acc.compress.model import Patience
 from acc.compress.prompt import fence_key
 from acc.errors import EvaluationError
 from acc.evaluation.scenarios import ScriptedTurn
@@ -309,14 +310,8 @@ def judged(
 ) -> T | None:
     """Ask a judge for an object, once more if it is unusable; None if it is unusable again.
 
-    Args:
-        endpoint: The judge's model.
-        stable: Its instructions.
-        shown: What it judges.
-        schema: The JSON Schema of its answer.
-        read: Reads the object; raises ValueError if it is unusable.
-        limit: Token limit of an answer.
-        patience: How long to wait.
+    ``stable`` are its instructions, ``shown`` is what it judges. ``read`` raises ValueError if the object is
+    unusable.
 
     Raises:
         EvaluationError: The model does not answer.

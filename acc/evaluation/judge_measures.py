@@ -135,6 +135,11 @@ class Interval(NamedTuple):
     high: float
 
 
+def interval_text(value: Interval | None) -> str:
+    """Return an interval as tables show it."""
+    return "-" if value is None else f"{value.mean:,.3f} [{value.low:,.3f}, {value.high:,.3f}]"
+
+
 class Difference(NamedTuple):
     """The difference of two memories over paired runs.
 

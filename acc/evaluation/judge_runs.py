@@ -10,8 +10,9 @@ from pathlib import Path
 from threading import BoundedSemaphore, Event
 from typing import Any, TypeVar
 
-from acc.compress.asking import TEXT_SCHEMA, Patience, asked, text_in
+from acc.compress.asking import TEXT_SCHEMA, asked, text_in
 from acc.compress.endpoint import Ask, Endpoint, Message
+from acc.compress.model import Patience
 from acc.errors import ConfigurationError, EvaluationError
 from acc.evaluation.judge import (
     AGENT,

@@ -27,7 +27,7 @@ from acc.evaluation.probe_results import (
     write_csv,
 )
 from acc.evaluation.scenarios import Scenario
-from acc.text.tokens import TokenCounter, guarded, utf8_quarter
+from acc.text.tokens import utf8_quarter
 
 _FORM = re.compile(
     r"(?:(?P<when>end|turns)\.)?(?:(?P<how>micro|macro)\.)?(?P<metric>\w+)(?:@(?P<memory>.+))?"
@@ -102,14 +102,10 @@ def probe_memory(
     make: Callable[[], EvaluatedMemory],
     scenarios: Sequence[Scenario],
     *,
-    counter: TokenCounter = utf8_quarter,
     on_turn: Callable[[], None] = lambda: None,
 ) -> MemoryResult:
     """Run each of ``scenarios`` through a new memory; ``on_turn`` is called after each turn."""
-    results = [
-        probe_scenario(make, scenario, counter=counter, on_turn=on_turn, label=label)
-        for scenario in scenarios
-    ]
+    results = (probe_scenario(make, each, on_turn=on_turn, label=label) for each in scenarios)
     return MemoryResult(label, tuple(results))
 
 
@@ -117,11 +113,10 @@ def probe_scenario(
     make: Callable[[], EvaluatedMemory],
     scenario: Scenario,
     *,
-    counter: TokenCounter = utf8_quarter,
     on_turn: Callable[[], None] = lambda: None,
     label: str = "memory",
 ) -> ScenarioResult:
-    """Run one scenario through a new memory. The counter is the same for every memory.
+    """Run one scenario through a new memory. Tokens are UTF-8 bytes / 4 for every memory.
 
     Raises:
         EvaluationError: The memory fails; the error says where.
@@ -129,8 +124,7 @@ def probe_scenario(
     turns: list[TurnResult] = []
     probes: list[ProbeResult] = []
     matcher, truth = Matcher(scenario.truth), scenario.truth
-    counter = guarded(counter)
-    transcript = scenario.transcript_tokens(counter)
+    transcript = scenario.transcript_tokens(utf8_quarter)
     memory = make()
     number = 0
     try:
@@ -139,10 +133,10 @@ def probe_scenario(
             reading = memory.held()
             held = matcher.holding(reading.items)
             counts = turn_counts(truth, number, held, has_slots=memory.has_slots)
-            tokens = counter(reading.text)
+            tokens = utf8_quarter(reading.text)
             turns.append(TurnResult(number, tokens, transcript[number - 1], counts))
             due = [probe for probe in truth.probes if probe.turn == number]
-            probes += [_probed(memory, matcher, counter, probe) for probe in due]
+            probes += [_probed(memory, matcher, probe) for probe in due]
             on_turn()
     except Exception as error:
         what, hint = f"{type(error).__name__}: {error}", "correct the memory, or leave it out"
@@ -165,12 +159,12 @@ def probe_scenario(
     )
 
 
-def _probed(
-    memory: EvaluatedMemory, matcher: Matcher, counter: TokenCounter, probe: Probe
-) -> ProbeResult:
+def _probed(memory: EvaluatedMemory, matcher: Matcher, probe: Probe) -> ProbeResult:
     reading = memory.read(probe.question)
     answered = matcher.answers(probe.needs, reading.items)
-    return ProbeResult(probe.turn, probe.question, probe.needs, answered, counter(reading.text))
+    return ProbeResult(
+        probe.turn, probe.question, probe.needs, answered, utf8_quarter(reading.text)
+    )
 
 
 def write_turns(results: Sequence[MemoryResult], file: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import AccError
 from acc.evaluation.ground_truth import GroundTruth, Holding, LastingEntry, look_alike
-from acc.folders import opened_private, private_folder
+from acc.folders import file_errors, opened_private, private_folder
 from acc.text.lines import inert
 
 Better = Literal["more", "less", "neither"]
@@ -29,6 +29,12 @@ RATES: dict[str, tuple[Better, str]] = {
     "probes_answered": ("more", "questions whose needs are all in what the agent would read"),
 }
 """Rates by name: the better direction, and what the rate counts."""
+
+SIGNS: Mapping[Better, str] = {"more": "+", "less": "-", "neither": ""}
+"""The better direction of a rate, in a table."""
+
+WHEN = {"end": "after the last turn", "turns": "over all turns"}
+"""The two sets of counts that are averaged (`MemoryResult.averages`)."""
 
 PROBES = "probes_answered"
 
@@ -186,18 +192,13 @@ def write_csv(file: Path, headings: Sequence[str], rows: Iterable[Sequence[objec
     Raises:
         AccError: The file cannot be written.
     """
-    try:
+    what, hint = "the CSV cannot be written", "choose another file"
+    with file_errors(AccError, what, where=file, hint=hint):
         private_folder(file.parent)
         with opened_private(file, "w", encoding="utf-8", newline="") as out:
             lines = csv.writer(out, lineterminator="\n")
             lines.writerow(headings)
             lines.writerows([_shown(value) for value in row] for row in rows)
-    except OSError as error:
-        raise AccError(
-            f"the CSV cannot be written: {error.strerror or error}",
-            where=str(file),
-            hint="choose another file",
-        ) from error
 
 
 def _shown(value: object) -> object:
@@ -333,6 +334,20 @@ class MemoryResult:
             "averages": averages,
             "scenarios": [result.as_json() for result in self.scenarios],
         }
+
+
+def average_rows(averages: Sequence[Any], when: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the rows of a table of averages: sign, name, and a cell for each memory; tokens at the end only."""
+    each = [found[when] for found in averages]
+    for name in (*RATES, SCORE):
+        sign = SIGNS[RATES[name][0]] if name in RATES else "+"
+        yield sign, name, [_cell(found["micro"][name], found["macro"][name]) for found in each]
+    for name in TOKENS if when == "end" else ():
+        yield "-", name, [f"{found['macro'][name]:,.0f}" for found in each]
+
+
+def _cell(micro: float | None, macro: float | None) -> str:
+    return "-" if micro is None or macro is None else f"{micro:.3f} ({macro:.3f})"
 
 
 def _rounded(values: Mapping[str, float | None]) -> dict[str, float | None]:

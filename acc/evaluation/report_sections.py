@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from acc.errors import InputError
 from acc.evaluation.judge import METRICS
-from acc.evaluation.judge_measures import NAMES
-from acc.evaluation.probe_results import RATES, SCORE, TOKENS, mean
+from acc.evaluation.judge_measures import NAMES, Interval, interval_text
+from acc.evaluation.probe_results import RATES, WHEN, average_rows, mean
 from acc.evaluation.scenarios import read_json
 from acc.report.charts import Value, bar_chart, line_chart
 from acc.report.page import table
@@ -33,16 +33,12 @@ class Read(NamedTuple):
     value: Results
 
 
-def read_results(files: Sequence[Path]) -> list[Read]:
-    """Read files of results.
+def read_results(file: Path) -> Read:
+    """Read a file of results.
 
     Raises:
-        InputError: A file cannot be read, or holds no results of an evaluation.
+        InputError: The file cannot be read, or holds no results of an evaluation.
     """
-    return [_read(file) for file in files]
-
-
-def _read(file: Path) -> Read:
     hint = "use a file that probe --json or judge --json wrote"
     value = read_json(file, hint)
     if isinstance(value, dict):
@@ -151,7 +147,10 @@ def _over_turns(title: str, runs: Sequence[Run], labels: Sequence[str], name: st
 
 def _intervals(value: Results, labels: Sequence[str]) -> str:
     measures = [memory["measures"] for memory in value["memories"]]
-    rows = [[name, *(_interval(found[name]) for found in measures)] for name in NAMES]
+    found = [
+        {name: Interval(**of[name]) if of[name] else None for name in NAMES} for of in measures
+    ]
+    rows = [[name, *(interval_text(of[name]) for of in found)] for name in NAMES]
     caption = "mean over runs [95 % bootstrap interval]"
     return f"<h3>All measures</h3>{table(['measure', *labels], rows, caption=caption)}"
 
@@ -169,20 +168,10 @@ def _mean(interval: dict[str, Any] | None) -> Value:
     return None if interval is None else interval["mean"]
 
 
-def _interval(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "-"
-    return f"{found['mean']:,.3f} [{found['low']:,.3f}, {found['high']:,.3f}]"
-
-
 def _test(found: dict[str, Any] | None) -> str:
     if found is None:
         return "-"
     return f"{found['mean']:+,.3f}, p {found['p']:.3g}, {found['pairs']} pairs"
-
-
-_SIGNS = {"more": "+", "less": "-", "neither": ""}
-_WHEN = {"end": "after the last turn", "turns": "over all turns"}
 
 
 def probe_section(value: Results) -> str:
@@ -194,7 +183,7 @@ def probe_section(value: Results) -> str:
         f'<p class="soft">{escape(named)}; tokens by {escape(value["counter"])}; '
         "+ more is better, - less is better</p>",
         f'<div class="charts">{_at_the_end(memories)}</div>',
-        *(_averages(memories, when) for when in _WHEN),
+        *(_averages(memories, when) for when in WHEN),
         *(_scenario(value, place) for place in range(len(value["scenarios"]))),
     ]
     return "".join(parts)
@@ -218,16 +207,10 @@ def _at_the_end(memories: Sequence[Any]) -> str:
 
 
 def _averages(memories: Sequence[Any], when: str) -> str:
-    averages = [memory["averages"][when] for memory in memories]
-    rows = []
-    for name in (*RATES, SCORE):
-        sign = _SIGNS[RATES[name][0]] if name in RATES else "+"
-        cells = (_cell(each["micro"][name], each["macro"][name]) for each in averages)
-        rows.append([f"{name} {sign}", *cells])
-    if when == "end":
-        rows += [[f"{name} -", *(f"{a['macro'][name]:,.0f}" for a in averages)] for name in TOKENS]
+    found = average_rows([memory["averages"] for memory in memories], when)
+    rows = [[f"{name} {sign}", *cells] for sign, name, cells in found]
     labels = [memory["label"] for memory in memories]
-    return table(["metric", *labels], rows, caption=f"{_WHEN[when]}: micro (macro)")
+    return table(["metric", *labels], rows, caption=f"{WHEN[when]}: micro (macro)")
 
 
 def _scenario(value: Results, place: int) -> str:
@@ -266,7 +249,3 @@ def _missing(label: str, result: Any) -> str:
 
 def _rate(count: Sequence[int] | None) -> Value:
     return count[0] / count[1] if count and count[1] else None
-
-
-def _cell(micro: Value, macro: Value) -> str:
-    return "-" if micro is None or macro is None else f"{micro:.3f} ({macro:.3f})"

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from acc.errors import InputError
 from acc.evaluation.ground_truth import GroundTruth, Matcher, PoisonTruth, look_alike
+from acc.folders import file_errors
 from acc.text.tokens import TokenCounter
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.observations import Channel
@@ -86,9 +87,7 @@ class Scenario:
         return list(accumulate(sum(map(counter, texts)) for texts in self.texts))
 
 
-def read_scenarios(
-    given: Sequence[str], *, channels: Mapping[str, Channel] | None = None
-) -> list[Scenario]:
+def read_scenarios(given: Sequence[str]) -> list[Scenario]:
     """Read several scenarios with distinct names.
 
     Raises:
@@ -96,7 +95,7 @@ def read_scenarios(
     """
     scenarios: dict[str, Scenario] = {}
     for each in given:
-        scenario = read_scenario(each, channels=channels)
+        scenario = read_scenario(each)
         if scenario.id in scenarios:
             raise InputError(
                 f"two scenarios have the id {scenario.id!r}",
@@ -166,6 +165,9 @@ def _object(file: Path) -> Mapping[str, Any]:
     raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), hint=hint)
 
 
+_OTHER = "choose another file"
+
+
 def read_json(file: Path, hint: str) -> Any:
     """Read a file. ``hint`` says what it must contain.
 
@@ -173,10 +175,8 @@ def read_json(file: Path, hint: str) -> Any:
         InputError: It cannot be read, or is not JSON.
     """
     try:
-        return json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(file), hint="choose another file") from error
+        with file_errors(InputError, "the file cannot be read", where=file, hint=_OTHER):
+            return json.loads(file.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", where=str(file), hint=hint) from error
 

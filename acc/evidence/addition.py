@@ -12,7 +12,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
@@ -77,7 +77,7 @@ class Addition:
 
     def __post_init__(self) -> None:
         needs = self.name in ("automatic", "strict")
-        if self.name not in ("none", "all", "automatic", "strict"):
+        if self.name not in get_args(PolicyName):
             raise ConfigurationError(
                 f"there is no addition policy {self.name!r}",
                 where="Addition",

@@ -15,13 +15,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from filelock import Timeout
-
 from acc.audit.folder import FolderLogs
+from acc.audit.medium import AuditPlace
 from acc.audit.segments import files_of
-from acc.errors import ConflictError, InputError, StoreError
-from acc.evidence.upkeep import interrupted_in
-from acc.folders import opened_private, private_folder, sync_folder, synced
+from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
+from acc.evidence.marks import FolderMarks
+from acc.evidence.upkeep import interrupted
+from acc.folders import file_errors, opened_private, private_folder, sync_folder, synced
 
 DATABASE = "chroma.sqlite3"
 
@@ -44,7 +44,7 @@ class Copied(NamedTuple):
     bytes: int
 
 
-def back_up(folder: Path, audit: Path | None, to: Path) -> Copied:
+def back_up(folder: Path, audit: AuditPlace | None, to: Path) -> Copied:
     """Copy the memory in ``folder`` with its audit logs to the new folder ``to``.
 
     Steps wait while the copy is made. A failure or a kill leaves no folder ``to``. To restore the memory,
@@ -52,14 +52,21 @@ def back_up(folder: Path, audit: Path | None, to: Path) -> Copied:
 
     Args:
         folder: The folder of the memory.
-        audit: The folder of its audit logs; the copy has them in ``audit``.
+        audit: The folder of its audit logs; the copy has them in ``audit``. None if it keeps none.
         to: The folder to create.
 
     Raises:
+        ConfigurationError: The audit logs are not in a folder.
         InputError: ``to`` exists, or ``folder`` holds no database.
         ConflictError: An erasure, a prune, an import or a vacuum is under way.
         StoreError: The files cannot be read or written, or the database is damaged.
     """
+    if audit is not None and not isinstance(audit, Path):
+        raise ConfigurationError(
+            "the audit logs are not in a folder",
+            where=repr(audit),
+            hint="stop the workers, and back up both databases by their own means",
+        )
     if to.exists():
         raise InputError("the path exists already", where=str(to), hint="name a new folder")
     if not (folder / DATABASE).is_file():
@@ -67,19 +74,18 @@ def back_up(folder: Path, audit: Path | None, to: Path) -> Copied:
             "no memory in this folder", where=str(folder), hint="name the memory's folder"
         )
     half = to.with_name(f".{to.name}.half")
+    translated = file_errors(
+        StoreError, "the memory cannot be copied", where=f"{folder} to {to}", besides=(sqlite3.Error,),
+        hint="free disk space, and let this user read the memory and write to the other folder; a "
+        "memory that is in use at every moment is copied when a writer pauses",
+    )  # fmt: skip
     try:
-        shutil.rmtree(half, ignore_errors=True)
-        private_folder(half)
-        found = _copied(folder, audit, half)
-        half.replace(to)
-        sync_folder(to.parent)
-    except (OSError, sqlite3.Error, Timeout) as error:
-        raise StoreError(
-            f"the memory cannot be copied: {getattr(error, 'strerror', '') or error}",
-            where=f"{folder} to {to}",
-            hint="free disk space, and let this user read the memory and write to the other folder; a "
-            "memory that is in use at every moment is copied when a writer pauses",
-        ) from error
+        with translated:
+            shutil.rmtree(half, ignore_errors=True)
+            private_folder(half)
+            found = _copied(folder, audit, half)
+            half.replace(to)
+            sync_folder(to.parent)
     finally:
         shutil.rmtree(half, ignore_errors=True)
     return found
@@ -133,7 +139,7 @@ def _copy_database(source: Path, target: Path) -> None:
 
 
 def _refuse_under_way(folder: Path) -> None:
-    if found := interrupted_in(folder):
+    if found := interrupted(FolderMarks(folder)):
         raise ConflictError(
             f"the memory is being changed: {found[0]}, or is still under way",
             where=str(folder),

@@ -156,21 +156,22 @@ def _postgres(url: str) -> DeleteRows:
 
 
 def _counted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
-    counted = (
-        connection.execute(f"SELECT count(*) FROM {table} WHERE thread_id = {mark}", (thread,))
-        for table in tables
-        for thread in threads
-    )
+    counted = _each(connection, "SELECT count(*)", tables, mark, threads)
     return sum(int(cursor.fetchone()[0]) for cursor in counted)
 
 
 def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
-    deleted = (
-        connection.execute(f"DELETE FROM {table} WHERE thread_id = {mark}", (thread,))
-        for table in tables
-        for thread in threads
-    )
+    deleted = _each(connection, "DELETE", tables, mark, threads)
     return sum(max(0, cursor.rowcount) for cursor in deleted)
+
+
+def _each(
+    connection: Any, act: str, tables: Sequence[str], mark: str, threads: Sequence[str]
+) -> Iterator[Any]:
+    """Run a statement for each table and thread; yield its cursor."""
+    for table in tables:
+        for thread in threads:
+            yield connection.execute(f"{act} FROM {table} WHERE thread_id = {mark}", (thread,))
 
 
 DUE = "checkpoints-*.json"

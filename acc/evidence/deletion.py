@@ -63,6 +63,7 @@ class Deletion:
         return Inverse(self)
 
 
+@dataclass(frozen=True)
 class _Pair(Deletion):
     """Two policies joined: their results now, or their results when each is due."""
 
@@ -90,9 +91,6 @@ def _intersection(first: Doomed, second: Doomed) -> Doomed:
 class Both(_Pair):
     """Deletes the intersection of both policies, with both reasons."""
 
-    one: Deletion
-    other: Deletion
-
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
         return _intersection(one(usages, t), other(usages, t))
 
@@ -100,9 +98,6 @@ class Both(_Pair):
 @dataclass(frozen=True)
 class Either(_Pair):
     """Deletes the union of both policies, with all reasons."""
-
-    one: Deletion
-    other: Deletion
 
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
         first, second = one(usages, t), other(usages, t)
@@ -112,9 +107,6 @@ class Either(_Pair):
 @dataclass(frozen=True)
 class Then(_Pair):
     """Applies one policy, then another to the remaining records."""
-
-    one: Deletion
-    other: Deletion
 
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
         gone = one(usages, t)

@@ -13,7 +13,7 @@ from acc.evidence.addition import Addition, Judgement
 from acc.evidence.marks import Marks, marks_of
 from acc.evidence.parsing import READERS, Section, sections
 from acc.evidence.unfinished import Intent, Prunes, begin_intent, bury, end_intent, open_intents
-from acc.stores.directory import Directory
+from acc.stores.directory import ensure_enrolled
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
 from acc.stores.shelf import Shelf
 from acc.turn.observations import DOCUMENT, Channel, storable
@@ -22,7 +22,8 @@ from acc.turn.redact import Redact, redactor
 if TYPE_CHECKING:
     from acc.memory import Memory
 
-_INGEST = "ingest"
+INGEST = "ingest"
+"""The act of the intents of ingests: parts are about to be written."""
 
 
 class Partial(NamedTuple):
@@ -43,11 +44,6 @@ class Partial(NamedTuple):
         return self.there == self.of
 
 
-def begin_ingest(usage: Shelf, parts: Sequence[Artifact], at: str) -> Intent:
-    """Note that these parts are about to be written."""
-    return begin_intent(usage, _INGEST, [part.ref for part in parts], at)
-
-
 def end_ingest(usage: Shelf, intent: Intent) -> None:
     """Note that the parts are written; a `ConflictError` if another process undid the ingest."""
     if intent.id not in {open_.id for open_ in open_ingests(usage)}:
@@ -61,7 +57,7 @@ def end_ingest(usage: Shelf, intent: Intent) -> None:
 
 def open_ingests(usage: Shelf, ref: str = "") -> list[Intent]:
     """Return unfinished ingests of all documents or of one."""
-    return [i for i in open_intents(usage.records(), _INGEST) if ref in ("", _ref_of(i))]
+    return [i for i in open_intents(usage.records(), INGEST) if ref in ("", _ref_of(i))]
 
 
 def partial_ingests(store: ArtifactStore, space: Thread) -> list[Partial]:
@@ -133,7 +129,7 @@ class Documents:
         space: The namespace (`acc.stores.directory.namespace`).
         now: Returns the time in the format of records.
         addition: Judges each file; ``all`` by default.
-        folder: The memory's folder for notes of unfinished work (`acc.evidence.unfinished`).
+        marks: The place for notes of unfinished work (`acc.evidence.unfinished`).
         redact: Removes secrets, like `acc.pipeline.session.Settings.redact`.
     """
 
@@ -152,6 +148,7 @@ class Documents:
         self.addition = addition or Addition("all")
         self._redact = redactor(redact)
         self._now = now
+        self._enrolled = False
         self._usage = Shelf(store, space, "usage")
         self._prunes = Prunes(self._usage, now, marks)
 
@@ -206,9 +203,12 @@ class Documents:
         before = open_ingests(self._usage, ref)
         under_way = list(before)
         if parts:
-            Directory(shelf.store).enrol(shelf.space, self._now())
+            if not self._enrolled or not shelf.records():  # an erasure may have removed the entry
+                ensure_enrolled(shelf.store, [shelf.space], self._now())
+                self._enrolled = True
             if len(parts) > AT_ONCE and not before:
-                under_way = [begin_ingest(self._usage, parts, self._now())]
+                refs = [part.ref for part in parts]
+                under_way = [begin_intent(self._usage, INGEST, refs, self._now())]
             shelf.append(parts)
         for intent in under_way:
             end_ingest(self._usage, intent)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from acc.audit.log import AuditLog
@@ -55,7 +56,7 @@ class Reach:
         self._documents = [a for a in going if is_document(a)]
         self._ids = {a.id for a in self._documents}
         self._echoes = echoes
-        self._stays: dict[Thread, list[Artifact]] = {}
+        self._staying = cache(self._staying_of)
         self._traces: dict[tuple[str, ...], Traces] = {}
 
     def into(self, known: Mapping[Thread, Sequence[Thread]]) -> Iterator[Affected]:
@@ -80,12 +81,8 @@ class Reach:
         records = [a for a in derived if evidence_key(a) in gone and not is_erased(a)]
         return Affected(space, records, [(t, refs_in(t, gone, kept)) for t in threads])
 
-    def _staying(self, space: Thread) -> list[Artifact]:
-        if space not in self._stays:
-            self._stays[space] = [
-                a for a in _documents(self._store, space) if a.id not in self._ids
-            ]
-        return self._stays[space]
+    def _staying_of(self, space: Thread) -> list[Artifact]:
+        return [a for a in _documents(self._store, space) if a.id not in self._ids]
 
     def _traces_of(self, seen: Sequence[Artifact]) -> Traces:
         key = tuple(a.id for a in seen)

@@ -29,7 +29,7 @@ from acc.evidence.usage import (
     record_event,
 )
 from acc.recall.dense import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
-from acc.stores.directory import Directory
+from acc.stores.directory import ensure_enrolled
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
 from acc.stores.shelf import Shelf
 from acc.turn.observations import Channel, storable
@@ -147,7 +147,6 @@ class ExperienceMemory:
         self.redact = redactor(redact)
         self.shelf = Shelf(store, space, "experiences")
         self.quarantine = Shelf(store, space, "quarantine")
-        self._directory = Directory(store)
         self._enrolled = False
         self._now = now
         usage = Shelf(store, space, "usage")
@@ -290,7 +289,7 @@ class ExperienceMemory:
         """Store an experience on the shelf that its judgement selects; return its ref."""
         shelf, word = (self.shelf, "exp") if judgement.admitted else (self.quarantine, "refused")
         if not self._enrolled:
-            self._directory.enrol(shelf.space, self._now())
+            ensure_enrolled(shelf.store, [shelf.space], self._now())
             self._enrolled = True
         said = {"task": task, "execution": execution, "t": t}
         texts = split_text(json.dumps(said, ensure_ascii=False))

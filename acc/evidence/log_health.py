@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acc.audit.log import AuditLog
 from acc.audit.namespaces import existing_log, known_spaces
+from acc.audit.unlogged import end_of
 from acc.errors import StoreError
 from acc.stores.protocol import Thread, managed
 from acc.thread.log import ThreadLog
@@ -90,11 +91,8 @@ def _unlogged(
         if not committed or end in ((name, committed), (name, newest)):
             continue
         if not (audit and audit.has_turn(name, committed, newest)):
-            yield (
-                name,
-                newest,
-                f"the store has turn {newest} of branch {name}, but the audit log {_end(last)}",
-            )
+            what = f"the store has turn {newest} of branch {name}, but the audit log {end_of(last)}"
+            yield name, newest, what
 
 
 def _incomplete(
@@ -106,7 +104,7 @@ def _incomplete(
             place = f"{log.thread.key}.{name}:{min(gaps)}"
             yield name, 0, f"the store has lost records of branch {name}, such as {place}"
     if last is not None and (lost := _lost(log, last["state"], held)):
-        yield str(last["state"]["branch"]), 0, f"the audit log {_end(last)}, but {lost}"
+        yield str(last["state"]["branch"]), 0, f"the audit log {end_of(last)}, but {lost}"
 
 
 def _lost(log: ThreadLog, state: Mapping[str, Any], held: _Branches) -> str:
@@ -119,9 +117,3 @@ def _lost(log: ThreadLog, state: Mapping[str, Any], held: _Branches) -> str:
     except StoreError:
         return "the store has no such branch"
     return f"the store ends at turn {newest}" if newest < turn else ""
-
-
-def _end(last: Mapping[str, Any] | None) -> str:
-    if last is None:
-        return "has no record"
-    return f"ends at turn {last['state']['turn']} of branch {last['state']['branch']}"

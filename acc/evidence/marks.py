@@ -7,15 +7,16 @@ database of its audit logs. Who opens the memory next finds it. A memory in the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from acc.audit.folder import folder_beside
-from acc.audit.medium import AuditStore, audit_store
+from acc.audit.log import MOST_TRIES
+from acc.audit.medium import AuditStore, audit_store, other_end
 from acc.errors import AuditError, ConflictError, StoreError
-from acc.folders import opened_private, private_folder, replace_file, synced
+from acc.folders import file_errors, opened_private, private_folder, replace_file, synced
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -26,6 +27,7 @@ RECEIPTS = "erasures.jsonl"
 """Name of the receipts of erasures, which stay."""
 
 _HALF = ".half"
+_FREE = "free disk space, or give this user write access to the folder"
 
 
 class Marks(Protocol):
@@ -82,18 +84,15 @@ class FolderMarks:
     def write(self, name: str, value: Any) -> None:
         path = self._folder / name
         half = half_of(path)
-        try:
-            private_folder(path.parent)
-            replace_file(path, [_encoded(value)], half=half)
-        except OSError as error:
-            with suppress(OSError):
-                _wipe(half)
-            raise StoreError(
-                f"the note of the work cannot be written, and nothing was done: "
-                f"{error.strerror or error}",
-                where=str(path),
-                hint="free disk space, or give this user write access to the folder",
-            ) from error
+        what = "the note of the work cannot be written, and nothing was done"
+        with file_errors(StoreError, what, where=path, hint=_FREE):
+            try:
+                private_folder(path.parent)
+                replace_file(path, [_encoded(value)], half=half)
+            except OSError:
+                with suppress(OSError):
+                    _wipe(half)
+                raise
 
     def read(self, name: str) -> Any:
         path = self._folder / name
@@ -156,10 +155,19 @@ class DatabaseMarks:
         return sorted(self._all())
 
     def append_receipt(self, receipt: dict[str, Any]) -> None:
+        line = _encoded(receipt) + b"\n"
+
         def append() -> None:
-            end = self._store.end(self._RECEIPTS)
-            if not _is_told(receipt, next(self._store.newest_first(self._RECEIPTS), b"")):
-                self._store.append(self._RECEIPTS, _encoded(receipt) + b"\n", end)
+            for attempt in range(MOST_TRIES):
+                with suppress(ConflictError):  # another worker's receipt came first; follow it
+                    end = self._store.end(self._RECEIPTS)
+                    newest = next(self._store.newest_first(self._RECEIPTS), b"")
+                    # A database may have written the line before its connection broke.
+                    is_written = attempt > 0 and newest.rstrip() == line.rstrip()
+                    if not (is_written or _is_told(receipt, newest)):
+                        self._store.append(self._RECEIPTS, line, end)
+                    return
+            raise other_end(self._store.where(self._RECEIPTS))
 
         self._translated(append)
 
@@ -210,17 +218,10 @@ class NoMarks:
         pass
 
 
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"the note of the work cannot be read or written: {error.strerror or error}",
-            where=str(path),
-            hint="free disk space, or give this user write access to the folder; the work goes on "
-            "when the memory is opened again",
-        ) from error
+def _translated(path: Path) -> AbstractContextManager[None]:
+    what = "the note of the work cannot be read or written"
+    hint = f"{_FREE}; the work goes on when the memory is opened again"
+    return file_errors(StoreError, what, where=path, hint=hint)
 
 
 def half_of(path: Path) -> Path:

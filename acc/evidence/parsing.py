@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from acc.errors import ConfigurationError, InputError
+from acc.errors import InputError, extra
+from acc.folders import file_errors
 from acc.turn.observations import storable
 
 LARGEST = 64 * 1024 * 1024
@@ -31,7 +32,9 @@ def sections(path: Path) -> list[Section]:
         raise InputError(
             "files of this kind cannot be ingested", where=str(path), hint=f"give one of: {known}"
         )
-    try:
+    with file_errors(
+        InputError, "the file cannot be read", where=path, hint="name a readable file"
+    ):
         if path.stat().st_size > LARGEST:
             raise InputError(
                 f"the file is larger than {LARGEST >> 20} MB",
@@ -39,9 +42,6 @@ def sections(path: Path) -> list[Section]:
                 hint="split the file, and ingest the parts",
             )
         data = path.read_bytes()
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(path), hint="name a readable file") from error
     found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
     if not any(section.text.strip() for section in found):
         is_pdf = path.suffix.lower() == ".pdf"
@@ -165,28 +165,20 @@ def _html(data: bytes, path: Path) -> list[Section]:
 
 
 def _pdf(data: bytes, path: Path) -> list[Section]:
-    try:
+    with extra("pdf", "the library that reads PDF files is not installed", where=str(path)):
         import pypdf
-    except ImportError as error:
-        raise ConfigurationError(
-            "the library that reads PDF files is not installed",
-            where=str(path),
-            hint="pip install 'agent-cognitive-compressor[pdf]'",
-        ) from error
     try:
-        pages = list(_pages(pypdf.PdfReader(BytesIO(data))))
+        pages = pypdf.PdfReader(BytesIO(data)).pages
+        return [
+            Section(page.extract_text() or "", f"page {number}")
+            for number, page in enumerate(pages, 1)
+        ]
     except Exception as error:  # pypdf raises arbitrary errors on a damaged file
         raise InputError(
             f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
             where=str(path),
             hint="open the file, and save it again without a password",
         ) from error
-    return pages
-
-
-def _pages(reader: object) -> Iterator[Section]:
-    for number, page in enumerate(reader.pages, 1):  # type: ignore[attr-defined]
-        yield Section(page.extract_text() or "", f"page {number}")
 
 
 READERS: dict[str, Callable[[bytes, Path], list[Section]]] = {

@@ -1,10 +1,14 @@
-"""Export and import a namespace as one file: one line per record or audit log, and a hash."""
+"""Export and import a user's evidence as one file: one line per record or audit log, and a hash.
+
+The file names a namespace. It holds the evidence of that user with that agent and with runs of agents of its name;
+if the agent is ``default``, with every agent, as those that are nested in a graph.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,13 +19,13 @@ from pydantic import ValidationError
 from acc.audit.folder import FolderLogs
 from acc.audit.log import AuditLog
 from acc.audit.medium import AuditPlace, audit_store
-from acc.audit.namespaces import existing_log, threads_of
+from acc.audit.namespaces import Spaces, existing_log, known_spaces
 from acc.audit.record import digest_of
 from acc.errors import AuditError, InputError, StoreError
-from acc.evidence.marks import FolderMarks, Marks, NoMarks, folders, half_of, marks_of
-from acc.folders import opened_private, refuse_memorys
-from acc.stores.directory import namespace_of, threads_in
-from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
+from acc.evidence.marks import Marks, folders, half_of, marks_of
+from acc.folders import file_errors, opened_private, refuse_memorys
+from acc.stores.directory import namespace_of, spaces_in, threads_in
+from acc.stores.protocol import UNNAMED, Artifact, ArtifactStore, Thread, managed, nested_run
 from acc.stores.shelf import documents_written
 from acc.text.lines import canonical_json
 
@@ -42,16 +46,16 @@ class Exported(NamedTuple):
 
 
 def read_export(source: Path) -> Exported:
-    """Read the export file; `InputError` if it is damaged or holds another namespace's evidence."""
+    """Read the export file; `InputError` if it is damaged or holds evidence that is not of its namespace."""
+    hint = "name a file of acc export"
+    with file_errors(InputError, "the export file cannot be read", where=source, hint=hint):
+        written = source.read_bytes()
     try:
-        *body, last = source.read_bytes().splitlines(keepends=True)
+        *body, last = written.splitlines(keepends=True)
         whole = json.loads(last).get("sha256") == hashlib.sha256(b"".join(body)).hexdigest()
         if not whole:
             raise _refused(source)
         return _read([json.loads(line.decode("utf-8", "surrogatepass")) for line in body], source)
-    except OSError as error:
-        what = f"the export file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(source), hint="name a file of acc export") from error
     except _WRONG as error:
         raise _refused(source) from error
 
@@ -64,11 +68,13 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
     space = Thread(**head["export"])
     artifacts = [Artifact.model_validate(line["artifact"]) for line in rest if "artifact" in line]
     logs = {str(line["log"]): str(line["text"]) for line in rest if "log" in line}
+    entries = [a for a in artifacts if a.kind == "thread"]
     owners = [_thread_of(name, text) for name, text in logs.items()]
-    owners += threads_in(a for a in artifacts if a.kind == "thread" and a.thread == space.key)
-    keys = {space.key, *(owner.key for owner in owners)}
-    strange = [owner for owner in owners if namespace_of(owner) != space]
-    if space.thread or strange or not _all_of(keys, artifacts):
+    owners += [*threads_in(entries), *spaces_in(entries)]
+    keys = {space.key, *(each.key for o in owners for each in (o, namespace_of(o)))}
+    strange = [owner for owner in owners if not _has(space, owner)]
+    own = all(a.thread in keys and a.id.startswith(f"{a.thread}.") for a in artifacts)
+    if space.thread or strange or not own:
         raise InputError(
             "the export file holds evidence of another namespace than it names",
             where=str(source),
@@ -77,8 +83,18 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
     return Exported(space, artifacts, logs)
 
 
-def _all_of(keys: set[str], artifacts: Iterable[Artifact]) -> bool:
-    return all(a.thread in keys and a.id.startswith(f"{a.thread}.") for a in artifacts)
+def _has(space: Thread, owner: Thread) -> bool:
+    """Return whether an export of ``space`` holds the evidence of ``owner``."""
+    if (owner.tenant, owner.user) != (space.tenant, space.user):
+        return False
+    is_run = owner.agent.startswith(nested_run(space.agent, ""))
+    return is_run or space.agent in (UNNAMED, owner.agent)
+
+
+def _spaces(store: ArtifactStore, audit: AuditPlace | None, space: Thread) -> Spaces:
+    """Return the namespaces that an export of ``space`` holds, its own first, with their threads."""
+    known = known_spaces(managed(store), audit, space.tenant)
+    return {space: [], **{each: known[each] for each in known if _has(space, each)}}
 
 
 def _thread_of(name: str, text: str) -> Thread:
@@ -120,7 +136,7 @@ class Moved(NamedTuple):
 
 
 def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: Path) -> Moved:
-    """Write a namespace to ``out``: shelves, threads and audit logs.
+    """Write a user's evidence to ``out``: shelves, threads and audit logs, of nested agents too.
 
     Replaces an earlier export of the same namespace, but no other file.
 
@@ -128,10 +144,11 @@ def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: P
         InputError: The namespace is empty, another file exists, or the file cannot be written.
     """
     _refuse_other(out, space)
-    threads = threads_of(store, audit, space)
+    spaces = _spaces(store, audit, space)
+    threads = [thread for each in spaces.values() for thread in each]
     ids = [
-        id_ for key in (space.key, *(t.key for t in threads))
-        for id_ in managed(store).ids(space.tenant, thread=key)
+        id_ for each in (*spaces, *threads)
+        for id_ in managed(store).ids(space.tenant, thread=each.key)
     ]  # fmt: skip
     if not ids:
         raise InputError(
@@ -142,24 +159,18 @@ def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: P
     logs = [log for t in threads if (log := existing_log(audit, t)) and log.last() is not None]
     half = half_of(out)
     digest = hashlib.sha256()
+    what, hint = "the export file cannot be written", "name another file"
     try:
-        with opened_private(half) as file:
-            for line in _lines(store, space, ids, logs):
-                digest.update(line)
-                file.write(line)
-            file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
-        half.replace(out)
-    except BaseException as error:
-        # The partial file holds the user's evidence: remove it after any error.
+        with file_errors(InputError, what, where=out, hint=hint):
+            with opened_private(half) as file:
+                for line in _lines(store, space, ids, logs):
+                    digest.update(line)
+                    file.write(line)
+                file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
+            half.replace(out)
+    finally:  # after an error the partial file would keep the user's evidence
         with suppress(OSError):
             half.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
-        raise InputError(
-            f"the export file cannot be written: {error.strerror or error}",
-            where=str(out),
-            hint="name another file",
-        ) from error
     return Moved(space, len(ids), len(logs))
 
 
@@ -178,33 +189,17 @@ def _refuse_other(out: Path, space: Thread) -> None:
 
 
 def import_into(memory: Memory, source: Path) -> Moved:
-    """Import an export file into ``memory``; see `import_from`."""
-    with memory._lock:
-        memory._forget()  # an open thread would overwrite the imported records
-        audit = memory.settings.audit or next((f / "audit" for f in folders(memory)), None)
-        return _imported(memory.artifacts, marks_of(memory), source, audit)
-
-
-def import_from(
-    store: ArtifactStore, folder: Path | None, source: Path, audit: AuditPlace | None = None
-) -> Moved:
     """Import the file of an `export` atomically: after a kill, `undo` removes a partial import.
-
-    Args:
-        store: The target store. No memory may have threads open on it (`import_into`).
-        folder: The memory's folder, for a note of the import; None if nothing outlives the process.
-        source: The file.
-        audit: Place for audit logs; by default ``audit`` below ``folder``. Without both, logs are
-            not imported.
 
     Raises:
         InputError: The file is incomplete, was changed, contains evidence of another namespace, or
             a different record has one of its ids.
         StoreError: The store or a log cannot be written: nothing is imported.
     """
-    if folder is None:
-        return _imported(store, NoMarks(), source, audit)
-    return _imported(store, FolderMarks(folder), source, audit or folder / "audit")
+    with memory._lock:
+        memory._forget()  # an open thread would overwrite the imported records
+        audit = memory.settings.audit or next((f / "audit" for f in folders(memory)), None)
+        return _imported(memory.artifacts, marks_of(memory), source, audit)
 
 
 def _imported(store: ArtifactStore, marks: Marks, source: Path, audit: AuditPlace | None) -> Moved:

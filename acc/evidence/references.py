@@ -68,15 +68,8 @@ def give_feedback(
 
     A prune of documents in another namespace, which the thread may see, reads it there.
 
-    Args:
-        store: The store of the feedback.
-        log: The thread's audit log, which knows the evidence that a turn admitted.
-        thread: The thread.
-        target: A turn's number, for its admitted evidence; or a ref of the thread, of a document or
-            one of its parts, or of an experience.
-        utility: Any finite number; higher is better. Policies compare it with their beta.
-        at: The time.
-        known: The thread's log, if it is open; otherwise it is read.
+    The target is a turn's number, for its admitted evidence, which the audit log knows; or a ref of the thread,
+    of a document or one of its parts, or of an experience. ``known`` is the thread's log, if it is open.
 
     Returns:
         Keys of the concerned evidence; none if the turn admitted nothing.
@@ -139,12 +132,8 @@ def _refused(what: str, thread: Thread) -> InputError:
 def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
     """Hold the evidence that ``ref`` of ``owner`` names; an empty ``ref`` holds the thread.
 
-    Args:
-        usage: The usage shelf of the namespace.
-        owner: The thread, or the namespace for documents and experiences.
-        ref: Name in citations.
-        reason: Who asks for it, and why.
-        at: The time.
+    The owner of documents and experiences is the namespace, whose shelf ``usage`` is. The reason says who asks
+    for the hold, and why.
 
     Raises:
         InputError: There is no reason, or no such evidence: the hold would protect nothing.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from acc.audit.log import AuditLog
 from acc.audit.medium import AuditPlace
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from acc.memory import Memory
 
 PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
-KINDS: tuple[PrunedKind, ...] = (
-    "observation", "set_aside", "document", "experience", "quarantine",
-)  # fmt: skip
+KINDS: tuple[PrunedKind, ...] = get_args(PrunedKind)
 DEFAULT_KINDS: tuple[PrunedKind, ...] = ("document", "experience")
 """Kinds that a prune judges by default: without raw turns and set-aside items."""
 

@@ -39,16 +39,19 @@ def begin_intent(shelf: Shelf, act: str, ids: Sequence[str], at: str) -> Intent:
     chunks = list(_chunks(ids))
     shelf.append(
         [
-            _record(INTENT, json.dumps({"act": act, "ids": chunk}), identity, at, part, len(chunks))
+            usage_record(
+                INTENT, json.dumps({"act": act, "ids": chunk}), at,
+                identity=identity, part=part, parts=len(chunks),
+            )
             for part, chunk in enumerate(chunks)
         ]
-    )
+    )  # fmt: skip
     return Intent(identity, act, tuple(ids), at)
 
 
 def end_intent(shelf: Shelf, intent: Intent) -> None:
     """Record that the intent is done."""
-    shelf.append([_record(DONE, "", intent.id, intent.at, 0, 1)])
+    shelf.append([usage_record(DONE, "", intent.at, identity=intent.id)])
 
 
 def open_intents(records: Iterable[Artifact], act: str = "") -> list[Intent]:
@@ -90,7 +93,10 @@ def _chunks(ids: Sequence[str]) -> Iterable[list[str]]:
     yield chunk
 
 
-def _record(name: str, text: str, identity: str, at: str, part: int, parts: int) -> Artifact:
+def usage_record(
+    name: str, text: str, at: str, *, identity: str = "", part: int = 0, parts: int = 1
+) -> Artifact:
+    """Return a record of a usage shelf, which the shelf gives its place."""
     return Artifact(
         id="", thread="", branch="", seq=0, turn=0, kind="usage", name=name, text=text,
         identity=identity, part=part, parts=parts, at=at,

@@ -13,13 +13,13 @@ from acc.evidence.checkpoints import DUE
 from acc.evidence.documents import Partial, partial_ingests, undo_ingests
 from acc.evidence.erasure import JOURNAL as ERASURE
 from acc.evidence.erasure import Erasure
-from acc.evidence.marks import FolderMarks, Marks, folders, marks_of
+from acc.evidence.marks import Marks, folders, marks_of
 from acc.evidence.portability import MARK as IMPORT
 from acc.evidence.portability import undo
 from acc.evidence.retention import Retention
 from acc.evidence.unfinished import PRUNE, marked_prunes
 from acc.evidence.usage import compact
-from acc.stores.directory import Directory, namespace, namespace_of, spaces_in
+from acc.stores.directory import ensure_enrolled, namespace, namespace_of, spaces_in
 from acc.stores.protocol import ArtifactStore, Thread, managed
 from acc.stores.shelf import Shelf
 
@@ -86,18 +86,8 @@ def left_half_done(memory: Memory) -> bool:
     return is_marked or bool(getattr(memory.artifacts, "after_kill", False))
 
 
-def interrupted(memory: Memory) -> list[str]:
-    """Describe the interrupted work that the memory's marks name. Changes nothing."""
-    return interrupted_by(marks_of(memory))
-
-
-def interrupted_in(folder: Path) -> list[str]:
-    """Describe the interrupted work that the marks in ``folder`` name."""
-    return interrupted_by(FolderMarks(folder))
-
-
-def interrupted_by(marks: Marks) -> list[str]:
-    """Describe the interrupted work that ``marks`` name."""
+def interrupted(marks: Marks) -> list[str]:
+    """Describe the interrupted work that ``marks`` name. Changes nothing."""
     names = {
         VACUUM: "a vacuum was interrupted; no data was lost",
         IMPORT: "an import was interrupted; its records have to be removed",
@@ -110,7 +100,7 @@ def interrupted_by(marks: Marks) -> list[str]:
 
 def pending(memory: Memory) -> list[str]:
     """Describe the work that `resume` would complete or undo, except checkpoints. Changes nothing."""
-    found = interrupted(memory)
+    found = interrupted(marks_of(memory))
     if not found and left_half_done(memory) and not memory.artifacts.shared:
         found += [
             f"an ingest of {each.name or each.ref} was interrupted"
@@ -204,10 +194,9 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     """
     store = memory.artifacts
     with memory._lock:
-        directory = Directory(store)
-        unlisted = tuple(_unlisted(memory, directory))
-        for thread in unlisted if repair else ():
-            directory.enrol(thread, memory._now())
+        unlisted = tuple(_unlisted(memory))
+        if repair:
+            ensure_enrolled(store, unlisted, memory._now())
     spaces = namespaces(memory)
     known = {space.key for space in spaces}
     kept = {
@@ -222,11 +211,13 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     return Shelves(tuple(partial), unlisted, tuple(sorted(kept - known)))
 
 
-def _unlisted(memory: Memory, directory: Directory) -> Iterator[Thread]:
+def _unlisted(memory: Memory) -> Iterator[Thread]:
     store = memory.artifacts
     threads = list(logged_threads(memory.settings.audit))
-    yield from (thread for thread in threads if not directory.has(thread))
-    for space in dict.fromkeys([namespace(), *map(namespace_of, threads)]):
+    spaces = dict.fromkeys([namespace(), *map(namespace_of, threads)])
+    listed = {a.identity for space in spaces for a in Shelf(store, space, "threads").records()}
+    yield from (thread for thread in threads if thread.key not in listed)
+    for space in spaces:
         shelves = (Shelf(store, space, name) for name in ("documents", "experiences", "quarantine"))
-        if any(shelf.records() for shelf in shelves) and not directory.has(space):
+        if space.key not in listed and any(shelf.records() for shelf in shelves):
             yield space

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from acc.audit.log import AuditLog
 from acc.errors import InputError
-from acc.evidence.unfinished import INTENT, Prunes, open_intents
+from acc.evidence.unfinished import INTENT, Prunes, open_intents, usage_record
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, split_text
 from acc.stores.shelf import START, Shelf
 from acc.turn.observations import is_ingested
@@ -186,12 +186,9 @@ def usage_records(name: str, text: str, at: str) -> list[Artifact]:
     """Return the usage records with ``text``."""
     texts = split_text(text)
     return [
-        Artifact(
-            id="", thread="", branch="", seq=0, turn=0, kind="usage", name=name, text=piece,
-            part=part, parts=len(texts), at=at,
-        )
+        usage_record(name, piece, at, part=part, parts=len(texts))
         for part, piece in enumerate(texts)
-    ]  # fmt: skip
+    ]
 
 
 def usage_texts(name: str, records: Iterable[Artifact]) -> list[str]:
@@ -310,9 +307,7 @@ def holds(records: Iterable[Artifact]) -> Holds:
 def hold_record(key: str, reason: str, at: str, *, held: bool = True) -> Artifact:
     """Return the usage record of a hold or its release."""
     text = json.dumps({"key": key, "reason": reason[:2_000], "held": held}, ensure_ascii=False)
-    return Artifact(
-        id="", thread="", branch="", seq=0, turn=0, kind="usage", name=HOLD, text=text, at=at
-    )
+    return usage_record(HOLD, text, at)
 
 
 MIN_RECORDS = 1_000

@@ -54,12 +54,12 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _DIRECTS = re.compile(
     r"\b(?:must|should|shall|may|can|now|please|go ahead|proceed|always|immediately|at once|"
     r"lifted|approved|allowed|permitted|waived|removed|cancell?ed|ignore|disregard|run|execute|send|do)\b",
-    re.IGNORECASE,
+    re.I,
 )
 _LIFTS = re.compile(
     r"\b(?:lifted|waived|removed|no longer|cancell?ed|void|suspended|ignore|disregard|overrid\w+|"
     r"does not apply|doesn['’]t apply|pre-?approved|approved)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -82,10 +82,7 @@ class Relevance(Gate):
     relaxed: float = 0.1
     words: int = 1
 
-    @property
-    def name(self) -> str:
-        """The name by which `qualify` finds refusals that the floor may lift."""
-        return RELEVANCE
+    verdict_name = RELEVANCE  # `qualify` finds refusals that the floor may lift by it
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare the score with the threshold, then count shared words."""
@@ -173,10 +170,7 @@ class InQuestion(Gate):
 
     words: int = 2
 
-    @property
-    def name(self) -> str:
-        """The name in verdicts."""
-        return "in_question"
+    verdict_name = "in_question"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare the turn with the rules and goals that rest on the candidate."""
@@ -212,10 +206,7 @@ class NotStale(Gate):
     alike: float = 0.8
     version: float = 0.4
 
-    @property
-    def name(self) -> str:
-        """The name that persisted verdicts use."""
-        return "fresh"
+    verdict_name = "fresh"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Look for later information that replaces the candidate."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,7 +32,7 @@ _PATTERN = re.compile(
     r"|\b(?:system|assistant|ai agent|automated agents?|agents?)\s*[:,]\s"
     r"|\byou (?:must|should|are now|have to)\b|\b(?:has|is|are) (?:pre-?)?(?:approved|lifted|waived)\b"
     r"|\b(?:assistants?|agents?) (?:must|should|shall|may|are to)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 _NEEDED = (
@@ -173,10 +173,13 @@ GateLike = Callable[[Candidate, Context], Judgement]
 class Gate:
     """Base class of gates: composition operators, and verdicts that carry the gate's name."""
 
+    verdict_name: ClassVar[str] = ""
+    """The gate's name, if it is not that of its class."""
+
     @property
     def name(self) -> str:
         """The gate's name in verdicts."""
-        return type(self).__name__.lower()
+        return self.verdict_name or type(self).__name__.lower()
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Judge one candidate."""
@@ -271,10 +274,7 @@ class All(Several):
 class AnyOf(Several):
     """Admits a candidate that one gate admits. If none does, the last refusal is the verdict."""
 
-    @property
-    def name(self) -> str:
-        """The name that persisted verdicts use."""
-        return "any"
+    verdict_name = "any"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Ask the gates in order until one admits."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from acc.errors import InputError
@@ -43,18 +42,12 @@ class Acts(Protocol):
         """Plan an erasure of ``what``: the evidence ``ref``, the thread or its user."""
 
 
-@dataclass
 class Desk:
-    """Takes acts as JSON values, and keeps their plans until they are confirmed.
+    """Takes acts as JSON values, and keeps their plans until they are confirmed."""
 
-    Attributes:
-        acts: The acts.
-        name: Returns the name of a new plan.
-    """
-
-    acts: Acts
-    name: Callable[[], str] = field(default=lambda: secrets.token_urlsafe(16))
-    _waiting: dict[str, Plan] = field(default_factory=dict)
+    def __init__(self, acts: Acts) -> None:
+        self._acts = acts
+        self._waiting: dict[str, Plan] = {}
 
     def plan(self, thread: Thread, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Make a plan.
@@ -64,7 +57,7 @@ class Desk:
             AccError: It cannot be done.
         """
         made = self._made(thread, asked)
-        name = self.name()
+        name = secrets.token_urlsafe(16)
         self._waiting[name] = made
         while len(self._waiting) > MOST_PLANS:
             del self._waiting[next(iter(self._waiting))]
@@ -88,11 +81,11 @@ class Desk:
                 ids = asked.get("ids")
                 if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
                     raise InputError("ids is not a list of texts", where="retire")
-                return self.acts.retire(thread, ids, reason)
+                return self._acts.retire(thread, ids, reason)
             case "hold" | "release" as act:
-                return self.acts.hold(thread, ref, reason, release=act == "release")
+                return self._acts.hold(thread, ref, reason, release=act == "release")
             case "erase":
-                return self.acts.erase(thread, _text(asked, "what"), ref)
+                return self._acts.erase(thread, _text(asked, "what"), ref)
         raise InputError("no such act", hint="act is retire, hold, release or erase")
 
 

@@ -118,11 +118,9 @@ def missing(ref: str, *, redacted: bool = False) -> dict[str, Any]:
     return {"ref": ref, "unavailable": why}
 
 
-def _item(
-    slot: str, item: Mapping[str, Any], words: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def _item(slot: str, item: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
     names = ("id", "trust", "endorsed", "sources", "turn", "dated", "quote")
-    says = (words or {}).get(item["id"]) or words_of(item)
+    says = words.get(item["id"]) or words_of(item)
     return {"slot": slot, "words": says, **{name: item.get(name) for name in names}}
 
 

@@ -6,10 +6,10 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 TOKEN = "x-acc-token"
 """The header with the token that an operator's act needs."""
@@ -63,32 +63,20 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self._app(scope, receive, send)
             return
-        asked = [
-            (name.decode("latin-1").lower(), value.decode("latin-1"))
-            for name, value in scope["headers"]
-        ]
-        names = [name for name, _ in asked if name in ("host", "origin")]
-        why = (
-            "a header is given twice"
-            if len(names) > len(set(names))
-            else refusal(dict(asked), scope["path"])
-        )
+        asked = Headers(scope=scope)
+        why = refusal(asked, scope["path"])
+        if any(len(asked.getlist(name)) > 1 for name in ("host", "origin")):
+            why = "a header is given twice"
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                there = {name.lower() for name, _ in message["headers"]}
-                added = [
-                    (n.encode(), v.encode()) for n, v in _HEADERS.items() if n.encode() not in there
-                ]
-                message = {**message, "headers": [*message["headers"], *added]}
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        if not why:
-            await self._app(scope, receive, guarded)
-            return
-        body = json.dumps(
-            {"error": why, "hint": "open the address that acc inspect printed"}
-        ).encode()
-        kind = [(b"content-type", b"application/json")]
-        await guarded({"type": "http.response.start", "status": 403, "headers": kind})
-        await guarded({"type": "http.response.body", "body": body})
+        answer: ASGIApp = self._app
+        if why:
+            body = json.dumps({"error": why, "hint": "open the address that acc inspect printed"})
+            answer = Response(body, 403, media_type="application/json")
+        await answer(scope, receive, guarded)

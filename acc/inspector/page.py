@@ -32,13 +32,7 @@ def live_page(*, operator: bool) -> tuple[str, str]:
 
 
 def exported_page(logs: Logs, name: str, reader: Reader, title: str) -> str:
-    """Return a page with all turns that led to the newest state of a log.
-
-    Args:
-        logs: The audit logs.
-        name: The name of the log.
-        reader: Loads the states.
-        title: The title of the page.
+    """Return a page with all turns that led to the newest state of the log ``name``.
 
     Raises:
         InputError: The log has no record.
@@ -56,7 +50,12 @@ def exported(logs: Logs, name: str, reader: Reader) -> dict[str, Any]:
     places = {old: new for new, old in enumerate(path)}
     details = Details(index, reader, MESSAGE_CHARS)
     records = {r["digest"]: r for r in logs.records(name)}
-    pool = _Pool()
+    pool: dict[str, tuple[int, Any]] = {}
+
+    def shared(value: Any) -> int:
+        """Return the place of a value that many turns share; the page holds it once."""
+        return pool.setdefault(repr(value), (len(pool), value))[0]
+
     turns: list[dict[str, Any]] = []
     sources: dict[str, Any] = {}
     for position in path:
@@ -64,32 +63,18 @@ def exported(logs: Logs, name: str, reader: Reader) -> dict[str, Any]:
         turn = details.of(record, position) | {"position": places[position]}
         new = (ref for ref in _named(turn) if ref not in sources)
         sources |= {ref: _source(details, records, ref, position) for ref in new}
-        turn["items"] = [pool.place(item) for item in turn["items"]]
+        turn["items"] = [shared(item) for item in turn["items"]]
         if turn["rendered"] is not None:
-            turn["rendered"] = [pool.place(line) for line in turn["rendered"].split("\n")]
+            turn["rendered"] = [shared(line) for line in turn["rendered"].split("\n")]
         turns.append(turn)
     entries = [
         {**index.entries[old], "prior": places.get(index.entries[old]["prior"])} for old in path
     ]
     return {
         "live": False, "thread": turns[-1]["thread"], "entries": entries, "faults": index.faults,
-        "turns": turns, "pool": pool.values, "sources": sources,
+        "turns": turns, "pool": [value for _, value in pool.values()],
+        "sources": sources,
     }  # fmt: skip
-
-
-class _Pool:
-    """Values that many turns share, each kept once."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._places: dict[str, int] = {}
-
-    def place(self, value: Any) -> int:
-        key = repr(value)
-        if key not in self._places:
-            self._places[key] = len(self.values)
-            self.values.append(value)
-        return self._places[key]
 
 
 def _named(turn: Mapping[str, Any]) -> Sequence[str]:

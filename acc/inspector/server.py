@@ -9,15 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from acc.errors import AccError, ConfigurationError, InputError, StoreLockedError
+from acc.errors import AccError, ConfigurationError, InputError, StoreLockedError, extra
 from acc.inspector.acts import Acts, Desk
 from acc.inspector.detail import Details, Reader, missing
-from acc.inspector.guard import TOKEN, Guard, is_token
 from acc.inspector.logs import Logs
 from acc.inspector.page import live_page
 from acc.stores.protocol import Thread
 
-try:
+with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
     import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
@@ -25,12 +24,8 @@ try:
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response, StreamingResponse
     from starlette.routing import Route
-except ImportError as error:
-    raise ConfigurationError(
-        "the inspector's packages are not installed",
-        where="acc inspect",
-        hint="pip install 'agent-cognitive-compressor[inspect]'",
-    ) from error
+
+    from acc.inspector.guard import TOKEN, Guard, is_token
 
 HOST = "127.0.0.1"
 MOST_FAULTS = 20
@@ -96,8 +91,7 @@ class _Data:
     """Answers questions for data; each method is a request's."""
 
     def __init__(self, inspector: Inspector) -> None:
-        self._logs = inspector.logs
-        self._reader = inspector.reader
+        self._logs, self._reader = inspector.logs, inspector.reader
         self._pause = inspector.pause
 
     def thread(self, request: Request) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from acc.background.entries import shown
 from acc.errors import ConfigurationError
 from acc.integrations.langgraph import MemoryNode, MemoryNodeOptions
 from acc.integrations.sharing import Sharing
-from acc.integrations.stepping import HeldStates, tell
+from acc.integrations.stepping import HeldStates
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
@@ -87,7 +87,7 @@ class BackgroundMemoryNode(MemoryNode):
             entry = self.background.begin(looked.prior, turn, thread=looked.thread, wait=self.wait)
             looked = looked._replace(prior=self.background.finish(entry))
             steps += entry.steps
-        return self._left(input, looked, steps)
+        return self._left(input, looked, steps, self._view(looked, ()))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
@@ -97,16 +97,16 @@ class BackgroundMemoryNode(MemoryNode):
             entry = await self.background._abegin(looked.prior, turn, looked.thread, self.wait)
             looked = looked._replace(prior=await self.background._afinish(entry))
             steps += entry.steps
-        return self._left(input, looked, steps)
+        view = await self.controller._beside(looked.thread, self._view, looked, ())
+        return self._left(input, looked, steps, view)
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
         # Include finished but uncommitted turns: a turn that starts before them would fork.
         return self.background.entrance.resumed(thread, None)
 
-    def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> Any:
-        for step in steps:
-            tell(step, self.controller.settings.policy)
-        return self._update(input, looked, ())
+    def _left(self, input: Any, looked: Any, steps: Sequence[Step], view: str) -> Any:
+        self._tell(steps)
+        return self._update(input, looked, (), view)
 
 
 class _Unread(HeldStates):

@@ -149,7 +149,8 @@ class Compaction:
         following = [m for m in after if m.id not in seen and not is_summary(m)]
         folded = self._read(following)
         own, behind = self.observed(said), self.observed(folded)
-        together = _last_recorded([*earlier, *said], past)
+        # Messages that were recorded for the next turn belong to one turn.
+        together = _after_last([*earlier, *said], lambda message: message.id in past.recorded)
         turns = self._turns(earlier, own, behind, together)
         taken = [*earlier, *said, *folded]
         through = taken[-1].id if taken else (progress or {}).get("through", user.id)
@@ -186,12 +187,7 @@ class Compaction:
         return observed(messages, self.voices)
 
     def opening(self, rest: Sequence[BaseMessage], user_id: str | None) -> int:
-        """Return the index of the first message that the agent has not answered.
-
-        Args:
-            rest: The conversation without its role.
-            user_id: Id of the user's current message.
-        """
+        """Return the index of the first message of ``rest``, which has no role, that the agent has not answered."""
         place = next((i for i, m in enumerate(rest) if m.id == user_id), None)
         return 0 if place is None else _after_answer(rest[:place])
 
@@ -279,7 +275,7 @@ class Compaction:
         Drops committed messages that a client sent again after the last commit. Drops messages that a
         commit refused, except the user's last.
         """
-        place = _through(rest, progress)
+        place = committed_in(rest, progress)
         seen = {m.id for m in rest[:place]}
         again = {m.id for m in rest[place:] if m.id in past.committed}
         if progress is None:
@@ -331,24 +327,23 @@ def overlap(told: Sequence[str], log: Sequence[str]) -> int:
     return max((place for place, identity in enumerate(told, 1) if identity in has), default=0)
 
 
-def _through(rest: Sequence[BaseMessage], progress: Progress | None) -> int:
-    """Return how many of ``rest`` are committed according to ``progress``."""
-    places = {m.id: i for i, m in enumerate(rest)}
+def committed_in(messages: Sequence[BaseMessage], progress: Progress | None) -> int:
+    """Return how many of ``messages`` are committed according to ``progress``."""
+    places = {m.id: i for i, m in enumerate(messages) if m.id}
     for name in ("through", "id"):
         if progress and progress.get(name) in places:
             return places[progress[name]] + 1
     return 0
 
 
-def _last_recorded(messages: Sequence[BaseMessage], past: Past) -> int:
-    """Return the length of ``messages`` up to the last one recorded for the next turn."""
-    places = (i for i in range(len(messages), 0, -1) if messages[i - 1].id in past.recorded)
-    return next(places, 0)
+def _after_last(messages: Sequence[BaseMessage], test: Callable[[BaseMessage], bool]) -> int:
+    """Return the index after the last message that passes ``test``; 0 if none does."""
+    return next((i for i in range(len(messages), 0, -1) if test(messages[i - 1])), 0)
 
 
 def _after_answer(before: Sequence[BaseMessage]) -> int:
     """Return the index after the agent's last answer."""
-    return next((i for i in range(len(before), 0, -1) if is_answer(before[i - 1 : i])), 0)
+    return _after_last(before, lambda message: is_answer([message]))
 
 
 def _is_said(message: BaseMessage) -> bool:

@@ -32,12 +32,7 @@ class Delegates:
         self._sharing = sharing
 
     def caller(self, request: Any, thread: Thread, written: Collection[str]) -> Caller:
-        """Return who calls, for the sub-agent.
-
-        Args:
-            request: LangChain's `ToolCallRequest`.
-            thread: The calling agent's thread.
-            written: Ids of messages that a middleware wrote.
+        """Return who calls, for the sub-agent; a middleware has ``written`` the messages of these ids.
 
         Raises:
             StoreError: The board cannot be read.

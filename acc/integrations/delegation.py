@@ -7,14 +7,14 @@ memory, where it opens a turn, and in any other memory that the message comes to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from acc.integrations.identity import TOOLS, Config, enclosing_nodes
+from acc.integrations.identity import TOOLS, Config, enclosing_nodes, within
 from acc.integrations.messages import Voices, is_users, task_for, with_task_mark
 from acc.memory import Memory
 from acc.state.model import ROOT
@@ -39,14 +39,9 @@ class Caller(NamedTuple):
 _CALLER: ContextVar[Caller | None] = ContextVar("acc_caller", default=None)
 
 
-@contextmanager
-def calling(caller: Caller) -> Iterator[None]:
+def calling(caller: Caller) -> AbstractContextManager[Caller]:
     """Run a tool for ``caller``: what starts in the block is its sub-agent."""
-    token = _CALLER.set(caller)
-    try:
-        yield
-    finally:
-        _CALLER.reset(token)
+    return within(_CALLER, caller)
 
 
 def caller() -> Caller | None:
@@ -65,14 +60,8 @@ def with_tasks_marked(
 ) -> list[BaseMessage]:  # fmt: skip
     """Return ``messages`` with a mark on each task that another agent wrote for this run.
 
-    Args:
-        memory: The memory.
-        config: The run's configuration.
-        base: The thread of the conversation, without the run's agent.
-        messages: The run's messages.
-        voices: Assigns speakers to channels, for the run's agent.
-        told: Returns the ids of messages that other agents put on the conversation's board; None
-            if the agent shares none.
+    ``base`` is the thread of the conversation, without the run's agent. ``told`` returns the ids of messages
+    that other agents put on the conversation's board; None if the agent shares none.
 
     Raises:
         StoreError: The store cannot be read.

@@ -21,6 +21,11 @@ from acc.errors import ConfigurationError
 Value = TypeVar("Value")
 
 
+def bound_to(raw: Any) -> str:
+    """Return the owner of the state in a channel (`Thread.owner_key`); empty if it has none."""
+    return str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
+
+
 class Unread(dict[str, Any]):
     """A state from a channel that the graph's schema does not declare: its nodes cannot read it."""
 
@@ -41,9 +46,8 @@ class OwnState(LastValue[dict[str, Any]]):
         return bool(values)
 
     def _is_anothers(self, own: Any, value: Any) -> bool:
-        bound = value.get("bound_to") if isinstance(value, Mapping) else None
-        mine = own.get("bound_to") if isinstance(own, Mapping) else None
-        return bool(mine and bound and bound != mine)
+        mine, theirs = bound_to(own), bound_to(value)
+        return bool(mine and theirs and mine != theirs)
 
 
 class PrivateState(OwnState):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -20,6 +20,8 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from acc.errors import ConfigurationError, InputError
 from acc.memory import whose
 from acc.stores.protocol import Thread, nested_run
+
+T = TypeVar("T")
 
 Config = Mapping[str, Any]
 """A `RunnableConfig`."""
@@ -161,27 +163,35 @@ def enclosing_nodes(config: Config) -> list[str]:
     return [name for name in names if not name.isdigit()]
 
 
+@contextmanager
+def within(variable: ContextVar[Any], value: T) -> Iterator[T]:
+    """Give a context variable this value in the block."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
 _TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default="")
 
 
-@contextmanager
-def transparent(config: Config) -> Iterator[None]:
+def transparent(config: Config) -> AbstractContextManager[str]:
     """Make a graph that runs in the block act as the conversation's own agent."""
-    token = _TRANSPARENT.set(str((config.get("configurable") or {}).get("checkpoint_ns") or ""))
-    try:
-        yield
-    finally:
-        _TRANSPARENT.reset(token)
+    return within(_TRANSPARENT, _namespace(config))
 
 
 def _enclosing(config: Config) -> list[str]:
     """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
-    namespace = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
-    around, _, _ = namespace.rpartition("|")
+    around, _, _ = _namespace(config).rpartition("|")
     hidden = _TRANSPARENT.get()
     if hidden and (around == hidden or around.startswith(f"{hidden}|")):
         around = around[len(hidden) + 1 :]
     return around.split("|") if around else []
+
+
+def _namespace(config: Config) -> str:
+    return str((config.get("configurable") or {}).get("checkpoint_ns") or "")
 
 
 def _id(value: Any, key: str) -> str:

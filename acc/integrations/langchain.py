@@ -20,45 +20,26 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from acc.board import Board
-from acc.errors import ConfigurationError
+from acc.errors import extra
+from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.compaction import Compaction
 from acc.integrations.delegates import DELEGATES, Delegates
-from acc.integrations.delegation import Caller, caller, calling, with_tasks_marked
-from acc.integrations.graph_channels import OwnState
-from acc.integrations.identity import (
-    UNKNOWN,
-    Config,
-    Identify,
-    Identity,
-    enclosing_nodes,
-    owner,
-    thread_of,
-)
+from acc.integrations.delegation import Caller, caller, calling
+from acc.integrations.graph_channels import OwnState, bound_to
+from acc.integrations.identity import UNKNOWN, Config, Identify, enclosing_nodes, owner
 from acc.integrations.messages import Voices, as_messages, pruned
-from acc.integrations.past import past_of, recorded, state_after
+from acc.integrations.past import past_of, recorded
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
-from acc.integrations.sharing import Share, Shared, Sharing
-from acc.integrations.stepping import (
-    Controller,
-    HeldStates,
-    Prior,
-    astepped,
-    check_controller,
-    check_own,
-    hash_of,
-    last_committed,
-    stepped,
-    tell,
-)
-from acc.operators import with_operator_acts
+from acc.integrations.sharing import Share
+from acc.integrations.stepping import Controller, Prior, astepped, stepped
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.transcript import named_channels
 
-try:
+with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
     from langchain.agents.middleware.types import (
         AgentMiddleware,
         AgentState,
@@ -68,12 +49,6 @@ try:
         PrivateStateAttr,
         ToolCallRequest,
     )
-except ImportError as error:
-    raise ConfigurationError(
-        f"langchain cannot be imported: {error}",
-        where="MemoryMiddleware",
-        hint="pip install 'agent-cognitive-compressor[langchain]'",
-    ) from error
 
 
 class MemoryAgentState(AgentState[Any]):
@@ -86,7 +61,7 @@ class MemoryAgentState(AgentState[Any]):
     ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
-class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
+class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
     """Commits each turn before the agent's model call, prunes, and shows the state and the turn.
 
     It commits once before the first model call. In a long tool loop it also commits the steps that
@@ -129,7 +104,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
                 audit log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
-                "all", or a `Board` of your own. None keeps the memory to this agent.
+                "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
             delegates: Tools that run a sub-agent, with the argument that holds its task. The board
                 is added to the task, for agents without the memory. Such a tool does not receive
                 this agent's state.
@@ -138,20 +113,12 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             ConfigurationError: ``controller`` is not a memory, ``fold_over`` is negative, or the
                 memory cannot keep a board.
         """
-        super().__init__()
-        check_controller(controller)
-        self.controller = controller
-        self.identity = identity or Identity()
         named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
-        voices = replace(Voices.of(named, speakers, human), redact=controller._redact)
-        self.compaction = Compaction(
-            voices=voices, over=fold_over, counter=controller.settings.policy.counter
-        )
-        self.held = HeldStates(
-            controller.settings.policy, adopt, controller.settings.clock if tell_time else None
-        )
-        self.resume = resume
-        self.sharing = Sharing(controller, share) if share is not None else None
+        super().__init__(
+            controller, Voices.of(named, speakers, human), identity=identity, fold_over=fold_over,
+            adopt=adopt, resume=resume, tell_time=tell_time, share=share,
+        )  # fmt: skip
+        voices = self.compaction.voices
         self.delegates = Delegates(delegates, voices, self.identity, self.sharing)
         self.tools = []
 
@@ -159,13 +126,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
         config, before, notes = get_config(), as_messages(state["messages"]), _notes(state)
         agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
-        notes, base = replace(notes, agent=agent), thread_of(config, self.identity)
-        voices = self._hearing(notes).voices
-        shared = self._shared(config, thread)
-        messages = with_tasks_marked(
-            self.controller, config, base, before, voices, shared and shared.told
-        )
-        update = {"ccs_run": notes.entered(messages, self._hearing(notes)).dump()}
+        notes = replace(notes, agent=agent)
+        hearing, shared = self._hearing(notes), self._shared(config, thread)
+        messages = self._marked(config, before, hearing.voices, shared)
+        update = {"ccs_run": notes.entered(messages, hearing).dump()}
         marked = [m for m, was in zip(messages, before, strict=True) if m is not was]
         return update | ({"messages": marked} if marked else {})
 
@@ -182,16 +146,24 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             StateError: The state in the checkpoint was edited.
             StoreError: The evidence cannot be written; nothing was committed.
         """
+        return self._committed(state)
+
+    async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Like `before_model`, without blocking the event loop."""
+        return await self._acommitted(state)
+
+    def _committed(self, state: Any, over: int | None = None) -> dict[str, Any]:
+        """Commit what is due, steps of more than ``over`` tokens too if it is given; return the update."""
         thread = self._thread(state)
-        prior, plan = self._plan(state, thread)
+        prior, plan = self._plan(state, thread, over)
         board = self._board(thread)
         steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
-    async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Like `before_model`, without blocking the event loop."""
+    async def _acommitted(self, state: Any, over: int | None = None) -> dict[str, Any]:
+        """Like `_committed`, without blocking the event loop."""
         thread = self._thread(state)
-        prior, plan = await self.controller._beside(thread, self._plan, state, thread)
+        prior, plan = await self.controller._beside(thread, self._plan, state, thread, over)
         board = self._board(thread)
         steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
@@ -254,23 +226,13 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         What the user said within a nested run is committed now if the agent shares a board: the run may
         be the agent's last.
         """
-        if not self._is_news(state):
-            return self._ended(state, {})
-        thread = self._thread(state)
-        prior, plan = self._plan(state, thread, over=0)
-        board = self._board(thread)
-        steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
-        return self._ended(state, self._update(state, prior, plan, steps))
+        update = self._committed(state, over=0) if self._is_news(state) else {}
+        return self._ended(state, update)
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
-        thread, update = self._thread(state), dict[str, Any]()
-        if self._is_news(state):
-            prior, plan = await self.controller._beside(thread, self._plan, state, thread, over=0)
-            board = self._board(thread)
-            steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
-            update = self._update(state, prior, plan, steps)
-        return await self.controller._beside(thread, self._ended, state, update)
+        update = await self._acommitted(state, over=0) if self._is_news(state) else {}
+        return await self.controller._beside(self._thread(state), self._ended, state, update)
 
     def _is_news(self, state: Any) -> bool:
         """Return whether the user said something in this nested run that others may read on a board."""
@@ -292,13 +254,12 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return self.compaction.heard_by(notes.agent or UNKNOWN)
 
     def _thread(self, state: Any, config: Config | None = None) -> Thread:
-        raw, notes = state.get("ccs") or {}, _notes(state)
         return owner(
             get_config() if config is None else config,
             self.identity,
-            agent=notes.agent or None,
+            agent=_notes(state).agent or None,
             messages=as_messages(state["messages"]),
-            bound_to=str(raw.get("bound_to") or ""),
+            bound_to=bound_to(state.get("ccs")),
         )
 
     def _caller(self, request: ToolCallRequest) -> Caller:
@@ -309,16 +270,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self, state: Any, thread: Thread, over: int | None = None
     ) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
-        check_own(state.get("ccs"), notes.mark, thread, "ccs")
-        committed = last_committed(self.controller, thread)
-        prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
-        if prior is None and notes.mark is None:
-            prior = state_after(self.controller, self.held, thread, messages, resume=self.resume)
-        if prior is None and self.resume:
-            prior = self.controller.last_state(thread)
-        self.held.check_left(prior, notes.mark)
-        if prior is not None:
-            prior = with_operator_acts(self.controller, prior, thread)
+        prior = self._prior(state.get("ccs") or None, notes.mark, thread, messages, "ccs")
         removed = notes.removed(messages)
         found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
         past = past_of(self.controller, thread, prior)
@@ -329,21 +281,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def _update(
         self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]
     ) -> dict[str, Any]:
-        last = steps[-1] if steps else None
-        after = last.state if last is not None else prior
+        after = steps[-1].state if steps else prior
         update: dict[str, Any] = {}
-        notes = plan.notes
-        if after is not None:
-            notes = notes.with_state_hash(after.hash)
-            if hash_of(state.get("ccs")) != after.hash:
-                commit = last.commit if last is not None else None
-                update["ccs"] = self.held.canonical(after, commit)
+        notes = plan.notes.with_state_hash(after.hash) if after is not None else plan.notes
+        if (news := self._news(state.get("ccs"), after, steps)) is not None:
+            update["ccs"] = news
         if notes.dump() != state.get("ccs_run"):
             update["ccs_run"] = notes.dump()
         if changed := pruned(state["messages"], plan.messages):
             update["messages"] = changed
-        for step in steps:
-            tell(step, self.controller.settings.policy)
+        self._tell(steps)
         return update
 
     def _shown(self, request: ModelRequest[Any]) -> tuple[str, ModelRequest[Any]]:
@@ -358,28 +305,19 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             system_message=_with_state(request.system_message, carried),
             messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
         )
-        self._record(request.state, prior, self._showing(request.state))
+        showing = notes.showing(request.state["messages"], self._hearing(notes))
+        self._record(request.state, prior, showing)
         return carried, shown
 
     def _carried(self, prior: CompressedCognitiveState, state: Any) -> str:
         """Return the text of the state, after the board if the agent shares one."""
         if self.sharing is None:
-            return self.held.rendered(prior)
-        shared = self.sharing.of_run(get_config(), self.identity, self._thread(state))
-        return self.held.rendered(prior, shared.beside)
-
-    def _shared(self, config: Config, thread: Thread) -> Shared | None:
-        if self.sharing is None:
-            return None
-        return self.sharing.of_run(config, self.identity, thread)
+            return self._rendered(prior, None)
+        return self._rendered(prior, self._shared(get_config(), self._thread(state)))
 
     def _board(self, thread: Thread) -> Board | None:
         shared = self._shared(get_config(), thread)
         return shared.board if shared is not None else None
-
-    def _showing(self, state: Any) -> tuple[Observation, ...]:
-        notes = _notes(state)
-        return notes.showing(state["messages"], self._hearing(notes))
 
     def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
         if observations:

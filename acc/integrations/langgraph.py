@@ -8,8 +8,7 @@ describes the surrounding graph; `acc.integrations.subgraph` a memory inside ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -19,49 +18,24 @@ from langgraph.types import Command
 
 from acc.board import Board
 from acc.errors import ConfigurationError, InputError
+from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.compaction import AGENT, Compaction, Past, Plan
-from acc.integrations.delegation import caller, with_tasks_marked
+from acc.integrations.delegation import caller
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
+    bound_to,
     check_messages,
     declare,
     needed,
     read,
     state_channels,
 )
-from acc.integrations.identity import (
-    UNKNOWN,
-    Identify,
-    Identity,
-    enclosing_nodes,
-    owner,
-    thread_of,
-)
+from acc.integrations.identity import UNKNOWN, Identify, enclosing_nodes, owner
 from acc.integrations.messages import Voices, as_messages, pruned, role_and_rest
-from acc.integrations.past import (
-    joined,
-    lacks_content,
-    past_of,
-    state_after,
-    texts,
-    with_content,
-    with_refs,
-)
-from acc.integrations.sharing import Share, Shared, Sharing
-from acc.integrations.stepping import (
-    COMMITTED,
-    Controller,
-    HeldStates,
-    astepped,
-    check_controller,
-    check_own,
-    hash_of,
-    last_committed,
-    stepped,
-    tell,
-)
-from acc.operators import with_operator_acts
+from acc.integrations.past import joined, lacks_content, past_of, texts, with_content, with_refs
+from acc.integrations.sharing import Share, Shared
+from acc.integrations.stepping import COMMITTED, Controller, astepped, stepped
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
@@ -114,7 +88,7 @@ class MemoryNodeOptions(TypedDict, total=False):
     share: Share | Board | None
 
 
-class MemoryNode(Runnable[Any, Any]):
+class MemoryNode(AgentMemory, Runnable[Any, Any]):
     """Commits, and leaves the role, the state and the current turn for the model.
 
     Place it before the model and after the tools, to fold long tool loops::
@@ -181,30 +155,23 @@ class MemoryNode(Runnable[Any, Any]):
                 log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board: "rules", "rules and goals",
-                "all", or a `Board` of your own. None keeps the memory to this agent.
+                "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
 
         Raises:
             ConfigurationError: The settings contradict each other.
         """
-        check_controller(controller)
-        self.controller = controller
+        super().__init__(
+            controller, Voices.of(channels, speakers, human), identity=identity,
+            fold_over=fold_over, reply_chars=reply_chars, adopt=adopt, resume=resume,
+            tell_time=tell_time, share=share,
+        )  # fmt: skip
         self.name = name
         self.prune = prune
         self.role = role
-        self.adopt = adopt
-        self.resume = resume
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
         self.state_key = state_key
         self.turn_key = turn_key
-        self.identity = identity or Identity()
-        self.sharing = Sharing(controller, share) if share is not None else None
-        counter = controller.settings.policy.counter
-        voices = replace(Voices.of(channels, speakers, human), redact=controller._redact)
-        self.compaction = Compaction(voices, fold_over, counter, reply_chars)
-        self.held = HeldStates(
-            controller.settings.policy, adopt, controller.settings.clock if tell_time else None
-        )
         self._check()
         keys = (input_messages_key, output_messages_key)
         typed: dict[str, Any] = {key: list[Any] for key in keys if key}
@@ -227,7 +194,7 @@ class MemoryNode(Runnable[Any, Any]):
         looked = self._look(input, ensure_config(config))
         plan, board = looked.plan, looked.board
         steps = stepped(self.controller, looked.prior, plan.turns, looked.thread, config, board)
-        return self._update(input, looked, steps)
+        return self._update(input, looked, steps, self._view(looked, steps))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
@@ -236,7 +203,8 @@ class MemoryNode(Runnable[Any, Any]):
         steps = await astepped(
             self.controller, looked.prior, plan.turns, looked.thread, config, board
         )
-        return self._update(input, looked, steps)
+        view = await self.controller._beside(looked.thread, self._view, looked, steps)
+        return self._update(input, looked, steps, view)
 
     def due(self, state: Any) -> bool:
         """Return whether a pass would change anything: the condition of an edge around the node.
@@ -257,29 +225,41 @@ class MemoryNode(Runnable[Any, Any]):
         """Return a function from state to model prompt, also for ``create_react_agent(prompt=)``.
 
         The graph's schema must declare the state's channel, as `MemoryState` does, because
-        LangGraph passes only declared channels to a node.
+        LangGraph passes only declared channels to a node. With ``share=`` the function reads the board: in an
+        asynchronous graph use `aprompt`.
         """
         self.is_read = True
 
+        def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
+            return self._prompted(role, state)
+
+        return prompt
+
+    def aprompt(
+        self, role: str = ""
+    ) -> Callable[[Mapping[str, Any]], Coroutine[Any, Any, list[BaseMessage]]]:
+        """Like `prompt`; the function is awaited, and reads the board without blocking the event loop."""
+        self.is_read = True
+
+        async def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
+            if self.sharing is None:
+                return self._prompted(role, state)
+            thread = self.thread(None, state)
+            return await self.controller._beside(thread, self._prompted, role, state)
+
+        return prompt
+
+    def _prompted(self, role: str, state: Mapping[str, Any]) -> list[BaseMessage]:
         def there(channel: str, value: Any) -> Any:
             return needed(channel, value, where=self.name, what="from which the prompt is made")
 
-        def shared_in(state: Any) -> Shared | None:
-            if self.sharing is None:
-                return None
-            config = ensure_config()
-            return self._shared(config, self.thread(config, state))
-
-        def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
-            shown = self.output_messages_key or self.input_messages_key
-            found = as_messages(there(shown, read(state, shown)))
-            check_messages(found, shown)
-            ccs = there(self.state_key, self.loaded(state))
-            own, turn = role_and_rest(found)
-            carried = [] if self.output_messages_key else [self._shown(ccs, shared_in(state))]
-            return [SystemMessage(joined(role, *texts(own), *carried)), *turn]
-
-        return prompt
+        shown = self.output_messages_key or self.input_messages_key
+        found = as_messages(there(shown, read(state, shown)))
+        check_messages(found, shown)
+        ccs = there(self.state_key, self.loaded(state))
+        own, turn = role_and_rest(found)
+        carried = "" if self.output_messages_key else self._rendered(ccs, self._board(state))
+        return [SystemMessage(joined(role, *texts(own), carried)), *turn]
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
         """Return the validated state from its channel, unedited or adopted; None if there is none.
@@ -306,20 +286,17 @@ class MemoryNode(Runnable[Any, Any]):
         Raises:
             StoreError: The store cannot be read.
         """
-        config = ensure_config()
-        shared = self._shared(config, self.thread(config, state))
+        shared = self._board(state)
         return shared.for_task().lstrip() if shared is not None else ""
 
-    def _shared(self, config: RunnableConfig, thread: Thread) -> Shared | None:
-        if self.sharing is None:
-            return None
-        return self.sharing.of_run(config, self.identity, thread)
+    async def ashared(self, state: Any) -> str:
+        """Like `shared`, without blocking the event loop."""
+        return await self.controller._beside(self.thread(None, state), self.shared, state)
 
-    def _shown(self, own: CompressedCognitiveState, shared: Shared | None) -> str:
-        """Return what the model reads: the board, then its ``own`` state."""
-        if shared is None:
-            return self.held.rendered(own)
-        return self.held.rendered(own, shared.beside)
+    def _board(self, state: Any) -> Shared | None:
+        """Return the board of the present run; None if the agent shares none."""
+        config = ensure_config()
+        return self._shared(config, self.thread(config, state)) if self.sharing else None
 
     def hearing(self, state: Any) -> Compaction:
         """Return the settings for splitting the messages of the agent whose ``state`` it is."""
@@ -331,13 +308,13 @@ class MemoryNode(Runnable[Any, Any]):
         """Return the run's thread, state and progress; no state that a parent graph handed down."""
         progress, raw = read(state, self.turn_key), read(state, self.state_key) or None
         messages = as_messages(self._messages(state)) if state is not None else ()
-        bound_to = str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
+        bound = bound_to(raw)
         if enclosing_nodes(config) and not _continues(progress, messages):
             thread = owner(config, self.identity, agent=None, messages=messages)
-            if bound_to not in ("", thread.owner_key):
+            if bound not in ("", thread.owner_key):
                 return thread, None, None
         agent = progress.get(AGENT) if isinstance(progress, Mapping) else None
-        found = owner(config, self.identity, agent=agent, messages=messages, bound_to=bound_to)
+        found = owner(config, self.identity, agent=agent, messages=messages, bound_to=bound)
         return found, raw, progress
 
     def _look(self, state: Any, config: RunnableConfig) -> _Looked:
@@ -346,19 +323,9 @@ class MemoryNode(Runnable[Any, Any]):
         messages, compaction = self._messages(state), self.compaction.heard_by(thread.agent)
         shared = self._shared(config, thread)
         if caller() is not None or enclosing_nodes(config):
-            base, found = thread_of(config, self.identity), as_messages(messages)
-            messages = with_tasks_marked(
-                self.controller, config, base, found, compaction.voices, shared and shared.told
-            )
+            messages = self._marked(config, as_messages(messages), compaction.voices, shared)
         self._check_read(raw)
-        check_own(raw, progress, thread, self.state_key)
-        committed = last_committed(self.controller, thread)
-        prior = self.held.load(raw, progress, committed=committed)
-        if prior is None:
-            prior = self._resumed(thread, messages, progress)
-        self.held.check_left(prior, progress)
-        if prior is not None:
-            prior = with_operator_acts(self.controller, prior, thread)
+        prior = self._prior(raw, progress, thread, messages, self.state_key)
         if prior is not None and lacks_content(progress, messages):
             progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
@@ -369,18 +336,6 @@ class MemoryNode(Runnable[Any, Any]):
     async def _alook(self, state: Any, config: RunnableConfig) -> _Looked:
         thread = self.thread(config, state)
         return await self.controller._beside(thread, self._look, state, config)
-
-    def _resumed(
-        self, thread: Thread, messages: Any, progress: Any
-    ) -> CompressedCognitiveState | None:
-        """Return the state to continue from if the channel has none."""
-        found = None
-        if progress is None:
-            found = state_after(self.controller, self.held, thread, messages, resume=self.resume)
-        return self._last_state(thread) if found is None and self.resume else found
-
-    def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
-        return self.controller.last_state(thread)
 
     def _messages(self, state: Any) -> Any:
         messages = read(state, self.input_messages_key) or ()
@@ -409,31 +364,36 @@ class MemoryNode(Runnable[Any, Any]):
                 "model read node.prompt(role)(state) in place of state['messages']",
             )
 
-    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step]) -> Any:
-        """Return the channel updates."""
+    def _view(self, looked: _Looked, steps: Sequence[Step]) -> str:
+        """Return what the model reads of the memory in the view; empty without a view or a state."""
+        after = steps[-1].state if steps else looked.prior
+        if after is None or not self.output_messages_key:
+            return ""
+        return self._rendered(after, looked.shared)
+
+    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step], view: str) -> Any:
+        """Return the channel updates, with the memory as the model reads it in the ``view``."""
         plan, last = looked.plan, steps[-1] if steps else None
         after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
-        before = None if looked.is_handed_down else read(state, self.turn_key)
+        own = None if looked.is_handed_down else state
+        before = read(own, self.turn_key)
         progress = with_refs(plan, last.turn if last is not None else None, before)
         if looked.thread.agent != UNKNOWN:
             progress = {**progress, AGENT: looked.thread.agent}
         if after is not None:
             progress = {**progress, COMMITTED: after.hash}
-            if looked.is_handed_down or hash_of(read(state, self.state_key)) != after.hash:
-                commit = last.commit if last is not None else None
-                update[self.state_key] = self.held.canonical(after, commit)
+        if (news := self._news(read(own, self.state_key), after, steps)) is not None:
+            update[self.state_key] = news
         if progress != before:
             update[self.turn_key] = progress
         if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            shown = self._shown(after, looked.shared)
-            spoken = joined(self.role, *texts(plan.role), shown)
+            spoken = joined(self.role, *texts(plan.role), view)
             # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
-        for step in steps:
-            tell(step, self.controller.settings.policy)
+        self._tell(steps)
         if looked.is_handed_down:
             # The parent's state leaves the channels first: they refuse to replace it by another's.
             return [Command(update={self.state_key: None, self.turn_key: None}), update]

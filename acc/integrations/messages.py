@@ -22,7 +22,7 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
-from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
+from acc.integrations.reviews import NO_RESULT, calls_of, fates, human_words, quoted_words
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript, speaks_for_user
@@ -100,11 +100,7 @@ def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observati
     """Return the observations of ``messages`` in order; summaries and removals make none.
 
     The text of a call that failed, never ran, or was changed or refused by a human starts with a
-    note of that.
-
-    Args:
-        messages: Any part of a conversation, with the results of its calls.
-        voices: Assigns speakers to channels.
+    note of that. ``messages`` are any part of a conversation, with the results of its calls.
     """
     channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **voices.channels}
     kept = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
@@ -179,14 +175,6 @@ def is_answer(step: Sequence[BaseMessage]) -> bool:
     return isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls)
 
 
-def turn_of(messages: Sequence[BaseMessage], user_id: str) -> list[BaseMessage] | None:
-    """Return the messages from the human message ``user_id`` on; None if it is missing."""
-    for place, message in enumerate(messages):
-        if message.id == user_id:
-            return list(messages[place:])
-    return None
-
-
 def steps(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
     """Group a turn into steps; each is a model answer with the results of all its calls.
 
@@ -211,7 +199,7 @@ def healed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     for step in steps(messages):
         results = [m for m in step if isinstance(m, ToolMessage)]
         others = [m for m in step if not isinstance(m, ToolMessage)]
-        answers = [_answer(call_id, name, step[0], results) for call_id, name in _calls(step[0])]
+        answers = [_answer(call_id, name, step[0], results) for call_id, name in calls_of(step[0])]
         whole += [*others[:1], *answers, *others[1:]]
     return whole
 
@@ -243,13 +231,6 @@ def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], l
     """
     first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
     return list(messages[:first]), list(messages[first:])
-
-
-def _calls(message: BaseMessage) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of the calls sent to a provider, including malformed ones."""
-    if isinstance(message, AIMessage):
-        for call in (*message.tool_calls, *message.invalid_tool_calls):
-            yield str(call["id"] or ""), str(call["name"] or "")
 
 
 def _answer(

@@ -78,18 +78,9 @@ def state_after(
     """Find the state after the last of ``messages`` that ``thread`` has committed.
 
     It serves a run whose graph holds no state: the caller keeps no checkpoints, or the run is an agent
-    of a swarm. The state comes from the audit log, or else from this process's cache.
-
-    Args:
-        memory: The memory.
-        held: The states that this process holds.
-        thread: The run's thread.
-        messages: The run's messages.
-        resume: Whether the caller continues from the thread's last state if none is found. If it does
-            not, and the thread has a state, a warning is logged: the thread begins anew.
-
-    Returns:
-        None if no commit has seen any of the messages, or the state is not kept.
+    of a swarm. The state comes from the audit log, or else from this process's cache ``held``. It is None if
+    no commit has seen any of the messages, or the state is not kept. Unless the caller is then to ``resume``
+    from the thread's last state, a warning says that the thread begins anew.
 
     Raises:
         StoreError: The store cannot be read.
@@ -123,11 +114,7 @@ def recorded(
 ) -> tuple[Observation, ...]:
     """Return the requested observations recorded since ``state``, in recorded order.
 
-    Args:
-        memory: The memory that recorded them.
-        thread: Their thread.
-        state: The state before the turn they belong to.
-        identities: First 32 digits of `Observation.identity`, one entry per wanted observation.
+    ``identities`` has the first 32 digits of `Observation.identity` of each wanted observation.
 
     Raises:
         StoreError: The store cannot be read.
@@ -150,12 +137,8 @@ REFS = "refs"
 def with_refs(plan: Plan, stored: Turn | None, before: Progress | None) -> Progress:
     """Return the progress of ``plan`` with the refs of the user's message instead of its content.
 
-    The content stays if the evidence differs from it: pictures, and characters that no store can hold.
-
-    Args:
-        plan: The plan of the messages.
-        stored: Its last turn as committed, with refs; None if nothing was committed.
-        before: The previous progress; its refs stay valid while the message is the same.
+    The content stays if the evidence differs from it: pictures, and characters that no store can hold. The plan's
+    last turn was ``stored`` with refs, if any was. Refs of ``before`` stay valid while the message is the same.
     """
     progress = {name: value for name, value in plan.progress.items() if name != "content"}
     if before and REFS in before and before["id"] == progress["id"]:

@@ -14,13 +14,12 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
-from acc.controller import AsyncMemoryController
 from acc.errors import ConflictError, StoreError
 from acc.integrations.graph_channels import declare, needed, read, state_channels
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.messages import is_answer
 from acc.integrations.stepping import synchronous
-from acc.turn.observations import Observation
+from acc.stores.protocol import Thread
 
 
 class RecordNode(Runnable[Any, dict[str, Any]]):
@@ -49,29 +48,23 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
             ConfigurationError: The memory is an `AsyncMemoryController`.
             StoreError: The store cannot be written.
         """
-        controller = synchronous(self.memory.controller)
-        if decided := self._decided(input):
-            prior = self.memory.loaded(input)
-            controller.record(decided, state=prior, thread=self.memory.thread(config, input))
-        return {}
+        controller, thread = synchronous(self.memory.controller), self.memory.thread(config, input)
+        controller._off_loop.settle(thread.key)
+        return self._recorded(input, thread)
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """Like `invoke`, without blocking the event loop."""
-        controller = self.memory.controller
-        if not isinstance(controller, AsyncMemoryController):
-            thread = self.memory.thread(config, input)
-            return await controller._beside(thread, self.invoke, input, config)
-        if decided := self._decided(input):
-            prior = self.memory.loaded(input)
-            await controller.record(decided, state=prior, thread=self.memory.thread(config, input))
-        return {}
+        thread = self.memory.thread(config, input)
+        return await self.memory.controller._beside(thread, self._recorded, input, thread)
 
-    def _decided(self, state: Any) -> tuple[Observation, ...]:
-        messages = read(state, self.memory.input_messages_key) or ()
-        progress = read(state, self.memory.turn_key)
-        return self.memory.hearing(state).decided(messages, progress)
+    def _recorded(self, state: Any, thread: Thread) -> dict[str, Any]:
+        memory = self.memory
+        messages, progress = read(state, memory.input_messages_key), read(state, memory.turn_key)
+        if decided := memory.hearing(state).decided(messages or (), progress):
+            memory.controller._persist_decision(decided, memory.loaded(state), thread)
+        return {}
 
 
 class RecordedNode(Runnable[Any, Any]):

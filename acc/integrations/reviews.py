@@ -29,12 +29,11 @@ _SCRATCHPAD = "__pregel_scratchpad"
 def fates(step: Sequence[BaseMessage]) -> list[str]:
     """Return the fate of each call of a step, in order; empty for a call that ran without failure.
 
-    Args:
-        step: A model answer with the results of its calls; see `acc.integrations.messages.steps`.
+    A step is a model's answer with the results of its calls (`acc.integrations.messages.steps`).
     """
     results = [m for m in step if isinstance(m, ToolMessage)]
     found = []
-    for call_id in _call_ids(step[0]):
+    for call_id, _ in calls_of(step[0]):
         place = next((i for i, r in enumerate(results) if (r.tool_call_id or "") == call_id), None)
         found.append(_fate(None if place is None else results.pop(place)))
     return found
@@ -66,12 +65,7 @@ def quoted_words(message: BaseMessage) -> list[str]:
 
 
 def marked(request: Any, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
-    """Attach a human's changes and answers to the result of a call.
-
-    Args:
-        request: LangChain's `ToolCallRequest`.
-        result: The result of the tool's run.
-    """
+    """Attach a human's changes and answers to the result of a call, LangChain's `ToolCallRequest`."""
     answers = [said for said in _resumed(request.runtime) if isinstance(said, str)]
     attached: dict[str, Any] = {_ANSWERED: answers} if answers else {}
     if (ran := _changed(request)) is not None:
@@ -143,7 +137,8 @@ def _resumed(runtime: Any) -> Sequence[Any]:
     return tuple(getattr(configured.get(_SCRATCHPAD), "resume", None) or ())
 
 
-def _call_ids(message: BaseMessage) -> Iterator[str]:
+def calls_of(message: BaseMessage) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of the calls sent to a provider, including malformed ones."""
     if isinstance(message, AIMessage):
         for call in (*message.tool_calls, *message.invalid_tool_calls):
-            yield str(call["id"] or "")
+            yield str(call["id"] or ""), str(call["name"] or "")

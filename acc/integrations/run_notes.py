@@ -6,8 +6,8 @@ therefore continues from its own past only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
@@ -17,14 +17,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tracers.context import register_configure_hook
 
 from acc.errors import ConfigurationError, StateError
-from acc.integrations.compaction import NO_PAST, Compaction, Past, Progress
-from acc.integrations.messages import (
-    as_messages,
-    healed,
-    is_users,
-    role_and_rest,
-    turn_of,
-)
+from acc.integrations.compaction import NO_PAST, Compaction, Past, Progress, committed_in
+from acc.integrations.identity import within
+from acc.integrations.messages import as_messages, healed, is_users, role_and_rest
 from acc.integrations.stepping import COMMITTED
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
@@ -49,11 +44,7 @@ class PromptWatch(BaseCallbackHandler):
         self.prompts.extend(messages)
 
     def check(self, state: str, user_id: str | None) -> None:
-        """Check that at least one prompt contains the state and the user's message.
-
-        Args:
-            state: The rendered state.
-            user_id: Id of the user's current message, if there is one.
+        """Check that at least one prompt contains the rendered state and the user's message, if there is one.
 
         Raises:
             ConfigurationError: No prompt contains both.
@@ -72,15 +63,9 @@ _WATCH: ContextVar[PromptWatch | None] = ContextVar("acc_prompt_watch", default=
 register_configure_hook(_WATCH, inheritable=True)
 
 
-@contextmanager
-def watching() -> Iterator[PromptWatch]:
+def watching() -> AbstractContextManager[PromptWatch]:
     """Collect the prompts of chat models called in the block, in this thread or task."""
-    watch = PromptWatch()
-    token = _WATCH.set(watch)
-    try:
-        yield watch
-    finally:
-        _WATCH.reset(token)
+    return within(_WATCH, PromptWatch())
 
 
 def _lost(prompt: Sequence[BaseMessage], state: str, user_id: str | None) -> str:
@@ -168,11 +153,7 @@ class RunNotes:
 
     def since(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return the messages that no commit has seen."""
-        for name in ("through", "id") if self.mark else ():
-            found = turn_of(messages, str((self.mark or {}).get(name)))
-            if found is not None:
-                return found[1:]
-        return list(messages)
+        return list(messages[committed_in(messages, self.mark) :])
 
     def removed(self, messages: Sequence[Any]) -> list[str]:
         """Return identities of shown, uncommitted observations that a middleware removed."""
@@ -189,12 +170,8 @@ class RunNotes:
     ) -> CommitPlan:
         """Plan the commits before the model reads ``messages``, and the messages it then reads.
 
-        Args:
-            messages: The channel's messages.
-            compaction: The settings for splitting messages into turns.
-            past: What the thread's log knows.
-            restored: The observations that `removed` named. They are committed now, together with
-                everything that the model has read, because no later prompt shows them.
+        The observations ``restored`` are those that `removed` named. They are committed now, together with
+        everything that the model has read, because no later prompt shows them.
 
         Raises:
             InputError: There is no user message, or a message cannot be read.

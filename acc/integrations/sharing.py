@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal, NamedTuple
 
-from acc.board import Board
+from acc.board import Board, MeasuredBoardState
 from acc.errors import ConfigurationError
 from acc.integrations.delegation import caller
 from acc.integrations.identity import UNKNOWN, Config, Identify, thread_of
 from acc.integrations.stepping import Controller
 from acc.state.model import ROOT, CompressedCognitiveState
+from acc.state.policy import Policy
 from acc.stores.protocol import Thread
 
-Share = Literal["rules", "rules and goals", "all"]
-"""What a conversation's agents share: the rules; the goals too; or also decisions and open questions."""
+Share = Literal["rules", "rules and goals", "all", "all and measurements"]
+"""What a conversation's agents share: the rules; the goals too; also decisions and open questions; also what tools
+measured (`acc.board.MeasuredBoardState`)."""
 
 FOR_A_TASK = (
     "\n\nThe shared memory of the whole conversation. Constraints and goals bind whoever does this task; "
@@ -63,10 +65,12 @@ class Sharing:
             return Board(name, share=share, user=user)
         if share == "rules and goals":
             return Board(name, share=Board(name).shared(schema), user=user)
+        if share == "all and measurements":
+            return Board(name, policy=Policy(schema=MeasuredBoardState), user=user)
         raise ConfigurationError(
             f"share is {share!r}",
             where="share",
-            hint='give "rules", "rules and goals", "all", or a Board',
+            hint='give "rules", "rules and goals", "all", "all and measurements", or a Board',
         )
 
 
@@ -103,7 +107,7 @@ class Shared(NamedTuple):
 
     def for_task(self) -> str:
         """Return what a task says of the board; empty if the board is."""
-        text = self.board.policy.rendered(self.read())
+        text = self.board.text(self.read())
         return FOR_A_TASK + text if text else ""
 
     def told(self, ids: Collection[str]) -> set[str]:

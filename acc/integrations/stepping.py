@@ -25,6 +25,7 @@ from acc.errors import (
     StoreLockedError,
     StoreMismatchError,
 )
+from acc.integrations.graph_channels import bound_to
 from acc.integrations.identity import UNKNOWN
 from acc.memory import Memory
 from acc.pipeline.turn_pipeline import Step
@@ -80,12 +81,9 @@ class HeldStates:
     ) -> CompressedCognitiveState | None:
         """Load the state in ``raw``; None if there is none yet.
 
-        Args:
-            raw: The value of the state's channel.
-            progress: The value of the channel of the commit progress. Without it any intact state is accepted,
-                such as the seed of a new thread.
-            committed: Returns the hash of the memory's last commit. Called if the hash differs
-                from the progress: the audit log has an operator's act before any checkpoint has it.
+        Without the commit ``progress`` any intact state is accepted, such as the seed of a new thread.
+        ``committed`` returns the hash of the memory's last commit. It is called if the hash differs from the
+        progress: the audit log has an operator's act before any checkpoint has it.
 
         Raises:
             StateError: ``raw`` is not a state, or someone else wrote it and ``adopt`` is None.
@@ -93,7 +91,7 @@ class HeldStates:
         if raw is None:
             return None
         found = hash_of(raw)
-        left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
+        left = _left(progress)
         if left and found != left and found != committed():
             # Under the recorded hash it fails the integrity check, like every edited state.
             edited = {**raw, "hash": left} if isinstance(raw, Mapping) else raw
@@ -117,7 +115,7 @@ class HeldStates:
         Raises:
             StateError: It was removed, and ``adopt`` is None.
         """
-        left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
+        left = _left(progress)
         if left and found is None and self._adopt is None:
             raise StateError(
                 "the state was taken out of its channel after it was committed",
@@ -172,15 +170,19 @@ class HeldStates:
             return self._held.get(key) if isinstance(key, str) else None
 
 
+def _left(progress: Any) -> Any:
+    """Return the hash of the state that the memory wrote with the commit progress."""
+    return progress.get(COMMITTED) if isinstance(progress, Mapping) else None
+
+
 def check_own(raw: Any, progress: Any, thread: Thread, channel: str) -> None:
     """Check that no nested agent's state took the place of the one that ``progress`` names.
 
     Raises:
         StateError: One did: the channel has no reducer that keeps them apart.
     """
-    bound_to = str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
-    left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
-    if left and hash_of(raw) != left and bound_to not in ("", thread.owner_key):
+    left = _left(progress)
+    if left and hash_of(raw) != left and bound_to(raw) not in ("", thread.owner_key):
         raise StateError(
             f"the state of another agent stands in the channel {channel!r}",
             where=f"thread {thread.thread!r}, agent {thread.agent!r}",

@@ -24,7 +24,6 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from acc.audit.log import AuditLog
 from acc.errors import ConfigurationError
 from acc.integrations.delegation import with_tasks_marked
 from acc.integrations.identity import Identify, Identity, owner, thread_of
@@ -144,7 +143,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         if last is None or self._rendered(last) in summary:
             return last
         audit = self.controller._audit_of(thread)
-        states = (self.controller._from_log(r) for r in _newest_first(audit))
+        records = reversed([*audit.records()]) if audit is not None else ()
+        states = map(self.controller._from_log, records)
         return next((s for s in states if self._rendered(s) in summary), None)
 
     def _unsummarised(
@@ -161,7 +161,3 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         with self.controller._locked_log(thread) as log:
             begun = log.branch(ROOT).at_turn(1)
         return None if any(a.identity[:32] == first for a in begun) else last
-
-
-def _newest_first(audit: AuditLog | None) -> list[dict[str, Any]]:
-    return list(audit.records())[::-1] if audit else []

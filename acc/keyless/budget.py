@@ -6,14 +6,13 @@ Rules, goals and the lines of the current turn are subtracted from the room firs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from acc.keyless.outcomes import is_outcome
 from acc.keyless.reading import said_by
 from acc.keyless.room import FACTS, Room, value, words_of
-from acc.state.items import Item
-from acc.state.proposal import ProposedItem
 from acc.text.tokens import TokenCounter
 from acc.text.wording import marks, stems
 from acc.turn.observations import Trust
@@ -57,16 +56,6 @@ class Kept(NamedTuple):
     drop: Callable[[], None]
 
 
-Cost = Callable[[str], float]
-"""Tokens of an item with the given words."""
-
-
-def cost_by(counter: TokenCounter) -> Cost:
-    """Count the tokens of an item, at least one: its words and the separators of its row."""
-    beside = _beside(counter)
-    return lambda words: max(1.0, counter(words) + beside)
-
-
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
     """Keep rules, goals and the turn's lines; of the other items keep those most worth their
     tokens.
@@ -77,7 +66,7 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
     over = _rendered(room, counter) - max_tokens * (1 - SPARE)
     if over <= 0:
         return  # values matter only if something must leave
-    found = list(_kept(room, cost_by(counter)))
+    found = list(_kept(room, counter))
     left = sum(kept.tokens for kept in found) - over
     for kept in _stated_first(_best_first(found), left * STATED):
         if kept.tokens <= left:
@@ -101,7 +90,8 @@ def _stated_first(queue: Iterable[Kept], room: float) -> list[Kept]:
 def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
     """Order items by value per token. An item without new figures or names loses most value."""
     told: dict[str, list[frozenset[str]]] = {}
-    queue = [(-_worth(kept), place, False) for place, kept in enumerate(found)]
+    worth = (value(kept.slot, kept.fields, kept.sources, kept.age) / kept.tokens for kept in found)
+    queue = [(-each, place, False) for place, each in enumerate(worth)]
     heapify(queue)
     while queue:
         rank, place, is_again = heappop(queue)
@@ -110,7 +100,8 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
         if not says or _is_outcome(found[place]):
             yield found[place]
             continue
-        about = _about(fields) - says
+        # All facts share the status.
+        about = stems(words_of({n: v for n, v in fields.items() if n != "status"})) - says
         if not is_again and all(_is_covered(mark, about, told) for mark in says):
             heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
             continue
@@ -127,11 +118,6 @@ def _is_outcome(kept: Kept) -> bool:
     """Whether a fact reports an outcome. Other facts may name its identifiers, but not the outcome."""
     told = (str(kept.fields.get(name, "")) for name in ("predicate", "object"))
     return kept.slot == FACTS and kept.age < RECENT and is_outcome(*told)
-
-
-def _about(fields: Mapping[str, Any]) -> frozenset[str]:
-    """The stems of the fields, without the status, which all facts share."""
-    return stems(words_of({name: text for name, text in fields.items() if name != "status"}))
 
 
 def _is_covered(
@@ -155,26 +141,19 @@ def _beside(counter: TokenCounter) -> float:
     return max(0.0, (counter(_ROWS) - counter(_WORDS)) / 16)
 
 
-def _kept(room: Room, cost: Cost) -> Iterator[Kept]:
+def _kept(room: Room, counter: TokenCounter) -> Iterator[Kept]:
+    beside = _beside(counter)
+
+    def cost(words: str) -> float:
+        return max(1.0, counter(words) + beside)
+
     for name in (*room.lasting, *room.pinned):
         for item in (i for i in room.staying(name) if not (name in room.pinned and i.is_open)):
             age, tokens = room.turn - item.touched, cost(item.words)
             rests = (said_by(item), len(item.sources), age, tokens, item.trust)
-            yield Kept(name, *rests, _retiring(room, item))
+            yield Kept(name, *rests, partial(room.retire, item))
     for new in room.new():
         if new.slot in room.lasting and not new.id:
             tokens = cost(words_of(new.fields))
             rests = (new.fields, len(new.cites), 0, tokens, room.trust(new.cites))
-            yield Kept(new.slot, *rests, _dropping(room, new))
-
-
-def _worth(kept: Kept) -> float:
-    return value(kept.slot, kept.fields, kept.sources, kept.age) / kept.tokens
-
-
-def _retiring(room: Room, item: Item) -> Callable[[], None]:
-    return lambda: room.retire(item)
-
-
-def _dropping(room: Room, item: ProposedItem) -> Callable[[], None]:
-    return lambda: room.drop(item)
+            yield Kept(new.slot, *rests, partial(room.drop, new))

@@ -77,10 +77,14 @@ class Linear(NamedTuple):
         """The probability of each class; they sum to 1."""
         found = [row for row in map(self.rows.get, map(key, features)) if row is not None]
         sums = self.weights[found].sum(axis=0, dtype=np.int64) * self.scale
-        scores = sums / np.sqrt(max(1, len(found)))
-        raised = np.exp(scores - scores.max())
-        odds: list[float] = (raised / raised.sum()).tolist()
-        return odds
+        return softmax(sums / np.sqrt(max(1, len(found))))
+
+
+def softmax(scores: NDArray[np.floating[Any]]) -> list[float]:
+    """The scores as probabilities, which sum to 1."""
+    raised = np.exp(scores - scores.max())
+    odds: list[float] = (raised / raised.sum()).tolist()
+    return odds
 
 
 def key(name: str) -> int:

@@ -5,7 +5,7 @@ Small classifiers decide the act of a sentence, its relation to rules, and the v
 Tables of cues find values, and tell what only sounds like a rule.
 
     reading.py         splits a turn by channel; sentences.py splits texts into sentences and clauses
-    words.py           words, languages, and cues that several modules share
+    words.py           words, languages, and the cues of a new topic
     classifiers.py     linear classifiers and boosted trees
     acts.py            the act of a clause: a rule, a question, a joke; with convolution.py
     lookalikes.py      hearsay, the past, hypotheses, jokes, questions, reported demands
@@ -16,7 +16,8 @@ Tables of cues find values, and tell what only sounds like a rule.
     values.py          amounts, dates, numbers, and the phrases they belong to; figures in rules
     statements.py      the facts in one sentence; outcomes.py finds actions that were done
     facts.py           the facts of a turn; revisions.py finds the held facts that they replace
-    topic_and_trace.py the topic, past events, the next step, open questions, documents to open
+    topic_and_trace.py the topic, what was said and done, the next step, open questions
+    earlier.py         earlier texts about what the user asks, and which are worth opening
     domain.py          a domain's own slots, by examples (domain_patterns.py, domain_matching.py,
                        domain_shapes.py) or by cue words and records (domain_cues.py)
     room.py            limits of slots and texts, and duplicates
@@ -33,16 +34,10 @@ from collections.abc import Sequence
 from acc.keyless.budget import keep_within
 from acc.keyless.classifiers import one_thread
 from acc.keyless.domain import fill_slots
+from acc.keyless.earlier import Line, best_evidence, worth_opening
 from acc.keyless.entities import entities_in
 from acc.keyless.facts import relate, ruling
-from acc.keyless.goals import (
-    LONGEST_GOAL,
-    clearest,
-    done_by,
-    is_cancelling,
-    is_done,
-    is_goal,
-)
+from acc.keyless.goals import LONGEST_GOAL, clearest, done_by, is_cancelling, is_done, is_goal
 from acc.keyless.lookalikes import REFUSED
 from acc.keyless.overflow import without_overflow
 from acc.keyless.reading import TurnReading, read, said_by
@@ -50,15 +45,12 @@ from acc.keyless.room import Room
 from acc.keyless.rules import constrain, makes_rule, rules_in
 from acc.keyless.sentences import fit, tidy
 from acc.keyless.topic_and_trace import (
-    Line,
     Ruled,
-    best_evidence,
     gaps,
     is_chatter,
     next_step,
     revise_topic,
     trace_lines,
-    worth_opening,
 )
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState

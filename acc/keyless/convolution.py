@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.keyless.classifiers import words_of
+from acc.keyless.classifiers import softmax, words_of
 from acc.keyless.reading import Spoken
 
 OPENS, ENDS, NUMBER, UNKNOWN = "[CLS]", "[SEP]", "#", "[UNK]"
@@ -142,10 +142,7 @@ class Convolution(NamedTuple):
         c = b + three(_beside(b, 2))
         own, around = c[:clause], c[clause:]
         pooled = np.concatenate([own.max(axis=0), own.mean(axis=0), around.max(axis=0), c[0]])
-        scores = self.hidden(pooled) @ self.last.weights + self.last.bias
-        raised = np.exp(scores - scores.max())
-        odds: list[float] = (raised / raised.sum()).tolist()
-        return odds
+        return softmax(self.hidden(pooled) @ self.last.weights + self.last.bias)
 
 
 def framed(pieces: Pieces, spoken: Spoken) -> tuple[list[int], int]:

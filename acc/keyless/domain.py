@@ -26,11 +26,11 @@ from acc.keyless.domain_cues import (
 from acc.keyless.domain_matching import Found, Sought, found_by
 from acc.keyless.domain_patterns import BE, Pattern, is_reported, patterns
 from acc.keyless.domain_shapes import NEGATORS, SINGLE, is_shape
+from acc.keyless.earlier import is_data
 from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_past_or_fancy, is_question
 from acc.keyless.reading import Said, TurnReading
 from acc.keyless.room import Room
-from acc.keyless.sentences import plain, sentences
-from acc.keyless.topic_and_trace import is_data
+from acc.keyless.sentences import both_ends, plain, sentences
 from acc.keyless.words import forms, words_in
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
@@ -97,9 +97,10 @@ def fill_slots(reading: TurnReading, room: Room) -> None:
 
 def _heard(reading: TurnReading) -> Iterator[tuple[Trust, str, Sought]]:
     """The texts to read, with their trust and ref."""
-    for said in (said for said in _ends(reading.user) if _is_meant(said)):
+    for said in filter(_is_meant, both_ends(reading.user, MOST_SENTENCES)):
         yield Trust.USER, said.ref, Sought.of(said.text, said.words, terse=False)
-    for said in (said for said in _ends(_outside_records(reading.agent)) if _is_asserted(said)):
+    outside = _outside_records(reading.agent)
+    for said in filter(_is_asserted, both_ends(outside, MOST_SENTENCES)):
         yield Trust.AGENT, said.ref, Sought.of(said.text, said.words, terse=False)
     for tool in reading.tools:
         for line in _lines(tool):
@@ -144,11 +145,6 @@ def _outside_records(said: tuple[Said, ...]) -> tuple[Said, ...]:
     return tuple(outside)
 
 
-def _ends(said: tuple[Said, ...]) -> tuple[Said, ...]:
-    half = MOST_SENTENCES // 2
-    return said if len(said) <= MOST_SENTENCES else (*said[:half], *said[-half:])
-
-
 def _is_meant(said: Said) -> bool:
     """Whether the user states something: no question, hypothesis, past or joke.
 
@@ -186,8 +182,7 @@ def _told(slot: SlotField, ref: str, sought: Sought) -> Iterator[Told]:
     if sought.hearsay and _PERMITS.search(sought.text):
         return
     cued = has_cue(slot, sought)
-    known = [pattern for pattern in patterns(slot) if cued or pattern.speaks]
-    best = _best(known, sought)
+    best = _best([pattern for pattern in patterns(slot) if cued or pattern.speaks], sought)
     for match in best:
         pattern = match.pattern
         yield Told(match.fields, dict(pattern.fixed), pattern.reads, ref, sought.text)
@@ -258,30 +253,19 @@ def _propose(slot: SlotField, told: Told, room: Room) -> None:
     if not set(item.key) <= {*told.fields, *told.fixed}:
         return
     single = {name: texts[0] for name, texts in told.fields.items() if name != item.head}
+    quoted = {"quote": told.quote} if told.quote and "quote" in item.own_fields() else {}
     for head in filter(_NAMES.match, told.fields.get(item.head, ())):
         said = {item.head: head, **single}
-        fields = {**told.fixed, **said, **_quoted(item, told)}
-        held = next((i for i in room.held(slot.name) if i.about == _about(item, fields)), None)
+        fields = {**told.fixed, **said, **quoted}
+        about = tuple(str(fields.get(name, "")).casefold() for name in item.key)
+        held = next((i for i in room.held(slot.name) if i.about == about), None)
         if held is not None:
             changed = fields if told.reads else said
             if any(getattr(held, name) != value for name, value in changed.items()):
-                room.update(slot.name, held, [told.ref], **_kept(item, held, changed))
+                own = {name: getattr(held, name) for name in item.key}  # as the state has it
+                room.update(slot.name, held, [told.ref], **{**changed, **own})
         elif _is_item(item, fields):
             room.add(slot.name, [told.ref], **fields)
-
-
-def _quoted(item: type[Item], told: Told) -> dict[str, str]:
-    return {"quote": told.quote} if "quote" in item.own_fields() and told.quote else {}
-
-
-def _kept(item: type[Item], held: Item, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes, with the key as the state has it."""
-    own = {name: getattr(held, name) for name in item.key}
-    return {**changed, **own}
-
-
-def _about(item: type[Item], fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(fields.get(name, "")).casefold() for name in item.key)
 
 
 def _is_item(item: type[Item], fields: Mapping[str, Any]) -> bool:

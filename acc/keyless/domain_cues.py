@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from acc.keyless.domain_matching import MOST_WORDS, OPEN, Sought
-from acc.keyless.domain_patterns import BE, CONDITIONS, LEADS, choices_of, is_short
+from acc.keyless.domain_patterns import BE, CONDITIONS, LEADS, is_short, ways_of
 from acc.keyless.domain_shapes import NEGATORS, SINGLE, Shape, Span, is_shape, shape_of, spans
 from acc.keyless.sentences import plain
-from acc.keyless.words import Word, forms, words_in
+from acc.keyless.words import Word, forms, places_of, words_in
 from acc.state.slots import SlotField
 
 _IDENTIFIERS: tuple[Shape, ...] = ("address", "e-mail", "ip", "hash", "path", "domain", "code")
@@ -86,7 +86,7 @@ def _texts_asked(slot: SlotField) -> tuple[str, ...]:
         for name in slot.item.wire_fields()
         if name not in (slot.item.head, "quote")
         and fields[name].is_required()
-        and not choices_of(slot.item, name).ways
+        and not ways_of(slot.item, name)
         and not shapes_of(slot, name) & (_TYPED - {"name"})
     )
 
@@ -94,9 +94,9 @@ def _texts_asked(slot: SlotField) -> tuple[str, ...]:
 def _place_of(cue: str, words: tuple[Word, ...]) -> int | None:
     """Index after the cue. A cue that is no plain word may be the prefix of a word ("JE-")."""
     said = forms(cue)
-    for start in range(len(words)) if said else ():
-        if tuple(word.form for word in words[start : start + len(said)]) == said:
-            return start + len(said)
+    start = next(places_of(said, words), None) if said else None
+    if start is not None:
+        return start + len(said)
     if not cue.isalpha() and " " not in cue and any(c.isalnum() for c in cue):
         return next((i + 1 for i, w in enumerate(words) if w.text.startswith(cue)), None)
     return None
@@ -106,17 +106,16 @@ def _chosen(slot: SlotField, sought: Sought) -> dict[str, Placed] | None:
     """The choices in the sentence; None if a required one is missing."""
     found: dict[str, Placed] = {}
     for name in slot.item.wire_fields():
-        choices = choices_of(slot.item, name)
-        if not choices.ways:
+        ways = ways_of(slot.item, name)
+        if not ways:
             continue
-        placed = [
+        placed = (
             Placed((value,), start, start + len(way))
-            for way, value in choices.ways
-            for start in range(len(sought.words))
-            if tuple(w.form for w in sought.words[start : start + len(way)]) == way
-        ]
-        if placed:
-            found[name] = placed[0]
+            for way, value in ways
+            for start in places_of(way, sought.words)
+        )
+        if first := next(placed, None):
+            found[name] = first
         elif slot.item.model_fields[name].is_required():
             return None
     return found
@@ -161,7 +160,7 @@ def _valued(
     slot: SlotField, name: str, sought: Sought, found: Mapping[str, Placed], *, after: int
 ) -> Placed | None:
     """A field's value by its shape. A required text is the rest of the sentence."""
-    if choices_of(slot.item, name).ways or slot.item.model_fields[name].annotation is not str:
+    if ways_of(slot.item, name) or slot.item.model_fields[name].annotation is not str:
         return None
     shapes = shapes_of(slot, name)
     for at in range(len(sought.words)):
@@ -214,14 +213,14 @@ def records_in(text: str) -> Iterator[Mapping[str, Any]]:
         value = waiting.pop(0)
         if isinstance(value, Mapping):
             count += 1
-            yield {_key(str(key)): inner for key, inner in value.items()}
+            yield {_in_snake_case(str(key)): inner for key, inner in value.items()}
             waiting += [inner for inner in value.values() if isinstance(inner, Mapping | list)]
         elif isinstance(value, list):
             waiting += value[:MOST_RECORDS]
 
 
-def _key(text: str) -> str:
-    return "_".join(part.lower() for part in _KEY.split(text) if part)
+def _in_snake_case(key: str) -> str:
+    return "_".join(part.lower() for part in _KEY.split(key) if part)
 
 
 def of_record(slot: SlotField, record: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
@@ -229,14 +228,11 @@ def of_record(slot: SlotField, record: Mapping[str, Any]) -> Mapping[str, tuple[
     found = {}
     for name in slot.item.wire_fields():
         value = record.get(name)
-        said = _as_said(slot, name, str(value)) if _is_plain(value) else ""
+        is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+        said = _as_said(slot, name, str(value)) if is_plain else ""
         if said:
             found[name] = (said,)
     return found
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def of_line(slot: SlotField, line: str) -> Mapping[str, tuple[str, ...]]:
@@ -267,22 +263,16 @@ def _leading_value(slot: SlotField, part: str) -> str:
 
 @lru_cache(maxsize=256)
 def _labels(slot: SlotField) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(
-        (
-            name,
-            re.compile(
-                rf"{name.replace('_', '[ _-]')}\s*(?:[:=]\s*|\s)(?P<value>\S.{{0,200}})", re.I
-            ),
-        )
-        for name in slot.item.wire_fields()
-    )
+    value = r"\s*(?:[:=]\s*|\s)(?P<value>\S.{0,200})"
+    names = slot.item.wire_fields()
+    return tuple((n, re.compile(n.replace("_", "[ _-]") + value, re.I)) for n in names)
 
 
 def _as_said(slot: SlotField, name: str, value: str) -> str:
     """A value in the form of its field; empty if it is none of the choices."""
     value = value.strip(" \"'.`")
-    choices = choices_of(slot.item, name)
-    if not choices.ways:
+    ways = ways_of(slot.item, name)
+    if not ways:
         return value
     said = forms(value.replace("_", " "))
-    return next((choice for way, choice in choices.ways if way == said), "")
+    return next((choice for way, choice in ways if way == said), "")

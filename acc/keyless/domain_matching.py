@@ -18,22 +18,20 @@ from acc.keyless.domain_patterns import (
     is_reported,
 )
 from acc.keyless.domain_shapes import is_when, spans
-from acc.keyless.words import Word, forms, words_in
+from acc.keyless.words import Word, form_set, words_in
 
 MOST_WORDS = 60
 """Maximum words of a sentence that patterns are matched with."""
 
-OPEN = frozenset(
-    forms(
-        """if unless whether when until till suppose provided would could should might once pretend
-        imagine someone somebody anyone wonder doubt not never hope wish before stop wait hold ask
-        example instance write draft translate template"""
-    )
+OPEN = form_set(
+    """if unless whether when until till suppose provided would could should might once pretend
+    imagine someone somebody anyone wonder doubt not never hope wish before stop wait hold ask
+    example instance write draft translate template"""
 )
 """Words before a statement that leave its truth open."""
 
-_BECAUSE = frozenset(forms("because since as"))
-_WHERE = frozenset(forms("for on at by from during in within since"))
+_BECAUSE = form_set("because since as")
+_WHERE = form_set("for on at by from during in within since")
 """Words that introduce a time or place, not a condition."""
 
 _HAVE = frozenset(("has", "have", "had"))
@@ -103,7 +101,7 @@ def _has(pattern: Pattern, sought: Sought) -> bool:
         if not alike & sought.forms:
             return False
     return all(
-        any(set(way) <= sought.forms for way, _ in element.choices.ways)
+        any(set(way) <= sought.forms for way, _ in element.ways)
         for element in pattern.elements
         if element.kind == "choice"
     )
@@ -172,7 +170,7 @@ class _Matcher:
         if element.kind == "field":
             yield from self._spans(which, element, at)
         elif element.kind == "choice":
-            for way, value in element.choices.ways:
+            for way, value in element.ways:
                 if tuple(word.form for word in self._words[at : at + len(way)]) == way:
                     yield (value,), at + len(way)
         elif element.kind == "break":

@@ -19,58 +19,46 @@ from acc.keyless.domain_shapes import ARTICLES, Shape, shape_of
 from acc.keyless.lookalikes import is_hearsay
 from acc.keyless.reading import longest_of
 from acc.keyless.sentences import plain, sentences
-from acc.keyless.words import Word, forms, words_in
+from acc.keyless.words import Word, form_set, forms, places_of, words_in
 from acc.state.items import Item
 from acc.state.slots import Example, SlotField
 from acc.text.ranking import terms
 from acc.turn.observations import Trust
 
-BE = frozenset(
-    forms(
-        """is are was were 's 're been remains stays went goes got gets became becomes turned keeps"""
-    )
+BE = form_set(
+    "is are was were 's 're been remains stays went goes got gets became becomes turned keeps"
 )
 """Verbs that state in which condition something is."""
 
 CONJUNCTIONS = frozenset(("and", "but", "so"))
 
-PASSED_OVER = ARTICLES | frozenset(
-    forms(
-        """now still currently again already just also fully completely only both all has have had
-        've therefore"""
-    )
+PASSED_OVER = ARTICLES | form_set(
+    """now still currently again already just also fully completely only both all has have had 've
+    therefore"""
 )
 """Words that do not change the meaning."""
 
-LEADS = (
-    PASSED_OVER
-    | CONJUNCTIONS
-    | frozenset(
-        forms(
-            """i we 'm ok okay fyi update well then yes right hi hello note status news quick record
-            heads-up correct confirmed good morning afternoon"""
-        )
-    )
-)
+LEADS = PASSED_OVER | CONJUNCTIONS | form_set(
+    """i we 'm ok okay fyi update well then yes right hi hello note status news quick record
+    heads-up correct confirmed good morning afternoon"""
+)  # fmt: skip
 """Words that may open a sentence before its content."""
 
-CONDITIONS = frozenset(
-    forms("if unless once until till when provided only except after before subject assuming as")
+CONDITIONS = form_set(
+    "if unless once until till when provided only except after before subject assuming as"
 )
 """Words that begin a condition. A statement under a condition does not hold without it."""
 
-TIMES = frozenset(forms("for on at by from until during in within before"))
+TIMES = form_set("for on at by from until during in within before")
 
-JOINS = CONDITIONS | TIMES | frozenset(forms("up under over within with without by"))
+JOINS = CONDITIONS | TIMES | form_set("up under over within with without by")
 """Words that begin a text directly after another: a condition or a limit."""
 
 LONGEST_NAME = 120
 
 
-class Choices(NamedTuple):
-    """The words for the values of a choice."""
-
-    ways: tuple[tuple[tuple[str, ...], str], ...]
+Ways = tuple[tuple[tuple[str, ...], str], ...]
+"""The forms of the words for each value of a choice, the longest first."""
 
 
 class Element(NamedTuple):
@@ -81,18 +69,18 @@ class Element(NamedTuple):
         name: The form of the word, or the name of the field.
         shape: The shape of a field's values.
         joined: Whether a field's text follows without a break: "approved once Kim signs".
-        choices: The words of a choice.
+        ways: The words of a choice.
     """
 
     kind: Literal["word", "be", "break", "choice", "field"]
     name: str = ""
     shape: Shape = "clause"
     joined: bool = False
-    choices: Choices = Choices(())
+    ways: Ways = ()
 
 
 @lru_cache(maxsize=256)
-def choices_of(item: type[Item], name: str) -> Choices:
+def ways_of(item: type[Item], name: str) -> Ways:
     """The words for the choices of a field; empty if the field is no choice."""
     annotation = item.model_fields[name].annotation
     values = get_args(annotation) if get_origin(annotation) is Literal else ()
@@ -100,7 +88,7 @@ def choices_of(item: type[Item], name: str) -> Choices:
     for value in (value for value in values if isinstance(value, str)):
         said = forms(value.replace("_", " "))
         ways += [(said, value)] + ([(("".join(said),), value)] if len(said) > 1 else [])
-    return Choices(tuple(sorted(ways, key=lambda way: -len(way[0]))))
+    return tuple(sorted(ways, key=lambda way: -len(way[0])))
 
 
 def is_short(item: type[Item], name: str) -> bool:
@@ -164,9 +152,7 @@ def _places(
     """Each field's end position and element, by the index of its first word."""
     found: dict[int, tuple[int, Element]] = {}
     taken: set[int] = set()
-    free = [
-        n for n, v in fields.items() if isinstance(v, str) and v and not choices_of(item, n).ways
-    ]
+    free = [n for n, v in fields.items() if isinstance(v, str) and v and not ways_of(item, n)]
     for name in sorted(free, key=lambda n: -len(str(fields[n]))):
         value = plain(str(fields[name]))
         place = _find(value, words, text, taken)
@@ -175,20 +161,16 @@ def _places(
             taken.update(range(start, end))
             shape = shape_of(value, opens=start == 0, is_short=is_short(item, name))
             found[start] = (end, Element("field", name, shape))
-    for name in (n for n in fields if choices_of(item, n).ways):
-        choices = choices_of(item, name)
-        said = next((way for way, value in choices.ways if value == fields[name]), ())
-        for start in range(len(words)):
+    for name in (n for n in fields if ways_of(item, n)):
+        ways = ways_of(item, name)
+        said = next((way for way, value in ways if value == fields[name]), ())
+        for start in places_of(said, words):
             inside = range(start, start + len(said))
-            if not taken & set(inside) and _says(words, start, said):
-                found[start] = (start + len(said), Element("choice", name, choices=choices))
+            if not taken & set(inside):
+                found[start] = (start + len(said), Element("choice", name, ways=ways))
                 taken.update(inside)
                 break
     return _shaped(found, words)
-
-
-def _says(words: Sequence[Word], start: int, said: tuple[str, ...]) -> bool:
-    return tuple(word.form for word in words[start : start + len(said)]) == said
 
 
 def _shaped(
@@ -266,9 +248,10 @@ def patterns(slot: SlotField) -> tuple[Pattern, ...]:
     for example in slot.rules.examples:
         for pattern in _taught(slot, example):
             known = found.setdefault(pattern.elements, pattern)
-            found[pattern.elements] = known._replace(
-                fixed=_agreed(known.fixed, pattern.fixed), reports=known.reports or pattern.reports
-            )
+            # The choices on which two examples with the same words disagree are unknown.
+            agreed = tuple(read for read in known.fixed if read in pattern.fixed)
+            reports = known.reports or pattern.reports
+            found[pattern.elements] = known._replace(fixed=agreed, reports=reports)
     for pattern in [*found.values()]:
         for joined in _joined(pattern, found):
             found.setdefault(joined.elements, joined)
@@ -284,11 +267,6 @@ def _joined(pattern: Pattern, found: Iterable[tuple[Element, ...]]) -> Iterator[
         yield pattern._replace(elements=(*front[:-1], joined))
 
 
-def _agreed(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The choices on which two examples with the same words agree. The others are unknown."""
-    return tuple(read for read in one if read in other)
-
-
 def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
     item, strict = slot.item, slot.rules.min_trust >= Trust.USER
     fields = dict(example.fields)
@@ -296,30 +274,19 @@ def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
     words = words_in(text)
     elements = elements_of(item, fields, words, text)
     named = {e.name for e in elements}
+    left = [(name, value) for name, value in fields.items() if name not in named]
+    # An example may imply a choice without naming it, never a text.
     fixed = tuple(
-        (name, value)
-        for name, value in fields.items()
-        if name not in named and _is_read(item, name)
+        (n, v) for n, v in left if ways_of(item, n) or item.model_fields[n].annotation is bool
     )
     for kept in _variants(item, elements):
-        left = {e.name for e in kept}
-        if not set(item.key) <= left | {name for name, _ in fixed}:
+        if not set(item.key) <= {e.name for e in kept} | {name for name, _ in fixed}:
             continue
         anchors = frozenset(e.name for e in kept if e.kind == "word")
         tells = any(e.kind in ("choice", "field") and e.name not in item.key for e in kept)
         pattern = Pattern(tuple(kept), fixed, anchors, is_reported(text), strict)
-        if tells or anchors:
-            yield pattern if pattern.speaks or _is_shaped(kept) else pattern._replace(fixed=())
-
-
-def _is_shaped(elements: Sequence[Element]) -> bool:
-    """Whether the pattern contains plain words, which may imply a choice."""
-    return any(e.kind == "word" for e in elements)
-
-
-def _is_read(item: type[Item], name: str) -> bool:
-    """Whether an example may imply a field without naming it: it is a choice and never a text."""
-    return bool(choices_of(item, name).ways) or item.model_fields[name].annotation is bool
+        if tells or anchors:  # only plain words may imply a choice
+            yield pattern if pattern.speaks or anchors else pattern._replace(fixed=())
 
 
 def _sentence(text: str, head: str) -> str:

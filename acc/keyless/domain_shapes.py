@@ -99,12 +99,9 @@ def shape_of(value: str, *, opens: bool, is_short: bool) -> Shape:
                 return shape
     if not is_short:
         return "clause"
-    if is_when(words):
-        return "when"
-    if is_amount(words):
-        return "amount"
-    if is_count(words):
-        return "count"
+    for shape, fits in _TYPED.items():
+        if fits(words):
+            return shape
     capitals = len(words) <= 3 and all(_is_capital(word) for word in words)
     return "name" if capitals and not opens else "phrase"
 
@@ -263,15 +260,13 @@ def _clauses(words: Sequence[Word], at: int, text: str, ends: bool) -> Iterator[
 def _values(shape: Shape, words: Sequence[Word], at: int, text: str) -> Iterator[Span]:
     while at < len(words) and words[at].text.lower() in ARTICLES:
         at += 1
-    fits = _FITS[shape]
+    fits = _TYPED.get(shape, is_name)
     for end in range(min(len(words), at + LONGEST_VALUE), at, -1):
         if fits(words[at:end]):
             yield Span((text[words[at].start : words[end - 1].end],), end)
 
 
-_FITS: dict[Shape, Callable[[Sequence[Word]], bool]] = {
-    "when": is_when,
-    "amount": is_amount,
-    "count": is_count,
-    "name": is_name,
-}
+_TYPED: dict[Shape, Callable[[Sequence[Word]], bool]] = {
+    "when": is_when, "amount": is_amount, "count": is_count,
+}  # fmt: skip
+"""The shapes of several words that are no text and no name."""

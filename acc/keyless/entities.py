@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acc.keyless.reading import Said
-from acc.text.patterns import one_of
+from acc.keyless.values import ID
+from acc.text.patterns import one_of, whole
 
 
 class Named(NamedTuple):
@@ -33,20 +34,13 @@ IDENTIFIERS: tuple[tuple[str, str], ...] = (
     ("e-mail", r"\b[\w.+-]{1,40}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,4}"),
     ("file", rf"\b(?:[\w-]{{1,40}}/){{0,8}}[\w.-]{{1,60}}\.{ENDINGS}"),
     ("path", r"(?<![\w/])/(?:[\w.-]{1,60}/){1,8}[\w.-]{1,60}"),
-    (
-        "version",
-        r"\bv?\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+.][\w.]{1,20})?\b|\bv\d{1,3}(?:\.\d{1,3})?\b",
-    ),
+    ("version", r"\bv?\d{1,4}\.\d{1,4}\.\d{1,4}(?:[-+.][\w.]{1,20})?\b|\bv\d{1,3}(?:\.\d{1,3})?\b"),
     (
         "host",
         r"\b[a-z][a-z0-9]{0,20}(?:-[a-z0-9]{1,20}){1,5}(?:\.[a-z0-9-]{1,30}){1,5}\b|"
         r"\b[a-z][a-z0-9]{1,20}(?:-[a-z0-9]{1,20}){0,4}-\d{1,4}\b",
     ),
-    (
-        "id",
-        r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])"
-        r"[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b",
-    ),
+    ("id", ID),
     ("number", r"(?<![\d.,:£€$-])\d{3,20}(?![\d%]|[,.:-]\d)"),
 )
 """The form of identifiers, by type; the first match counts."""
@@ -59,51 +53,41 @@ _NOUN = re.compile(
     r"\b(?P<noun>[A-Za-z][a-z]{2,20}|PO|PR|VM|IP)"
     r"(?: (?:is|no\.?|number|id|called|named))?[ #:=]{1,3}\Z"
 )
-_NO_NOUN = re.compile(
-    one_of(
-        """the, and, for, with, from, that, this, into, onto, over, under, are, was, has, have, had,
-        its, our, your, their, then, than, when, but, not, now, take, hold, use, see, ran, only,
-        also, both, all, any, new, old, still, just, after, before, about, against, between, via,
-        per, plus, until, till, since, like, does, did, can, will, would, should, could, may, might,
-        must, get, got, put, one, two, three, which, what, where, who, how, why, there, here, out,
-        off, down, very, more, most, less, too, yes, found, among, \\w+ly, \\w+ing, \\w+ed,
-        \\w+[^s]s"""
-    )
-    + r"\Z"
+_NO_NOUN = whole(
+    """the, and, for, with, from, that, this, into, onto, over, under, are, was, has, have, had,
+    its, our, your, their, then, than, when, but, not, now, take, hold, use, see, ran, only,
+    also, both, all, any, new, old, still, just, after, before, about, against, between, via,
+    per, plus, until, till, since, like, does, did, can, will, would, should, could, may, might,
+    must, get, got, put, one, two, three, which, what, where, who, how, why, there, here, out,
+    off, down, very, more, most, less, too, yes, found, among, \\w+ly, \\w+ing, \\w+ed,
+    \\w+[^s]s"""
 )
-_NUMBERED = re.compile(
-    one_of(
-        """account, order, ticket, case, room, run, job, invoice, document, doc, port, gate, line,
-        bus, train, platform, section, article, claim, patient, bed, unit, batch, lot, build,
-        release, issue, page, extension, number, ref, reference, code, ward, flat, vehicle, po,
-        pr"""
-    )
-    + r"\Z"
+_NUMBERED = whole(
+    """account, order, ticket, case, room, run, job, invoice, document, doc, port, gate, line,
+    bus, train, platform, section, article, claim, patient, bed, unit, batch, lot, build,
+    release, issue, page, extension, number, ref, reference, code, ward, flat, vehicle, po,
+    pr"""
 )
 """Nouns before a short number that names one of them."""
 
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w'’À-ÿ-]{1,30}"
 _SMALL = r"(?:of|do|da|de|del|di|la|le|van|von|der|the|al|y|&)"
 _NAME = re.compile(rf"{_CAPITAL}(?: (?:{_SMALL} ){{0,2}}{_CAPITAL}){{0,3}}")
-_NO_NAME = re.compile(
-    one_of(
-        """\\w+day, january, february, march, april, may, june, july, august, september, october,
-        november, december, jan, feb, mar, apr, jun, jul, aug, sept?, oct, nov, dec, i, i'\\w+, ok,
-        okay, hi, hello, hey, dear, thanks, thank, please, yes, no, re, fwd?, the, a, an, and, but,
-        so, or, if, in, on, at, to, it, we, you, he, she, they, this, that, these, those, what, who,
-        when, where, why, how, which, there, here, also, then, is, are, was, were, do, does, did,
-        not, my, our, your, his, her, their, its, for, from, with, by, as, can, could, would,
-        should, will, may, might, must, let, all, any, both, each, every, some, none, nothing,
-        nobody, everyone, everything, done, good, great, right, sure, sorry, well, now, just, never,
-        always, english, german, french, spanish, only, leave, release, tell, ask, make, keep, use,
-        send, put, take, check, look, draft, write, give, get, run, start, stop, open, close, book,
-        call, add, move, maybe, perhaps, once, whenever, wherever, whatever, while, before, after,
-        until, unless, since, because, although, though, however, instead, next, last, first,
-        second, one, two, three, four, five, confirmed, found, understood, noted, agreed, complete,
-        sent, moved, rerun, attached, otherwise, very"""
-    )
-    + r"\Z",
-    re.I,
+_NO_NAME = whole(
+    """\\w+day, january, february, march, april, may, june, july, august, september, october,
+    november, december, jan, feb, mar, apr, jun, jul, aug, sept?, oct, nov, dec, i, i'\\w+, ok,
+    okay, hi, hello, hey, dear, thanks, thank, please, yes, no, re, fwd?, the, a, an, and, but,
+    so, or, if, in, on, at, to, it, we, you, he, she, they, this, that, these, those, what, who,
+    when, where, why, how, which, there, here, also, then, is, are, was, were, do, does, did,
+    not, my, our, your, his, her, their, its, for, from, with, by, as, can, could, would,
+    should, will, may, might, must, let, all, any, both, each, every, some, none, nothing,
+    nobody, everyone, everything, done, good, great, right, sure, sorry, well, now, just, never,
+    always, english, german, french, spanish, only, leave, release, tell, ask, make, keep, use,
+    send, put, take, check, look, draft, write, give, get, run, start, stop, open, close, book,
+    call, add, move, maybe, perhaps, once, whenever, wherever, whatever, while, before, after,
+    until, unless, since, because, although, though, however, instead, next, last, first,
+    second, one, two, three, four, five, confirmed, found, understood, noted, agreed, complete,
+    sent, moved, rerun, attached, otherwise, very"""
 )
 """Words with a capital for another reason than being a name."""
 

@@ -14,13 +14,13 @@ from acc.keyless.outcomes import is_outcome, outcomes_in
 from acc.keyless.reading import Said, TurnReading
 from acc.keyless.revisions import revised
 from acc.keyless.room import Room
-from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, whole_sentence
+from acc.keyless.statements import FINDERS, VERB, Finder, Triple, roles_in, whole_sentence
 from acc.keyless.topic_and_trace import Ruled
 from acc.keyless.values import values_in
 from acc.keyless.worth import Told, needed, worth_of
 from acc.state.items import Relation, Status
 from acc.state.model import CompressedCognitiveState
-from acc.text.patterns import one_of
+from acc.text.patterns import one_of, whole
 from acc.text.wording import marks, stems
 from acc.turn.observations import Observation
 
@@ -38,13 +38,9 @@ _LINE = re.compile(
     r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
 )
 
-_NO_FACT = re.compile(
-    one_of(
-        """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
-        https?"""
-    )
-    + r"\Z",
-    re.I,
+_NO_FACT = whole(
+    """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
+    https?"""
 )
 """Heads of mails, and keys with prose as value."""
 
@@ -127,7 +123,7 @@ def _facts(reading: TurnReading, ruling: Container[Said]) -> Iterator[Fact]:
     rules = [stems(said.words) for said in reading.user if said in ruling]
     rules += [stems(item.words) for item in reading.rules]
     told = [s for s in reading.agent if _tells(s)]
-    agents = [s for s in told if _is_worth_it(s) and not _repeats(s, rules)]
+    agents = [s for s in told if worth_of(s.words) >= WORTH and not _repeats(s, rules)]
     yield from _found(outcomes_in, own, told, reading.tools)
     yield from _found(roles_in, (said for said in reading.user if said in ruling), (), ())
     for find in FINDERS:
@@ -154,10 +150,7 @@ def _statements(
             for subject, predicate, what in whole_sentence(said.words, said.before):
                 yield Fact(subject, predicate, what, status, (said.ref,))
     for said in agents:
-        for subject, predicate, what in whole_sentence(said.words, said.before):
-            value = next((v.text for v in values_in(what)), what)
-            seen = tuple(tool.ref for tool in reading.tools if value in tool.text)[:1]
-            yield Fact(subject, predicate, what, "observed", (said.ref, *seen))
+        yield from _agents(said, whole_sentence(said.words, said.before), reading.tools)
 
 
 def canonical(fact: Fact, held: Sequence[Relation]) -> Fact:
@@ -212,10 +205,6 @@ The user's sentences have no minimum. Their value only matters for eviction.
 """
 
 
-def _is_worth_it(said: Said) -> bool:
-    return worth_of(said.words) >= WORTH
-
-
 SAID_BY_OTHERS = 0.5
 """Probability from which hearsay is a wish of someone else rather than news."""
 
@@ -243,11 +232,15 @@ def _found(
         for subject, predicate, what in find(said.words):
             yield Fact(subject, predicate, what, status, (said.ref,))
     for said in agents:
-        for subject, predicate, what in find(said.words):
-            value = next((v.text for v in values_in(what)), what)
-            seen = tuple(tool.ref for tool in tools if value in tool.text)[:1]
-            status = "decided" if predicate == "chosen" and not seen else "observed"
-            yield Fact(subject, predicate, what, status, (said.ref, *seen))
+        yield from _agents(said, find(said.words), tools)
+
+
+def _agents(said: Said, triples: Iterable[Triple], tools: Sequence[Observation]) -> Iterator[Fact]:
+    """The facts of an agent's sentence. Each also cites the first tool whose output has its value."""
+    for subject, predicate, what in triples:
+        value = next((v.text for v in values_in(what)), what)
+        seen = tuple(tool.ref for tool in tools if value in tool.text)[:1]
+        yield Fact(subject, predicate, what, "observed", (said.ref, *seen))
 
 
 _GENERIC = frozenset(CompressedCognitiveState.slots())
@@ -277,15 +270,13 @@ MOST_FACTS = 12
 
 
 def _rank(fact: Fact) -> tuple[bool, float]:
-    return not _is_outcome(fact), -needed(_told_by(fact))
+    """A sort key: outcomes first, then the facts that will most probably be needed."""
+    told = Told(fact.subject, fact.predicate, fact.object, fact.status, len(fact.cites))
+    return not _is_outcome(fact), -needed(told)
 
 
 def _is_outcome(fact: Fact) -> bool:
     return is_outcome(fact.predicate, fact.object)
-
-
-def _told_by(fact: Fact) -> Told:
-    return Told(fact.subject, fact.predicate, fact.object, fact.status, len(fact.cites))
 
 
 TOLD = 2 / 3

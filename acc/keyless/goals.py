@@ -8,13 +8,30 @@ from collections.abc import Callable, Sequence
 from acc.keyless.acts import acts
 from acc.keyless.lookalikes import is_hearsay, is_imagined, is_past_or_fancy, is_question
 from acc.keyless.reading import Said, text_of
-from acc.keyless.words import CANCELLED, DONE, NEW_TOPIC
+from acc.keyless.words import NEW_TOPIC
 from acc.state.items import Item
-from acc.text.patterns import one_of
+from acc.text.patterns import any_of, one_of
 from acc.text.wording import stems
 
 LONGEST_GOAL = 160
 """Maximum characters of a goal and of a step. A goal's quote has the full words."""
+
+_DONE = any_of(
+    r"(?:\b(?:is|are|that's|all|was|were|has been|have been|be|now)|'s) (?:now |all |finally )?"
+    + one_of(
+        """done, closed, completed?, finished, sorted, delivered, wrapped up, ticked off,
+        accomplished, settled, off the list, fully \\w+ed"""
+    ),
+    r"^\W*(?:all )?(?:(?:done|completed|finished|closed)\b|(?:complete|set)(?=\W*$|[,.;:!]))",
+    r"\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
+    r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
+)
+_CANCELLED = any_of(
+    r"\b(?:scrap|forget|drop|cancel|ditch|never ?mind) (?:about )?(?:the|that|our|my|this)\b",
+    r"(?:\b(?:is|are|was|has been|have been)|'s) (?:cancelled|canceled|called off|off the table)\b",
+    r"\bno longer (?:needed|necessary|wanted)\b",
+)
+"""Cues that a goal is cancelled."""
 
 _UNDONE = re.compile(
     r"n't\b|\b" + one_of(
@@ -69,7 +86,7 @@ def is_goal(said: Said, first: bool = False) -> bool:
 
 def is_cancelling(said: Said) -> bool:
     """Whether the user cancels something."""
-    if not CANCELLED.search(said.words) or is_question(said.words, said.asks):
+    if not _CANCELLED.search(said.words) or is_question(said.words, said.asks):
         return False
     return not is_past_or_fancy(said.words) and not is_hearsay(said.words)
 
@@ -84,7 +101,7 @@ def is_done(said: Said, by_user: bool) -> bool:
         return False
     if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
         return True
-    found = DONE.search(said.words)
+    found = _DONE.search(said.words)
     if found is None or _UNDONE.search(said.words[max(0, found.start() - 40) : found.end()]):
         return False
     odds = acts(said.spoken)
@@ -101,7 +118,7 @@ def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> It
         by_user: Whether the user says it. The agent must name the goal, or call it a task.
     """
     loose = by_user or _TASK.search(words) is not None
-    said = stems(DONE.sub(" ", around if loose else words))
+    said = stems(_DONE.sub(" ", around if loose else words))
     return clearest(said, goals, lambda about: 1 if loose else max(2, about / 2))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import fsum
@@ -18,14 +18,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from acc.commit.lifting import GENERIC
 from acc.keyless.acts import ACTS, Act, acts
 from acc.keyless.classifiers import Trees, words_of
 from acc.keyless.convolution import Convolution
 from acc.keyless.lookalikes import DISCLAIMER
 from acc.keyless.reading import Spoken, text_of
 from acc.state.items import Item
+from acc.text.clauses import sentences
 from acc.text.figures import figures, sets_another
-from acc.text.patterns import one_of
+from acc.text.one_case import is_one_case
+from acc.text.patterns import cue
 from acc.text.wording import is_negative, marks, stems
 
 WEIGHTS = "lifting.npz"
@@ -80,7 +83,9 @@ def effects(message: Sequence[Heard], rules: Sequence[Item]) -> list[tuple[Effec
     Of the clauses, only the one that most probably refers to a rule can end it.
     """
     found: list[list[Effect]] = [[] for _ in message]
-    able = [at for at, heard in enumerate(message) if _is_able(heard)] if rules else []
+    clauses = list(enumerate(message)) if rules else []
+    moving = [(at, heard) for at, heard in clauses if _moving(heard) >= UNLIKELY]
+    able = [at for at, heard in moving if not _is_taken_back(heard)]
     if able:
         features = [list(features_of(message[at], rules)) for at in able]
         odds = pair_odds(Trees.read(WEIGHTS), features)
@@ -88,7 +93,9 @@ def effects(message: Sequence[Heard], rules: Sequence[Item]) -> list[tuple[Effec
             best = int(odds[:, place].argmax())
             heard, sure = message[able[best]], float(odds[best, place])
             pair = features[best][place]
-            if sure >= _least(heard, pair) and not _names_another(heard, rule, pair):
+            if _is_one_case(heard, rule) or _names_another(heard, rule, pair):
+                continue
+            if sure >= _least(heard, pair):
                 found[able[best]].append(Effect(rule, _op(heard), sure))
     return [tuple(sorted(each, key=lambda effect: -effect.odds)) for each in found]
 
@@ -101,12 +108,8 @@ def pair_odds(
     return trees.odds(rows).reshape(len(features), -1)
 
 
-def _is_able(heard: Heard) -> bool:
-    """Whether a clause may lift or change anything."""
-    return _moving(heard) >= UNLIKELY and not _is_taken_back(heard)
-
-
 def _moving(heard: Heard) -> float:
+    """The probability that a clause lifts or changes anything."""
     odds = acts(heard.spoken)
     return odds["lift"] + odds["change"]
 
@@ -139,42 +142,32 @@ _NUMBERED = re.compile(
 """A thing with a number: "server 3"."""
 
 
-def _is_taken_back(heard: Heard) -> bool:
-    """Whether a clause takes itself back, or allows something for once."""
+def _is_one_case(heard: Heard, rule: Item) -> bool:
+    """Whether the sentence of a clause concerns one case under ``rule``."""
     words = heard.spoken.words
-    if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
-        return True
-    return bool(_FOR_ONCE.search(words))
+    whole = next((s for s in sentences(heard.message) if words in s), words)
+    return is_one_case(whole, text_of(rule))
+
+
+def _is_taken_back(heard: Heard) -> bool:
+    """Whether a clause takes itself back."""
+    taken = _TAKEN_BACK.search(heard.spoken.words) or DISCLAIMER.search(heard.spoken.after)
+    return taken is not None
 
 
 _TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
 """Takes back the clause that it ends. At the beginning it may name its object: "Scratch that rule".
 """
 
-_FOR_ONCE = re.compile(
-    r"(?<!from )(?<!starting )(?<!as of )\b(?:tonight|(?:just|only) today|today only|this once|this one time"
-    r"|(?:just|only) this time|for once|one last time)\b",
-    re.I,
-)
-"""Allows something once, whatever figure it names: "tonight 70 is ok"."""
-
-GENERIC = stems(
-    """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
-    say get go make use tell please thing want also here let idea may one"""
-)
-"""Stems that do not identify a rule."""
 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 _BACKWARD = re.compile(
     r"\b(?:its?|them|they|th[ai]t|this|those|these|him|his|her|he|she|one|there|so)\b", re.I
 )
-_TIE = re.compile(
-    r"\b" + one_of(
-        """until, till, while, as long as, for now, for the moment, during, since, because, unless,
-        that's, is in"""
-    ),
-    re.I,
-)  # fmt: skip
+_TIE = cue(
+    """until, till, while, as long as, for now, for the moment, during, since, because, unless,
+    that's, is in"""
+)
 """Cues of the condition that a rule is tied to."""
 
 _UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for now)\b(.*)", re.I)
@@ -287,8 +280,13 @@ class Shares(NamedTuple):
         """The shares of the rules ``held`` that ``said`` repeats."""
         common = _common(held)
         each = [_share(said, own, common) for own in held]
-        ranked = sorted(each, reverse=True)
-        return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
+        return cls(each, *_two_best(each))
+
+
+def _two_best(values: Iterable[float]) -> tuple[float, float]:
+    """The two highest values; 0 for one that is missing."""
+    best, second, *_ = (*sorted(values, reverse=True), 0.0, 0.0)
+    return best, second
 
 
 def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
@@ -316,15 +314,14 @@ def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
 def _alike(words: str, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
     """For each rule: its similarity to the clause, even if they share no word."""
     found = [likeness(text_of(rule), words) for rule in rules]
-    ranked = sorted((alike.one for alike in found), reverse=True)
-    second = ranked[1] if len(ranked) > 1 else 0.0
+    first, second = _two_best(alike.one for alike in found)
     for alike in found:
-        best = alike.one == ranked[0]
+        best = alike.one == first
         yield {
             "like": alike.one,
             "like of what is said": alike.other,
             "like best word": alike.best,
-            "like margin": alike.one - (second if best else ranked[0]),
+            "like margin": alike.one - (second if best else first),
         }
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from acc.keyless.sentences import plain, sentences
 from acc.keyless.words import HEAD, is_foreign
-from acc.state.items import Item, Relation
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField
 from acc.turn.observations import PASTED, Channel, Evidence, Observation, Trust
@@ -136,16 +136,10 @@ class TurnReading(NamedTuple):
         """The rules of the prior state."""
         return tuple(getattr(self.state, "constraints", ()))
 
-    @property
-    def relations(self) -> tuple[Relation, ...]:
-        """The facts of the prior state."""
-        held = getattr(self.state, "relational_map", ())
-        return tuple(item for item in held if isinstance(item, Relation))
-
 
 def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> TurnReading:
     """Split ``turn`` by channel, pending turns first."""
-    seen = (*turn.pending, *turn.observations)
+    seen = turn.unread
     user = [o for o in seen if o.trust >= Trust.USER]
     spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]
     reply = turn.reply_before(user[-1].ref) if user else None

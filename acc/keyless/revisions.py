@@ -17,26 +17,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.commit.integrity import may_replace
+from acc.commit.placing import may_replace
 from acc.keyless.classifiers import Trees
 from acc.keyless.entities import PROPER, named_in
 from acc.keyless.reading import Said, TurnReading
 from acc.keyless.values import VALUES, Value, values_in
 from acc.state.items import Relation
-from acc.text.patterns import one_of
+from acc.text.patterns import cue
 from acc.text.wording import stems
 from acc.turn.observations import Trust
 
-REVISED = re.compile(
-    r"\b" + one_of(
-        """now, new, no longer, instead, corrected, correction, revised, updated, changed, moved,
-        moves, rescheduled, pushed, brought forward, postponed, late, early, up to, down to, after
-        all, from here, as of, from today, takes over, took over, replaces, replaced, swapped,
-        switched, not, isn't, becomes, became, went, rose, fell, dropped, drops, grew, latest,
-        actually, recount, recounted, recalculated, final, finally, turned out"""
-    ),
-    re.I,
-)  # fmt: skip
+REVISED = cue(
+    """now, new, no longer, instead, corrected, correction, revised, updated, changed, moved,
+    moves, rescheduled, pushed, brought forward, postponed, late, early, up to, down to, after
+    all, from here, as of, from today, takes over, took over, replaces, replaced, swapped,
+    switched, not, isn't, becomes, became, went, rose, fell, dropped, drops, grew, latest,
+    actually, recount, recounted, recalculated, final, finally, turned out"""
+)
 """Cues that a value differs from an earlier one."""
 
 _SLOT_WORDS = stems(" ".join(kind for kind, _ in VALUES) + " value count time notes is has due id")
@@ -126,10 +123,7 @@ class Words(NamedTuple):
 
 
 def compared(
-    telling: Telling,
-    held: Sequence[tuple[Relation, Held]],
-    turn: int,
-    known: Mapping[str, int],
+    telling: Telling, held: Sequence[tuple[Relation, Held]], turn: int, known: Mapping[str, int]
 ) -> Iterator[tuple[Relation, tuple[float, ...]]]:
     """The relations that a sentence may give another value for, with the features of each pair."""
     words = Words.of(telling)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from acc.commit.integrity import may_replace
+from acc.commit.placing import may_replace
 from acc.keyless.outcomes import is_outcome
 from acc.keyless.overflow import remark_on
 from acc.keyless.reading import fits, said_by
 from acc.keyless.worth import Told, needed, worth_of
-from acc.state.items import Item
+from acc.state.items import Item, number_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedItem, Remark, Retirement
 from acc.state.slots import SlotField
@@ -182,13 +181,6 @@ class Room:
             return "rule,because"
         return ",".join(self._slots[slot].item.shown_fields())
 
-    def knows(self, slot: str, **fields: Any) -> bool:
-        """Whether the state or this proposal already contains the fields."""
-        found = self._slots.get(slot)
-        if found is None:
-            return False
-        return self._repeats(found, fields) or self._is_known(found, fields, ())
-
     def open(self, slot: str) -> list[Item]:
         """The items of `held` that are open."""
         return [item for item in self.held(slot) if item.is_open]
@@ -287,7 +279,7 @@ class Room:
         staying = [item for item in self.held(slot.name) if item.about not in new]
         if len(staying) + len(new) <= slot.rules.max_items:
             return True
-        loose = [i for i in staying if not (slot.rules.pinned and i.is_open)]
+        loose = [i for i in staying if not slot.binds(i)]
         beyond = [item for item in staying if not may_replace(trust, item.trust)]
         if len(beyond) <= RESERVED * slot.rules.max_items:
             loose = [item for item in loose if item not in beyond]
@@ -304,15 +296,10 @@ class Room:
         if item.id not in self._worth:
             age = self.turn - item.touched
             self._worth[item.id] = value(slot, said_by(item), len(item.sources), age)
-        return self._worth[item.id], item.touched, _number(item)
+        return self._worth[item.id], item.touched, number_of(item)
 
 
 def _about(slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> tuple[str, ...]:
     """The key of an item. Commit computes some key fields from the first cited source."""
     source = {name: cites[0] for name in slot.item.computed if cites}
     return tuple(str({**source, **fields}.get(name, "")).casefold() for name in slot.item.key)
-
-
-def _number(item: Item) -> int:
-    digits = re.search(r"\d+$", item.id)
-    return int(digits.group()) if digits else 0

@@ -8,21 +8,37 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from acc.commit.lifting import Bearing, bearing
+from acc.commit.lifting import Said as Quoted
 from acc.keyless.acts import acts
 from acc.keyless.goals import is_goal
-from acc.keyless.lifting import GENERIC, Effect, Heard, effects
+from acc.keyless.lifting import Effect, Heard, content, effects
 from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay, is_question
 from acc.keyless.reading import Said, Spoken, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
-from acc.keyless.words import FORM, SIZE
 from acc.state.items import Item, Kind
-from acc.text.figures import MONTHS, figures, is_near, quantities
-from acc.text.patterns import one_of
+from acc.text.figures import figures, is_near, quantities
+from acc.text.one_case import hours, is_for_good, is_of_the_rule, is_order, uses_exception
+from acc.text.patterns import cue, one_of
 from acc.text.same_words import same_words, sets_figure
-from acc.text.wording import is_negative, marks, stems
+from acc.text.times import MONTHS
+from acc.text.wording import is_negative, marks, polarity, stems
 
-_FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
+_SIZE = one_of(
+    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
+    decimals?(?: places)?"""
+)
+_FORM = one_of(
+    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
+    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
+    writing, pdf, word, excel,
+    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
+    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
+    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
+    (?:milli)?grams, euros, pounds, dollars, percent"""
+)
+_FORMAT = re.compile(rf"\b(?:{_FORM}|{_SIZE})", re.I)
 
 _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
 
@@ -94,6 +110,12 @@ _BARE = stems("never ever always only just nope nothing none yes sure exactly pl
 def rules_in(said: Said) -> list[Rule]:
     """The standing rules in a sentence, clause by clause, without look-alikes."""
     return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
+
+
+def sure_rules(said: Said) -> list[Rule]:
+    """Return the rules of `rules_in` whose whole clause makes a rule by itself."""
+    sure = (spoken for spoken in spoken_in(said) if acts(spoken.plain)["rule"] >= SURE)
+    return [rule for spoken in sure if (rule := rule_of(spoken)) is not None]
 
 
 def spoken_in(said: Said) -> list[Spoken]:
@@ -174,10 +196,10 @@ def constrain(reading: TurnReading, room: Room) -> None:
 
 def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:
     rule = rule_of(spoken)
-    if effect is None and rule is not None:
-        held = room.open("constraints")
-        again = next((item for item in held if restates(rule.text, item)), None)
-        effect = Effect(again, "change", 1.0) if again is not None else None
+    held = room.open("constraints")
+    if rule is not None and any(_follows(said.words, text_of(item)) for item in held):
+        rule = None
+    effect = effect or _replaced(rule, said.words, held)
     if effect is not None:
         amended = _amended(effect, spoken, rule)
         rule = _after(effect, spoken, rule) if _says_more(spoken, effect, amended) else None
@@ -187,6 +209,33 @@ def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) ->
             _add(amended, said, room)
     if rule is not None:
         _add(rule, said, room)
+
+
+def _replaced(rule: Rule | None, words: str, held: Sequence[Item]) -> Effect | None:
+    """The standing rule that a sentence sets another figure for, contradicts, or ends in so many words."""
+    for item in held:
+        if rule and (restates(rule.text, item) or contradicts(rule.text, text_of(item))):
+            return Effect(item, "change", 1.0)
+    is_figure = figures(words) and not content(words) - marks(words)
+    for item in held:
+        others = [other for other in held if other is not item]
+        is_meant = is_of_the_rule(words) or (rule and (is_figure or _permits(words, item)))
+        if is_meant and bearing(Quoted(words, words), item, others) is Bearing.ENDS:
+            return Effect(item, "change" if is_figure else "lift", 1.0)
+    return None
+
+
+def contradicts(text: str, held: str) -> bool:
+    """Whether one of two texts forbids in the same words what the other orders."""
+    one, other = stems(text) - _BARE, stems(held) - _BARE
+    forbids = polarity(text)["forbids"] > 0
+    return len(one) > 1 and one == other and forbids is not (polarity(held)["forbids"] > 0)
+
+
+def _follows(words: str, held: str) -> bool:
+    """Whether a sentence orders one act under a rule that stands, or uses its exception: it lays no rule down."""
+    is_act = uses_exception(words, held) or is_order(words, held)
+    return is_act and not is_for_good(words) and not polarity(words)["forbids"]
 
 
 _RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVED}", re.I)
@@ -251,12 +300,20 @@ def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
     """
     if _is_for_a_time(effect, words):
         return True
-    if rule is None or effect.op == "lift":
+    if rule is None or effect.op == "lift" or _permits(words, effect.item):
         return False
     old = text_of(effect.item)
-    own = stems(old) - marks(old) - GENERIC
+    own = content(old) - marks(old)
     shared = len(own & stems(words))
     return (shared < SHARED and 2 * shared < len(own)) or len(marks(words)) < len(marks(old))
+
+
+def _permits(words: str, item: Item) -> bool:
+    """Whether ``words`` permit, by the laws, what ``item`` forbids."""
+    old = text_of(item)
+    forbids = polarity(old)["forbids"] and not polarity(words)["forbids"]
+    is_its = bool(forbids) and marks(words) <= marks(old)
+    return is_its and bearing(Quoted(words, words), item) is Bearing.ENDS
 
 
 SHARED = 2
@@ -289,12 +346,8 @@ _FOR_A_TIME = re.compile(
 )
 """Cues that something holds for a limited time."""
 
-_FOR_GOOD = re.compile(
-    r"\b"
-    + one_of(
-        "from now on, from here on, from today, as of now, as of today, for good, permanently"
-    ),
-    re.I,
+_FOR_GOOD = cue(
+    "from now on, from here on, from today, as of now, as of today, for good, permanently"
 )
 
 
@@ -309,7 +362,7 @@ def restates(text: str, item: Item) -> bool:
     old, new = marks(held), marks(text)
     told = (f for f in (*quantities(held), *quantities(text)) if f.unit not in MONTHS)
     # "server 2" is another thing than "server 1", and 19 May another day than 12 May.
-    measured = marks("; ".join(figure.text for figure in told))
+    measured = marks("; ".join([*(figure.text for figure in told), *hours(held), *hours(text)]))
     if not old or not new or old == new or not old ^ new <= measured:
         return False
     return same_words(_FIGURE.sub("0", held), _FIGURE.sub("0", text))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from acc.text.patterns import one_of
@@ -77,7 +77,7 @@ def plain(text: str) -> str:
     return text.replace("’", "'").replace("‘", "'")
 
 
-def sentences(text: str, most: int) -> list[Sentence]:
+def sentences(text: str, most: int) -> Sequence[Sentence]:
     """The sentences of ``text`` with a letter, in order. Lines and semicolons end one too.
 
     Of more than ``most`` sentences, it returns the first and the last half. Time is linear. A token
@@ -86,14 +86,15 @@ def sentences(text: str, most: int) -> list[Sentence]:
     spans = list(_spans(text))
     found = [
         Sentence(piece, asks)
-        for start, end, asks in _ends(spans, most)
+        for start, end, asks in both_ends(spans, most)
         for piece in _short(text[start:end])
         if any(character.isalpha() for character in piece)
     ]
-    return _ends(found, most)
+    return both_ends(found, most)
 
 
-def _ends(items: list[T], most: int) -> list[T]:
+def both_ends(items: Sequence[T], most: int) -> Sequence[T]:
+    """The first and the last half of ``most`` items, or all if there are no more than that."""
     half = most // 2
     return items if len(items) <= most else [*items[:half], *items[-half:]]
 

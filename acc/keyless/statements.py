@@ -199,12 +199,6 @@ FINDERS: tuple[Finder, ...] = (roles_in, linked_values_in, statements_in, counts
 """One finder for each known form, the most certain first."""
 
 
-def triples(words: str) -> Iterator[Triple]:
-    """The triples of all finders in one sentence, and the sentence as one fact."""
-    for find in (*FINDERS, whole_sentence):
-        yield from find(words)
-
-
 LONGEST_SUBJECT = 60
 """Maximum characters of the subject of a whole sentence."""
 

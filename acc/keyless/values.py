@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.text.patterns import NUMBER_WORD, one_of
+from acc.text.patterns import NUMBER_WORD, one_of, whole
 
 _MONTH = one_of(
     """jan(?:uary)?, feb(?:ruary)?, mar(?:ch)?, apr(?:il)?, may, june?, july?, aug(?:ust)?,
@@ -23,6 +23,12 @@ _UNIT = one_of(
 )
 
 _CURRENCY = one_of("euros?, pounds?, dollars?, eur, gbp, usd, chf")
+
+ID = (
+    r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])"
+    r"[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b"
+)
+"""An identifier of capitals and digits: "CHG-4412"."""
 
 VALUES: tuple[tuple[str, str], ...] = (
     (
@@ -43,11 +49,7 @@ VALUES: tuple[tuple[str, str], ...] = (
     ("time", r"\b\d{1,2}:\d\d(?:\s?[ap]m\b)?(?:\s(?:UTC|CET|CEST|GMT)\b)?|\b\d{1,2}\s?[ap]m\b"),
     ("share", r"\b\d+(?:\.\d+)?\s?(?:%|percent\b)"),
     ("version", r"\bv?\d{1,4}\.\d{1,4}\.\d{1,4}[\w+-]{0,20}|\bv\d{1,3}(?:\.\d{1,3})?\b"),
-    (
-        "id",
-        r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])"
-        r"[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b",
-    ),
+    ("id", ID),
     ("duration", rf"\b\d+(?:\.\d+)?\s?{_UNIT}"),
     ("number", rf"\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{NUMBER_WORD}"),
 )
@@ -91,16 +93,12 @@ _BREAK = re.compile(
 )
 """The start of a noun phrase, found by reading backwards."""
 
-_PREPOSITION = re.compile(
-    one_of("for, in, on, at, from, by, to, with, over, under, above, below, between, against")
-    + r"\Z",
-    re.I,
+_PREPOSITION = whole(
+    "for, in, on, at, from, by, to, with, over, under, above, below, between, against"
 )
 
-_DULL = re.compile(
-    one_of("new, current, latest, updated, revised, old, final, same, total, overall, actual, of")
-    + r"\Z",
-    re.I,
+_DULL = whole(
+    "new, current, latest, updated, revised, old, final, same, total, overall, actual, of"
 )
 
 _WORD = re.compile(r"[^\s,;:()\"“”!?]+")

@@ -1,40 +1,24 @@
-"""Words of a sentence, the detection of other languages, and cues that several modules share."""
+"""Words of a sentence, the detection of other languages, and the cues of a new topic."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.text.patterns import any_of, one_of
+from acc.text.patterns import any_of, cue, one_of
 from acc.text.ranking import terms
-
-SIZE = one_of(
-    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
-    decimals?(?: places)?"""
-)
-FORM = one_of(
-    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
-    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
-    writing, pdf, word, excel,
-    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
-    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
-    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
-    (?:milli)?grams, euros, pounds, dollars, percent"""
-)
 
 HEAD = 2_000
 """Maximum characters that are examined."""
 
 _LETTER = re.compile(r"[^\W\d_]")
-_OURS = re.compile(
-    r"\b" + one_of(
-        """the, and, of, is, it, you, we, for, that, with, have, this, my, your, please, to, are,
-        will, be, if, what, can, don't, not, it's, they, from, by, at, has, but, all, our, how,
-        when, should, must, only, any, every, never, always, i'm, i'd, i'll, i've"""
-    ),
-    re.I,
-)  # fmt: skip
+_OURS = cue(
+    """the, and, of, is, it, you, we, for, that, with, have, this, my, your, please, to, are,
+    will, be, if, what, can, don't, not, it's, they, from, by, at, has, but, all, our, how,
+    when, should, must, only, any, every, never, always, i'm, i'd, i'll, i've"""
+)
 _THEIRS = re.compile(
     r"(?<![\w.@/-])" + one_of(
         """und, der, das, ist, nicht, ein, eine, einen, mit, für, auf, den, dem, ich, wir, sie,
@@ -165,27 +149,22 @@ def forms(text: str) -> tuple[str, ...]:
     return tuple(word.form for word in words_in(text) if not word.is_mark)
 
 
+def form_set(text: str) -> frozenset[str]:
+    """The `forms` of a text, without order."""
+    return frozenset(forms(text))
+
+
+def places_of(said: tuple[str, ...], words: Sequence[Word]) -> Iterator[int]:
+    """The positions in ``words`` at which the forms ``said`` begin, in order."""
+    for start in range(len(words)):
+        if tuple(word.form for word in words[start : start + len(said)]) == said:
+            yield start
+
+
 def word_set(text: str) -> frozenset[str]:
     """The words of a text, split at white space."""
     return frozenset(text.split())
 
-
-DONE = any_of(
-    r"(?:\b(?:is|are|that's|all|was|were|has been|have been|be|now)|'s) (?:now |all |finally )?"
-    + one_of(
-        """done, closed, completed?, finished, sorted, delivered, wrapped up, ticked off,
-        accomplished, settled, off the list, fully \\w+ed"""
-    ),
-    r"^\W*(?:all )?(?:(?:done|completed|finished|closed)\b|(?:complete|set)(?=\W*$|[,.;:!]))",
-    r"\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
-    r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
-)
-CANCELLED = any_of(
-    r"\b(?:scrap|forget|drop|cancel|ditch|never ?mind) (?:about )?(?:the|that|our|my|this)\b",
-    r"(?:\b(?:is|are|was|has been|have been)|'s) (?:cancelled|canceled|called off|off the table)\b",
-    r"\bno longer (?:needed|necessary|wanted)\b",
-)
-"""Cues that a goal is cancelled."""
 
 NEW_TOPIC = any_of(
     r"^\W*(?:new|next|another|different) " + one_of(
@@ -196,25 +175,3 @@ NEW_TOPIC = any_of(
     r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
 )  # fmt: skip
 """Cues of a new topic."""
-
-NEXT = any_of(
-    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b",
-    r"\b(?:then|after that|afterwards),? (?:I|we)\b|\bwe(?:'ll| will) (?:then|next)\b",
-    r"\blet's (?:then|next|start|continue)\b|\bto follow\b|\b\w+ follows\b",
-)
-"""Cues of an announced step."""
-
-OPEN = any_of(
-    r"\b" + one_of(
-        """not sure, unsure, unclear, unknown, unconfirmed, undecided, uncertain, tbc, tbd,
-        to be (?:confirmed|decided|determined), no idea, hard to say, awaiting, pending, still open,
-        waiting (?:for|on), outstanding, remains to be seen, haven't heard, my guess,
-        I (?:believe|suspect|guess|assume), no (?:answer|reply|word) (?:yet|so far|from)"""
-    ),
-    r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b",
-    r"(?:\bnot|n't) (?:yet )?(?:been )?" + one_of(
-        "confirmed, answered, decided, verified, replied, checked, found"
-    ),
-    r"\bnot yet (?:known|clear|in|here|decided|confirmed)\b",
-)  # fmt: skip
-"""Cues that something is unknown or has not arrived."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -206,7 +207,7 @@ class Answers:
         spent = 0
         for candidate, verdict in zip(candidates, verdicts, strict=True):
             if not (verdict.admitted or verdict.gate in _HELD_BY_STATE):
-                left.append(_refusal(verdict))
+                left.append(f"{verdict.ref} ({verdict.gate})")
                 continue
             read = redacted([context.read(candidate)], memory._redact)[0]
             entry = _entry(read, verdict)
@@ -290,22 +291,15 @@ def _noted(notes: Sequence[Note], pinned: Collection[str]) -> Iterator[str]:
     told = sorted((n for n in notes if n not in plain), key=lambda note: note.reason not in first)
     yield from (inert_line(str(note))[:LONGEST_NOTE] for note in told[:MOST_NOTES])
     if more := told[MOST_NOTES:]:
-        yield f"and {len(more)} more: {', '.join(_counted(note.reason.value for note in more))}"
+        counted = Counter(note.reason.value for note in more)
+        yield f"and {len(more)} more: {', '.join(f'{n} {word}' for word, n in counted.items())}"
     for reason in _KEPT:
-        slots: dict[str, list[str]] = {}
-        for note in plain:
-            if note.reason is reason:
-                slots.setdefault(note.slot, []).append(note.item)
+        slots: defaultdict[str, list[str]] = defaultdict(list)
+        for note in (each for each in plain if each.reason is reason):
+            slots[note.slot].append(note.item)
         if slots:
             kept = "; ".join(f"{slot} {' '.join(ids)}" for slot, ids in slots.items())
             yield f"{reason.value}: {kept}"
-
-
-def _counted(words: Iterable[str]) -> list[str]:
-    found: dict[str, int] = {}
-    for word in words:
-        found[word] = found.get(word, 0) + 1
-    return [f"{number} {word}" for word, number in found.items()]
 
 
 def _entry(evidence: Evidence, verdict: Verdict) -> str:
@@ -320,10 +314,6 @@ def _entry(evidence: Evidence, verdict: Verdict) -> str:
     if evidence.left_out:
         label.append(f"excerpt, {evidence.left_out:,} more characters behind the ref")
     return f"{', '.join(label)}: {quoted(evidence.text)}"
-
-
-def _refusal(verdict: Verdict) -> str:
-    return f"{verdict.ref} ({verdict.gate})"
 
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}

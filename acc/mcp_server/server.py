@@ -15,26 +15,20 @@ from pydantic import Field, ValidationError
 
 from acc import __version__
 from acc.controller import MemoryController
-from acc.errors import AccError, ConfigurationError, ConflictError, InputError
+from acc.errors import AccError, ConflictError, InputError, extra
 from acc.mcp_server.answers import Answers
 from acc.mcp_server.forgetting import erase
 from acc.mcp_server.serving import Serving
 from acc.mcp_server.turns import Turns
 from acc.turn.observations import Channel
 
-try:
+with extra("mcp", "the SDK of MCP cannot be imported: {error}", where="acc.mcp_server"):
     import anyio.to_thread
     from mcp.server.auth.provider import AccessToken
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
     from mcp.types import ToolAnnotations
-except ImportError as error:
-    raise ConfigurationError(
-        f"the SDK of MCP cannot be imported: {error}",
-        where="acc.mcp_server",
-        hint="pip install 'agent-cognitive-compressor[mcp]'",
-    ) from error
 
 _WHAT = {
     Channel.USER: "Store what the user said, in the user's own words. Only this makes and lifts rules and goals.",

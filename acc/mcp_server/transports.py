@@ -8,7 +8,7 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from ipaddress import ip_address
 from threading import Thread
@@ -19,6 +19,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
 from acc.errors import ConfigurationError
+from acc.folders import file_errors
 from acc.text.lines import raw
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -143,14 +144,10 @@ def listening(address: Address) -> socket.socket:
         ConfigurationError: The address cannot be used.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    try:
+    where = f"{address.host}:{address.port}"
+    hint = "choose another --port, or 0 for a free one, and a --host of this machine"
+    with file_errors(ConfigurationError, "cannot listen", where=where, hint=hint):
         return socket.create_server((address.host, address.port), family=family)
-    except OSError as error:
-        raise ConfigurationError(
-            f"cannot listen: {error.strerror or error}",
-            where=f"{address.host}:{address.port}",
-            hint="choose another --port, or 0 for a free one, and a --host of this machine",
-        ) from error
 
 
 def serve_http(
@@ -165,8 +162,4 @@ def serve_http(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on"
     )
     ready()
-    asyncio.run(_serve(uvicorn.Server(config), [at]))
-
-
-async def _serve(server: Any, sockets: Sequence[socket.socket]) -> None:
-    await server.serve(sockets=list(sockets))
+    asyncio.run(uvicorn.Server(config).serve(sockets=[at]))

@@ -13,6 +13,7 @@ from acc.audit.log import AuditLog
 from acc.audit.medium import DATABASE, AuditPlace, AuditStore, audit_store
 from acc.audit.unlogged import refuse_unlogged
 from acc.clock import Clock, SystemClock, stamps
+from acc.commit.commit import LAWS
 from acc.compress.fallback import Fallback
 from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow, StateError
@@ -60,8 +61,8 @@ class Settings:
         redact: Removes secrets from every input before it is stored or compressed: "secrets"
             (`acc.turn.redact.SecretRedactor`), a function from text to text, or None.
         durability: What the audit record of a finished step survives: "power", a power cut, or "kill",
-            only a kill of the process, without waiting for the disk. An embedded store always waits. See
-            docs/operations.md.
+            only a kill of the process, without waiting for the disk. An embedded store always waits, and an
+            `AuditStore` that is given has its own setting. See docs/operations.md.
         fork: Whether a step from a state that another step has gone on from begins a branch of its own. If
             False, it is a `ConflictError`, and nothing is stored: for callers that always go on from
             `Memory.last_state`, and have no checkpoints.
@@ -93,7 +94,7 @@ class Settings:
                 raise ConfigurationError(f"{name} is {value!r}", where="Settings", hint=hint)
         keys_of(self.state_key)
         if isinstance(self.audit, str) and self.audit.startswith(DATABASE):
-            self.audit = audit_store(self.audit)
+            self.audit = audit_store(self.audit, sync=self.durability == "power")
         elif isinstance(self.audit, str | Path):
             # An absolute path stays valid if the process changes its working directory.
             self.audit = expanded(self.audit).absolute()
@@ -180,6 +181,16 @@ class ThreadSession:
     def now(self) -> str:
         """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
+
+    def recorded(self, state: CompressedCognitiveState) -> dict[str, Any] | None:
+        """Return the audit record of the turn that follows ``state``, if today's laws and policy make it again."""
+        audit = self.audit
+        entry = audit.record_of_turn(state.branch, state.turn + 1) if audit is not None else None
+        if entry is None or entry.get("redacted") or "erasure" in entry:
+            return None
+        is_todays = entry.get("laws", 1) == LAWS
+        is_ours = entry["policy"]["fingerprint"] == self.settings.policy.fingerprint
+        return entry if is_todays and is_ours and entry["prior"] == state.hash else None
 
     def is_given_up(self, branch: Branch, turn: int) -> bool:
         """Return whether a claimed turn has no commit that a caller received.

@@ -29,7 +29,7 @@ from acc.telemetry.observer import Watch
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
 from acc.thread.claims import Claims
-from acc.thread.log import is_reply, refuse_foreign
+from acc.thread.log import ThreadLog, is_reply, refuse_foreign
 from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.redact import redacted, redacted_turn
@@ -127,7 +127,13 @@ class Step(BaseModel):
 
 
 class TurnPipeline:
-    """One turn of one thread, from its evidence to its commit. Call each stage once, in order."""
+    """One turn of one thread, from its evidence to its commit. Call each stage once, in order.
+
+    Attributes:
+        refuses: Whether `persist` refuses the user's words of a turn that overflows. If not, the caller does it
+            (`refuse_words`), or makes room and runs another pipeline `instead_of` this one.
+        instead_of: Branch and number of the turn that overflowed before.
+    """
 
     def __init__(
         self, session: ThreadSession, state: CompressedCognitiveState, turn: Turn, watch: Watch
@@ -142,7 +148,9 @@ class TurnPipeline:
         self._branch: Branch
         self._claims: Claims | None = None
         self._repeats = False
+        self._recorded: dict[str, Any] | None = None
         self._taken_up: tuple[str, ...] = ()
+        self._places: tuple[tuple[str, int], ...] = ()
         self._candidates: list[Candidate] = []
         self._evidence: list[Evidence] = []
         self._verdicts: list[Verdict] = []
@@ -151,6 +159,8 @@ class TurnPipeline:
         self._ms: dict[str, float] = {}
         self._done: Commit
         self._overflow: PinnedOverflow | None = None
+        self.refuses = True
+        self.instead_of: tuple[str, int] | None = None
 
     def store(self) -> None:
         """Store the evidence first: a later crash loses no observation."""
@@ -160,18 +170,23 @@ class TurnPipeline:
             self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)
             begun = log.begin(self._state, self._turn, is_given_up=self._session.is_given_up)
-            self._branch, numbered, self._repeats, self._taken_up = begun
+            self._branch, numbered, again, self._repeats, self._taken_up, given_up = begun
+            self._places = tuple((name, numbered.number) for name in (self._branch.name, *given_up))
             log.journal.refresh()
             log.journal.clear_refusal(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
             whole = numbered.model_copy(update={"pending": tuple(self._unread())})
-            whole = self._in_context(whole)
+            whole = self._with_heard(self._with_reply(whole))
             # Records that were stored before redaction was on must not be shown either.
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
             cut = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
             self._turn = dated(cut, self._written(cut.number) or self._session.now())
+            if again and (found := self._session.recorded(self._state)):
+                # The commit is made again from its recorded inputs: nothing is asked, paid or logged twice.
+                self._recorded, self._repeats = found, True
+                self._turn = Turn.model_validate(found["turn"])
             timed.result = self._turn
 
     def recall(self) -> None:
@@ -184,12 +199,20 @@ class TurnPipeline:
     def qualify(self) -> None:
         """Admit the candidates that bear on the decision: A_t+."""
         with self._timed("qualify") as timed:
-            context = Context(
-                self._turn, self._state, self._settings.policy.counter, retired=self._branch.retired
-            )
-            found, self._verdicts = qualify(
-                self._candidates, self._settings.gate, context, floor=self._settings.floor
-            )
+            if self._recorded is not None:
+                found = [Evidence.model_validate(e) for e in self._recorded["evidence"]]
+                told = self._recorded.get("verdicts", ())
+                self._verdicts = [Verdict.model_validate(v) for v in told]
+            else:
+                context = Context(
+                    self._turn,
+                    self._state,
+                    self._settings.policy.counter,
+                    retired=self._branch.retired,
+                )
+                found, self._verdicts = qualify(
+                    self._candidates, self._settings.gate, context, floor=self._settings.floor
+                )
             self._evidence = list(redacted(found, self._session.redact))
             timed.result = (self._verdicts, self._evidence)
 
@@ -201,7 +224,8 @@ class TurnPipeline:
                 fix the settings and repeat the step.
         """
         with self._timed("compress") as timed:
-            timed.result = self._take(compressed(self._asked()))
+            known = self._known()
+            timed.result = known or self._take(compressed(self._asked()))
 
     def think(self) -> None:
         """Run the stages that touch neither the store nor the audit log."""
@@ -218,7 +242,8 @@ class TurnPipeline:
     async def acompress(self) -> None:
         """Run `compress`, awaiting a compressor that offers ``acompress``."""
         with self._timed("compress") as timed:
-            timed.result = self._take(await acompressed(self._asked()))
+            known = self._known()
+            timed.result = known or self._take(await acompressed(self._asked()))
 
     def retire(self, ids: Sequence[str]) -> None:
         """Propose the retirement of ``ids``, citing the operator's observation at the end of the turn."""
@@ -229,16 +254,18 @@ class TurnPipeline:
         """Check, bound and chain the next state. `persist` raises an overflow found here."""
         with self._timed("commit") as timed:
             try:
-                self._done = commit(
-                    self._state, self._compressed.proposal, self._turn, self._evidence,
-                    self._settings.policy, bound_to=self._thread.owner_key,
-                )  # fmt: skip
-                if keys := self._session.keys:
-                    self._done = self._done.signed(signature_of(self._done.state.hash, keys))
-                timed.result = self._done
+                timed.result = self._done = self._committed()
             except PinnedOverflow as overflow:
                 overflow.state, overflow.thread = self._from, self._thread
                 self._overflow = overflow
+
+    def _committed(self) -> Commit:
+        done = commit(
+            self._state, self._compressed.proposal, self._turn, self._evidence,
+            self._settings.policy, bound_to=self._thread.owner_key,
+        )  # fmt: skip
+        keys = self._session.keys
+        return done.signed(signature_of(done.state.hash, keys)) if keys else done
 
     def persist(self) -> None:
         """Store the items that left the state, and write the audit record.
@@ -250,24 +277,30 @@ class TurnPipeline:
             timed.waited()
             log, audit = self._session.log, self._session.audit
             if self._overflow is not None:
-                with suppress(
-                    StoreError, ConflictError
-                ):  # raise the overflow even if this write fails
-                    log.claims.refuse(self._branch, self._turn.number)
-                    log.journal.refuse(self._given, self._branch, self._turn.number)
+                self._overflow.places = self._places
+                if self.refuses:
+                    refuse_words(log, self._given, self._places)
+                    self._refuse_earlier(log)
                 raise self._overflow
             log.journal.accept(self._given, self._branch, self._turn.number)
             if self._retires and not self._repeats:
                 gone = [each.item for each in self._done.set_aside]
                 gone = [item for item in gone if item.id in self._retires]
                 log.journal.retired(self._branch, self._turn, gone)
-            if not self._repeats:
-                log.claims.commit(self._branch, self._done.state)
-            if audit is not None and not self._is_logged(audit):
+            if self._repeats:
+                log.claims.check_repeated(self._branch, self._done.state)
+            else:
+                self._repeats = not log.claims.commit(self._branch, self._done.state)
+            if audit is not None and self._is_logged(audit):
+                self._tell_cost()
+            elif audit is not None:
                 self._append(audit)
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
+            if self.instead_of is not None:
+                log.claims.untold.add(self.instead_of)
+                self._refuse_earlier(log)
             self._claims = log.claims
 
     def received(self) -> Step:
@@ -292,15 +325,46 @@ class TurnPipeline:
             ms=dict(self._ms),
         )  # fmt: skip
 
+    def _refuse_earlier(self, log: ThreadLog) -> None:
+        """Refuse the claim of the turn that overflowed before: this one has its words."""
+        if self.instead_of not in (None, (self._branch.name, self._turn.number)):
+            branch, number = self.instead_of
+            with suppress(StoreError):
+                log.claims.refuse(log.branch(branch), number)
+
+    def told(self) -> None:
+        """Note that the caller gets the error of an overflow: from now on its words count as refused."""
+        if self.refuses:
+            self._session.log.claims.untold.clear()
+
     def _append(self, audit: AuditLog) -> None:
         audit.append(self._record(), self._state)
 
     def _is_logged(self, audit: AuditLog) -> bool:
-        """Return whether a repeated step or act of an operator is in the log, and cost nothing this time."""
-        if not (self._retires or self._repeats) or self._compressed.usage:
+        """Return whether the commit of a repeated step or act of an operator is in the log."""
+        if not (self._retires or self._repeats):
             return False
-        last = audit.last_on(self._branch.name)
-        return last is not None and last["state"]["hash"] == self._done.state.hash
+        known = audit.record_of_turn(self._branch.name, self._turn.number)
+        return known is not None and known["state"]["hash"] == self._done.state.hash
+
+    def _known(self) -> CompressionResult | None:
+        """Return what the compressor of a repeated step said when it was first committed; it costs nothing."""
+        if (known := self._recorded) is None:
+            return None
+        said = known["proposal"]
+        proposal = Proposal.model_validate(said) if said else None
+        told = str(known.get("failure", "")), str(known.get("outcome", Outcome.OK.value))
+        self._compressed = CompressionResult(proposal, *told)
+        return self._compressed
+
+    def _tell_cost(self) -> None:
+        """Tell the log what a commit cost that another step had made meanwhile: no record holds it."""
+        if usage := self._compressed.usage:
+            log_event(
+                _LOG, logging.INFO, "repeated_commit",
+                "another step made the same commit meanwhile; this one's tokens are in no audit record",
+                turn=self._turn.number, branch=self._branch.name, usage=dict(usage),
+            )  # fmt: skip
 
     def _take(self, answer: CompressionResult) -> CompressionResult:
         redact = self._session.redact
@@ -310,15 +374,11 @@ class TurnPipeline:
         return self._compressed
 
     def _asked(self) -> CompressionRequest:
+        settings = self._settings
         return CompressionRequest(
-            self._session.compressor,
-            self._turn,
-            self._state,
-            self._evidence,
-            self._settings.policy,
-            self._settings.fallback,
-            keyless,
-        )
+            self._session.compressor, self._turn, self._state, self._evidence, settings.policy,
+            settings.fallback, keyless,
+        )  # fmt: skip
 
     def _written(self, number: int) -> str:
         """Return when the turn's newest words of the user were stored; a repeated step gets the same time.
@@ -334,10 +394,6 @@ class TurnPipeline:
         for observation in self._state.unread():
             times = [part.when for part in self._branch.parts(observation.ref)]
             yield observation.model_copy(update={"at": "".join(times[:1])})
-
-    def _in_context(self, turn: Turn) -> Turn:
-        """Return ``turn`` with what was said before it and bears on it."""
-        return self._with_heard(self._with_reply(turn))
 
     def _with_reply(self, turn: Turn) -> Turn:
         """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""
@@ -365,8 +421,7 @@ class TurnPipeline:
         Recall over the thread and the documents finds these texts. An assent endorses only the agent's
         own words, never a tool's or a document's (law 6).
         """
-        said = [*turn.pending, *turn.observations]
-        if not any(o.trust >= Trust.USER and is_assent(o.text) for o in said):
+        if not any(o.trust >= Trust.USER and is_assent(o.text) for o in turn.unread):
             return turn
         spoken = (*turn.readable,)
         speech = [o.text for o in spoken if o.channel is Channel.AGENT and not o.is_call]
@@ -401,6 +456,16 @@ class TurnPipeline:
 
     def _timed(self, stage: str) -> _Timed:
         return _Timed(self._watch, self._ms, stage, self._settings.clock.seconds)
+
+
+def refuse_words(log: ThreadLog, given: Turn, places: Sequence[tuple[str, int]]) -> None:
+    """Record that the user's words of a turn and of those that it took up (`PinnedOverflow.places`) were refused."""
+    with suppress(StoreError, ConflictError):  # the overflow is raised even if this write fails
+        log.claims.untold.update(places)
+        for branch, number in places:
+            log.claims.refuse(log.branch(branch), number)
+        for branch, number in places[:1]:
+            log.journal.refuse(given, log.branch(branch), number)
 
 
 def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:

@@ -68,9 +68,9 @@ def update_state(
         InputError: ``turn`` is not a turn.
         StateError: The state was edited, or does not match the policy's schema.
     """
-    compressor = chosen(compressor, model)
-    asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars, redact)
-    return _committed(asked, asked_for(asked), redact)
+    by = chosen(compressor, model)
+    asked, clean = _asked(state, turn, by, evidence, policy, fallback, input_chars, redact)
+    return _committed(asked, asked_for(asked), clean)
 
 
 async def aupdate_state(
@@ -86,9 +86,9 @@ async def aupdate_state(
     redact: Redact | Literal["secrets"] | None = "secrets",
 ) -> Commit:
     """See `update_state`. A compressor with ``acompress`` is awaited."""
-    compressor = chosen(compressor, model)
-    asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars, redact)
-    return _committed(asked, await acompressed(asked), redact)
+    by = chosen(compressor, model)
+    asked, clean = _asked(state, turn, by, evidence, policy, fallback, input_chars, redact)
+    return _committed(asked, await acompressed(asked), clean)
 
 
 def _asked(
@@ -100,23 +100,26 @@ def _asked(
     fallback: Fallback,
     input_chars: int,
     redact: Redact | Literal["secrets"] | None,
-) -> CompressionRequest:
+) -> tuple[CompressionRequest, Redact | None]:
+    """Return what to ask a compressor, and what removes secrets from its answer."""
     check_compressor(compressor)
     check_fallback(fallback)
-    turn = redacted_turn(normalize(turn, "update_state"), redactor(redact))
+    clean = redactor(redact)
+    turn = redacted_turn(normalize(turn, "update_state"), clean)
     given = type(state) if isinstance(state, CompressedCognitiveState) else None
     policy = policy or Policy(schema=given or CompressedCognitiveState)
     prior = policy.schema.load(state)
     whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
     about = (*(item.words for _, item in prior.items()), whole.user_words)
     cut = cut_turn(whole, about, input_chars)
-    return CompressionRequest(compressor, cut, prior, evidence, policy, fallback, keyless)
+    asked = CompressionRequest(compressor, cut, prior, evidence, policy, fallback, keyless)
+    return asked, clean
 
 
 def _committed(
-    asked: CompressionRequest, answer: CompressionResult, redact: Redact | Literal["secrets"] | None
+    asked: CompressionRequest, answer: CompressionResult, clean: Redact | None
 ) -> Commit:
-    proposal = redacted_proposal(answer.proposal, redactor(redact))
+    proposal = redacted_proposal(answer.proposal, clean)
     log_compression(answer)
     done = commit(asked.state, proposal, asked.turn, asked.evidence, asked.policy)
     log_commit(done)

@@ -3,11 +3,4 @@
 from acc.recall.candidates import Candidate, Recall, WideRecall
 from acc.recall.dense import Dense, openai_embedder, sentence_transformer
 
-__all__ = [
-    "Candidate",
-    "Dense",
-    "Recall",
-    "WideRecall",
-    "openai_embedder",
-    "sentence_transformer",
-]
+__all__ = ["Candidate", "Dense", "Recall", "WideRecall", "openai_embedder", "sentence_transformer"]

@@ -28,13 +28,9 @@ Value = float | None
 def line_chart(
     title: str, turns: Sequence[int], series: Mapping[str, Sequence[Value]], *, top: Value = None
 ) -> str:
-    """Draw lines over turns.
+    """Draw lines over turns, which ascend; ``series`` holds the values by label, one for each turn.
 
-    Args:
-        title: The title, with the unit.
-        turns: The turns, ascending.
-        series: Values by label, one for each turn.
-        top: The axis ends here; by default at a round number above all values.
+    The axis ends at ``top``, by default at a round number above all values. The title names the unit.
     """
     scale = _Scale(top or _greatest(v for values in series.values() for v in values))
     first, last = (turns[0], turns[-1]) if turns else (1, 1)
@@ -60,14 +56,9 @@ def bar_chart(
     spread: Mapping[str, Sequence[Value]] | None = None,
     top: Value = None,
 ) -> str:
-    """Draw bars in groups.
+    """Draw bars in groups; ``series`` holds the values by label, one for each group.
 
-    Args:
-        title: The title, with the unit.
-        groups: Names of the groups.
-        series: Values by label, one for each group.
-        spread: Half-length of the error bar by label, one for each group.
-        top: The axis ends here.
+    ``spread`` holds half-lengths of error bars in the same form; the axis ends as in `line_chart`.
     """
     room = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
     width = 0.8 * room / max(1, len(series))

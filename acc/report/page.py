@@ -16,16 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from acc.errors import AccError
-from acc.folders import opened_private, private_folder
+from acc.folders import file_errors, opened_private, private_folder
 from acc.text.lines import inert
 
 
 def page(title: str, body: str) -> str:
-    """Return a page without a script, in the style of the reports.
+    """Return a page without a script, in the style of the reports, with ``title`` as its heading.
 
-    Args:
-        title: Title and heading.
-        body: HTML. The caller has escaped all foreign text in it.
+    ``body`` is HTML. The caller has escaped all foreign text in it.
     """
     style = files("acc.report").joinpath("style.css").read_text(encoding="utf-8")
     return document(title, f"<main><h1>{escape(title)}</h1>{body}</main>", style=style)
@@ -36,13 +34,8 @@ def document(
 ) -> str:
     """Return a page of this style that loads nothing and runs only this script.
 
-    Args:
-        title: The title.
-        body: HTML. The caller has escaped all foreign text in it.
-        style: CSS.
-        script: JavaScript; empty for none.
-        data: JSON values that the script reads from the element ``data``.
-        policy: What the content security policy allows besides.
+    ``body`` is HTML. The caller has escaped all foreign text in it. The script reads the JSON values ``data``
+    from the element of that name. ``policy`` is what the content security policy allows besides.
     """
     parts = [
         "<!doctype html>",
@@ -73,16 +66,11 @@ def write_page(text: str, file: Path) -> None:
     Raises:
         AccError: The file cannot be written.
     """
-    try:
+    what, hint = "the report cannot be written", "name another file"
+    with file_errors(AccError, what, where=file, hint=hint):
         private_folder(file.parent)
         with opened_private(file, "w", encoding="utf-8", newline="\n", errors="replace") as out:
             out.write(inert(text))
-    except OSError as error:
-        raise AccError(
-            f"the report cannot be written: {error.strerror or error}",
-            where=str(file),
-            hint="name another file",
-        ) from error
 
 
 def table(

@@ -29,6 +29,7 @@ from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
 from acc.pipeline.update import Stored
 from acc.roles.context import construct_context
+from acc.roles.output import own_output, turn_of
 from acc.roles.role import Role, check_slots, schema_of, team_of
 from acc.roles.sharing import Peer, SharedRecall
 from acc.state.model import ROOT, CompressedCognitiveState
@@ -37,7 +38,6 @@ from acc.state.render import LEGEND, with_legend
 from acc.stores.protocol import Thread
 from acc.thread.branch import Branch
 from acc.thread.registry import ThreadRegistry
-from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
 _LOG = logging.getLogger(__name__)
@@ -181,7 +181,7 @@ class _Roles(Generic[C]):
         """
         memory = self.memory(role)
         state = self._newest(role) or memory.settings.policy.schema.empty()
-        return memory.open_evidence(ref, state, thread=self.thread(role))
+        return memory.open_evidence(ref, state, thread=self.thread(role), board=self.board)
 
     @staticmethod
     def _check(memory: Any, board: Any, update_from: Any) -> None:
@@ -254,7 +254,9 @@ class _Roles(Generic[C]):
     def _updating(self, role: str, said: str | Turn) -> Iterator[Turn]:
         """Yield the turn that an update of a role steps; only one update of a role may run at a time."""
         lock = _lock_of(self.memory(role), self.thread(role))
-        turn = self._turn(role, said)
+        turn = turn_of(said, role)
+        if self.update_from == "output" and not isinstance(said, str):
+            turn = own_output(turn, role, has_board=self.board is not None)
         if not lock.acquire(blocking=False):
             raise ConflictError(
                 f"another update of {role!r} is running",
@@ -286,54 +288,6 @@ class _Roles(Generic[C]):
         )  # fmt: skip
         self._states[role] = self._memories[role]._from_log(newest)
         return False
-
-    def _turn(self, role: str, said: Any) -> Turn:
-        """Return the turn that a role's memory is updated from."""
-        if isinstance(said, str):
-            return Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
-        if not isinstance(said, Turn):
-            raise InputError(
-                f"the update is {type(said).__name__}",
-                where=f"role {role!r}",
-                hint="pass the agent's output as text, or a Turn",
-            )
-        return said if self.update_from == "turn" else self._own_output(role, said)
-
-    def _own_output(self, role: str, turn: Turn) -> Turn:
-        """Return ``turn`` with the agent's own words alone, and with a board the user's, which alone make rules.
-
-        What it repeats of a tool or document keeps their trust, although they stay out of its memory.
-        """
-        has_users = any(o.trust >= Trust.USER for o in turn.observations)
-        if has_users and self.board is None:
-            raise InputError(
-                "the turn has words of the user, and the role's memory is updated from its own output alone",
-                where=f"role {role!r}",
-                hint='give the team a board, which keeps the user\'s rules; use update_from="turn"; or pass the output '
-                "as text",
-            )
-        own = tuple(
-            o
-            for o in turn.observations
-            if o.trust >= Trust.USER or (o.channel is Channel.AGENT and not o.is_call)
-        )
-        if not own:
-            raise InputError(
-                "the turn has no output of the agent",
-                where=f"role {role!r}",
-                hint='pass its answer as text or as Channel.AGENT, or use update_from="turn"',
-            )
-        others: list[Observation] = [
-            o for o in turn.observations if not any(o is mine for mine in own)
-        ]
-        if others:
-            log_event(
-                _LOG, logging.INFO, "own_output",
-                "other observations of the turn stay out of a role's memory", role=role, count=len(others),
-                channels=sorted({o.channel.value for o in others}),
-            )  # fmt: skip
-        heard = (*turn.heard, *(o for o in others if o.trust < Trust.AGENT))
-        return turn.model_copy(update={"observations": own, "reply": None, "heard": heard})
 
 
 _LOCKS: WeakKeyDictionary[ThreadRegistry, dict[str, Lock]] = WeakKeyDictionary()
@@ -385,11 +339,11 @@ class RoleMemory(_Roles[MemoryController]):
         with self._updating(role, said) as turn:
             memory, thread = self.memory(role), self.thread(role)
             prior = self.state(role)
-            step = memory.step(prior, turn, thread=thread, board=self.board)
-            while not self._kept(role, prior, step):
-                prior = self._states[role]
+            while True:
                 step = memory.step(prior, turn, thread=thread, board=self.board)
-            return step
+                if self._kept(role, prior, step):
+                    return step
+                prior = self._states[role]
 
 
 class AsyncRoleMemory(_Roles[AsyncMemoryController]):
@@ -404,8 +358,8 @@ class AsyncRoleMemory(_Roles[AsyncMemoryController]):
             memory, thread = self.memory(role), self.thread(role)
             newest = await asyncio.to_thread(self._newest, role)
             prior = await memory.with_operator_acts(newest, thread)
-            step = await memory.step(prior, turn, thread=thread, board=self.board)
-            while not await asyncio.to_thread(self._kept, role, prior, step):
-                prior = self._states[role]
+            while True:
                 step = await memory.step(prior, turn, thread=thread, board=self.board)
-            return step
+                if await asyncio.to_thread(self._kept, role, prior, step):
+                    return step
+                prior = self._states[role]

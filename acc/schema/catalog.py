@@ -22,7 +22,7 @@ from acc.errors import ConfigurationError, SchemaError
 from acc.state.items import Item
 from acc.state.migrations import own_version, stored_name
 from acc.state.model import CompressedCognitiveState
-from acc.state.slots import SlotField
+from acc.state.slots import SlotField, named_rules
 
 GROUP = "acc.schemas"
 """The group of entry points that publish schemas."""
@@ -202,21 +202,10 @@ def _rules(slot: SlotField) -> dict[str, Any]:
     rules, item = slot.rules, slot.item
     fields = item.model_json_schema(mode="serialization")["properties"]
     return {
-        "item": item.__name__,
-        "key": list(item.key),
-        "head": item.head,
+        **named_rules(slot),
         "fields": {name: _field(item, name, fields[name]) for name in item.own_fields()},
-        "places": rules.max_items,
-        "write": rules.min_trust.word,
-        "pinned": rules.pinned,
-        "quote": rules.quote,
-        "lifetime": "turn" if rules.ephemeral else "thread",
-        "evict": rules.eviction_priority,
-        "letter": rules.id_prefix,
-        "guidance": rules.guidance,
         "cues": list(rules.cues),
         "examples": [{"text": e.text, "fields": dict(e.fields)} for e in rules.examples],
-        **({"roles": list(rules.roles)} if rules.roles else {}),
     }
 
 

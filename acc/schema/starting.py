@@ -26,13 +26,8 @@ TOKENS_A_PLACE = 12
 
 def advice(schema: Schema) -> list[str]:
     """Suggestions for improving a schema, one per line; empty if there are none."""
-    return [
-        *_missing(schema),
-        *_examples(schema),
-        *_letters(schema),
-        *_room(schema),
-        *_cost(schema),
-    ]
+    checks = (_missing, _examples, _letters, _room, _cost)
+    return [each for check in checks for each in check(schema)]
 
 
 def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
@@ -57,11 +52,8 @@ def _missing(schema: Schema) -> Iterator[str]:
     for slot in own_slots(schema):
         if not slot.rules.guidance:
             yield f"slot {slot.name} has no guidance: a model does not know what belongs there"
-        if (
-            not slot.rules.examples
-            and not slot.rules.cues
-            and slot.name not in CompressedCognitiveState.slots()
-        ):
+        is_generic = slot.name in CompressedCognitiveState.slots()
+        if not (slot.rules.examples or slot.rules.cues or is_generic):
             yield f"slot {slot.name} has neither cues nor examples: the keyless rules cannot fill it"
 
 

@@ -17,24 +17,22 @@ Problem = tuple[str, str]
 """The fault, and how to fix it."""
 
 
-_KINDS: Mapping[str, tuple[type, str]] = {
-    "max_items": (int, "give a whole number"),
-    "eviction_priority": (int, "give a whole number"),
-    "min_trust": (Trust, "give a Trust, such as Trust.USER"),
-    "ephemeral": (bool, "give True or False"),
-    "id_prefix": (str, "give a string"),
-    "join": (str, "give a string"),
-    "guidance": (str, "give a string"),
+_KINDS: Mapping[type, tuple[tuple[str, ...], str]] = {
+    int: (("max_items", "eviction_priority"), "give a whole number"),
+    Trust: (("min_trust",), "give a Trust, such as Trust.USER"),
+    bool: (("ephemeral",), "give True or False"),
+    str: (("id_prefix", "join", "guidance"), "give a string"),
 }
-"""The type of each simple value of a `Slot`, and the hint for another type."""
+"""The simple values of a `Slot` by their type, and the hint for another type."""
 
 
 def value_problems(name: str, rules: Slot) -> Iterator[Problem]:
     """Yield a problem for each value in ``rules`` of slot ``name`` that has the wrong type."""
-    for rule, (kind, hint) in _KINDS.items():
-        value = getattr(rules, rule)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            yield f"slot {name!r} has {rule}={value!r}", hint
+    for kind, (simple, hint) in _KINDS.items():
+        for rule in simple:
+            value = getattr(rules, rule)
+            if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+                yield f"slot {name!r} has {rule}={value!r}", hint
     cues, examples = rules.cues, rules.examples
     if not isinstance(cues, tuple) or not all(isinstance(w, str) and w.strip() for w in cues):
         yield (
@@ -182,12 +180,8 @@ def _bounds(slots: Iterable[SlotField], max_tokens: int) -> Iterator[Problem]:
 
 
 def _of_slot(slot: SlotField) -> Iterator[Problem]:
-    yield from _rules(slot)
-    yield from _bookkeeping(slot)
-    yield from _head_and_key(slot)
-    yield from _taken_names(slot)
-    yield from _wire(slot)
-    yield from example_problems(slot)
+    for check in (_rules, _bookkeeping, _head_and_key, _taken_names, _wire, example_problems):
+        yield from check(slot)
 
 
 def _rules(slot: SlotField) -> Iterator[Problem]:
@@ -253,10 +247,7 @@ def _taken_names(slot: SlotField) -> Iterator[Problem]:
     item, fields = slot.item, slot.item.own_fields()
     of = f"item type {item.__name__} of slot {slot.name!r} has a field named"
     if "by" in fields:
-        yield (
-            f"{of} 'by'",
-            "give it another name: that column shows the trust of low-trust items",
-        )
+        yield (f"{of} 'by'", "give it another name: that column shows the trust of low-trust items")
     if "cites" in fields:
         yield f"{of} 'cites'", "give it another name: a proposal lists its sources under this one"
     annotations: dict[str, Any] = {name: item.model_fields[name].annotation for name in fields}

@@ -8,18 +8,12 @@ shown first) and a ``key`` (the fields that name its subject: a later value repl
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    TypeAdapter,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from acc.errors import SchemaError
 from acc.text.lines import Line, Name, Referent
@@ -30,11 +24,7 @@ from acc.turn.observations import Channel, Observation, Trust
 
 
 def _read_trust(value: Any) -> Any:
-    return (
-        Trust[value.upper()]
-        if isinstance(value, str) and value.upper() in Trust.__members__
-        else value
-    )
+    return Trust.__members__.get(value.upper(), value) if isinstance(value, str) else value
 
 
 TrustWord = Annotated[
@@ -149,9 +139,7 @@ class Item(BaseModel):
     def words(self) -> str:
         """The item's content on one line."""
         shown = [(name, getattr(self, name)) for name in self.shown_fields()]
-        return " ".join(
-            n if value is True else str(value) for n, value in shown if value is not False
-        )
+        return " ".join(name if v is True else str(v) for name, v in shown if v is not False)
 
     @cached_property
     def row(self) -> Mapping[str, Any]:
@@ -159,6 +147,11 @@ class Item(BaseModel):
         shown = self.shown_fields()
         dumped = self.model_dump(mode="json", include=set(shown))
         return {name: dumped[name] for name in shown}
+
+    @property
+    def head_text(self) -> str:
+        """The value of the ``head`` field as text."""
+        return str(getattr(self, self.head))
 
     @property
     def is_expired(self) -> bool:
@@ -303,6 +296,12 @@ class ArtifactReference(Item):
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
         """Point to the cited source."""
         return {**fields, "artifact": source.ref, "channel": source.channel}
+
+
+def number_of(item: Item) -> int:
+    """Return the number in an item's id: a newer item has a higher one. 0 without an id."""
+    digits = re.search(r"\d+$", item.id)
+    return int(digits.group()) if digits else 0
 
 
 EXPRESSIBLE = ("string", "integer", "number", "boolean")

@@ -172,11 +172,8 @@ def _adopted(state: State, trust: Trust) -> State:
     numbers = (int(item.id[1:]) for _, item in state.items() if item.id[1:].isdigit())
     changed = {
         **lowered,
+        **dict.fromkeys(("lifted", "doubted", "evicted", "feedback"), ()),
         "pending": pending,
-        "lifted": (),
-        "doubted": (),
-        "evicted": (),
-        "feedback": (),
         "bound_to": "",
         "parent": state.hash,
         "counter": max(state.counter, max(numbers, default=0)),

@@ -168,8 +168,14 @@ def _versions(stored: str) -> dict[str, int]:
 def _step(base: type[BaseModel], since: int, items: Stored) -> Stored:
     migration = own_migrations(base)[since]
     where = f"{base.__qualname__}, version {since} to {since + 1}"
-    kept = {str(item.get("id")): item for _, item in _each(items)}
-    said = {name: [_without_bookkeeping(i) for i in each] for name, each in items.items()}
+    kept = {
+        str(item.get("id")): {k: v for k, v in item.items() if k in _BOOKKEEPING}
+        for _, item in _each(items)
+    }
+    said = {
+        name: [{k: v for k, v in item.items() if k not in _BOOKKEEPING} for item in each]
+        for name, each in items.items()
+    }
     try:
         changed = migration.change(copy.deepcopy(said))
         after = {name: [dict(item) for item in each] for name, each in changed.items()}
@@ -187,10 +193,7 @@ def _step(base: type[BaseModel], since: int, items: Stored) -> Stored:
             where=where,
             hint="return every item under its id; list values that may change as slot.field in rewrites",
         )
-    return {
-        name: [{**_bookkeeping(kept[item["id"]]), **item} for item in each]
-        for name, each in after.items()
-    }
+    return {name: [{**kept[item["id"]], **item} for item in each] for name, each in after.items()}
 
 
 def _lost(before: Stored, after: Stored, rewrites: tuple[str, ...]) -> Iterator[str]:
@@ -233,11 +236,3 @@ def _each(items: Stored) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 _BOOKKEEPING = set(Item.model_fields) - {"id"}
-
-
-def _without_bookkeeping(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name not in _BOOKKEEPING}
-
-
-def _bookkeeping(item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name in _BOOKKEEPING}

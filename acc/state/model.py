@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -376,13 +377,10 @@ _BOOKKEEPING = tuple(
     if name not in read_slots(CompressedCognitiveState)
 )
 
-_SLOTS: dict[type, dict[str, SlotField]] = {}
 
-
+@cache
 def _slots_of(state: type) -> dict[str, SlotField]:
-    if not (isinstance(state, type) and issubclass(state, BaseModel)):
+    if not issubclass(state, BaseModel):
         return {}
-    if state not in _SLOTS:
-        role = getattr(state, "projected_for", "")
-        _SLOTS[state] = {n: s for n, s in read_slots(state).items() if s.rules.is_for(role)}
-    return _SLOTS[state]
+    role = getattr(state, "projected_for", "")
+    return {n: s for n, s in read_slots(state).items() if s.rules.is_for(role)}

@@ -57,7 +57,9 @@ class Policy:
             "schema": (isinstance(self.schema, type), "a subclass of CompressedCognitiveState"),
             "max_tokens": (isinstance(self.max_tokens, int), "a number of tokens"),
             "counter": (
-                isinstance(self.counter, TokenCounter) and _has_name(self.counter),
+                isinstance(self.counter, TokenCounter)
+                and isinstance(self.counter.name, str)
+                and bool(self.counter.name),
                 'a callable of a text, with an attribute such as name = "my-tokens/1"',
             ),
             "style": (self.style in styles, f"one of {', '.join(styles)}"),
@@ -128,10 +130,6 @@ def policy_with(
     if schema is not None:
         policy = replace(policy, schema=schema, max_tokens=0)
     return policy if max_tokens is None else replace(policy, max_tokens=max_tokens)
-
-
-def _has_name(counter: TokenCounter) -> bool:
-    return isinstance(counter.name, str) and bool(counter.name)
 
 
 @lru_cache(maxsize=64)

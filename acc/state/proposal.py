@@ -21,6 +21,7 @@ from acc.errors import CompressionError
 from acc.state.declaration import RESERVED
 from acc.state.items import Item, wire_field
 from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Note
 from acc.state.slots import SlotField
 from acc.turn.observations import storable
 from acc.turn.redact import Redact
@@ -49,6 +50,7 @@ class Outcome(StrEnum):
     ITEMS_LOST = "items_lost"
     PROMPT_ECHO = "prompt_echo"
     RULE_REFUSED = "rule_refused"
+    RULE_MISSED = "rule_missed"
     # the endpoint did not answer
     CONTEXT_OVERFLOW = "context_overflow"
     TOO_LARGE = "too_large"
@@ -79,6 +81,7 @@ WORTH_REPAIRING = frozenset(
     {
         Outcome.TRUNCATED, Outcome.EMPTY, Outcome.INVALID_JSON, Outcome.WRONG_SHAPE,
         Outcome.UNKNOWN_IDS, Outcome.ITEMS_LOST, Outcome.PROMPT_ECHO, Outcome.RULE_REFUSED,
+        Outcome.RULE_MISSED,
     }
 )  # fmt: skip
 """Outcomes that a model can fix if it receives the error."""
@@ -206,6 +209,8 @@ class Proposal(BaseModel):
         unread: Refs of observations that the author could not read and another compressor can: they stay
             pending for the next commit. Not on the wire.
         remarks: Observations that the compressor could not use. Not on the wire: no model writes them.
+        board_notes: What a shared board refused of the same answer (`acc.board`). The next state's feedback
+            repeats it. Not on the wire.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -221,6 +226,7 @@ class Proposal(BaseModel):
     reads_turn: bool = True
     unread: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     remarks: tuple[Remark, ...] = ()
+    board_notes: tuple[Note, ...] = Field(default=(), exclude_if=operator.not_)
 
     _cleaned = field_validator("keep", mode="before")(_clean)
 
@@ -275,11 +281,11 @@ def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Propo
     made = _deep(proposal.model_dump(include={"items", "retire", "keep"}), redact)
     return proposal.model_copy(
         update={
-            "items": tuple(type(old)(**new) for old, new in zip(proposal.items, made["items"], strict=True)),
-            "retire": tuple(type(old)(**new) for old, new in zip(proposal.retire, made["retire"], strict=True)),
+            "items": tuple(ProposedItem(**each) for each in made["items"]),
+            "retire": tuple(Retirement(**each) for each in made["retire"]),
             "keep": tuple(made.get("keep", ())),
         }
-    )  # fmt: skip
+    )
 
 
 def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:

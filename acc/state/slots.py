@@ -95,6 +95,10 @@ class SlotField:
     item: type[Item]
     rules: Slot
 
+    def binds(self, item: Item) -> bool:
+        """Return whether ``item`` of this slot is pinned: no commit evicts or rewords it."""
+        return self.rules.pinned and item.is_open
+
 
 def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
     """Return the slots of a state class by name, in declaration order.
@@ -137,26 +141,34 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
     """
     return [
         {
+            **named_rules(slot),
             "slot": slot.name,
-            "item": slot.item.__name__,
             "item_schema": _schema(slot.item),
-            "key": list(slot.item.key),
-            "head": slot.item.head,
             "unseen": list(slot.item.unseen),
             "computed": list(slot.item.computed),
-            "places": slot.rules.max_items,
-            "write": slot.rules.min_trust.word,
-            "pinned": slot.rules.pinned,
-            "quote": slot.rules.quote,
-            "lifetime": "turn" if slot.rules.ephemeral else "thread",
-            "evict": slot.rules.eviction_priority,
-            "letter": slot.rules.id_prefix,
             "join": slot.rules.join,
-            "guidance": slot.rules.guidance,
-            **({"roles": list(slot.rules.roles)} if slot.rules.roles else {}),
         }
         for slot in slots.values()
     ]
+
+
+def named_rules(slot: SlotField) -> dict[str, Any]:
+    """Return the rules of a slot and of its items under the names that fingerprints and schema documents have."""
+    item, rules = slot.item, slot.rules
+    return {
+        "item": item.__name__,
+        "key": list(item.key),
+        "head": item.head,
+        "places": rules.max_items,
+        "write": rules.min_trust.word,
+        "pinned": rules.pinned,
+        "quote": rules.quote,
+        "lifetime": "turn" if rules.ephemeral else "thread",
+        "evict": rules.eviction_priority,
+        "letter": rules.id_prefix,
+        "guidance": rules.guidance,
+        **({"roles": list(rules.roles)} if rules.roles else {}),
+    }
 
 
 def _schema(item: type[Item]) -> dict[str, Any]:

@@ -1,14 +1,14 @@
 """Namespaces, and the directory of their threads.
 
-A namespace is a tenant's user and agent. Its shelf of threads is the `Directory`: the first write to
-a thread or namespace adds its entry. A namespace without a conversation also has an entry (a thread
+A namespace is a tenant's user and agent. Its shelf of threads is its directory: the first write to
+a thread or namespace adds an entry. A namespace without a conversation also has an entry (a thread
 without a name), because erasing a user must find the documents and experiences of all their agents.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from acc.stores.protocol import UNNAMED, Artifact, ArtifactStore, Thread
@@ -37,43 +37,24 @@ def document_spaces(thread: Thread) -> tuple[Thread, ...]:
     return tuple(namespace(u, a, thread.tenant) for u in users for a in agents)
 
 
-class Directory:
-    """The entries of a store's namespaces, read once and then updated. Not thread-safe."""
+def enrol(store: ArtifactStore, thread: Thread, at: str) -> None:
+    """Add ``thread``, or a namespace, to the directory of its namespace.
 
-    def __init__(self, store: ArtifactStore) -> None:
-        self._store = store
-        self._shelves: dict[str, Shelf] = {}
-        self._places: dict[str, dict[str, str]] = {}
+    Does not look whether the entry exists, because a directory can be long. A second entry does no harm.
+    """
+    shelf = Shelf(store, namespace_of(thread), "threads")
+    shelf.skip_to_end()
+    shelf.append([entry(thread, at)])
 
-    def enrol(self, thread: Thread, at: str) -> None:
-        """Add ``thread``, or a namespace, to the directory of its namespace; idempotent."""
-        if not self.has(thread):
-            self._shelf(thread).append([entry(thread, at)])
 
-    def has(self, thread: Thread) -> bool:
-        """Return whether ``thread`` has an entry now."""
-        shelf = self._shelf(thread)
-        places = self._places[shelf.space.key]
-        for record in shelf.news():
-            places[record.identity] = record.id
-        if thread.key not in places:
-            return False
-        # Check the store: this or another process may have erased the entry after it was read.
-        found = self._store.get(thread.tenant, [places[thread.key]])
-        return bool(found) and found[0].identity == thread.key
-
-    def _shelf(self, thread: Thread) -> Shelf:
-        space = namespace_of(thread)
-        shelf = self._shelves.get(space.key)
-        if shelf is None or self._was_cut(shelf):
-            shelf = self._shelves[space.key] = Shelf(self._store, space, "threads")
-            self._places[space.key] = {}
-        return shelf
-
-    def _was_cut(self, shelf: Shelf) -> bool:
-        """Return whether the last entry is gone, as after an undone import. It would leave a gap."""
-        last = shelf.end - 1
-        return last >= shelf.first and not self._store.get(shelf.space.tenant, [shelf.id_of(last)])
+def ensure_enrolled(store: ArtifactStore, threads: Sequence[Thread], at: str) -> None:
+    """Add threads and namespaces to their directories unless they are there. Reads these directories whole."""
+    for space in dict.fromkeys(map(namespace_of, threads)):
+        shelf = Shelf(store, space, "threads")
+        known = {record.identity for record in shelf.records()}
+        new = [t for t in threads if namespace_of(t) == space and t.key not in known]
+        if new:
+            shelf.append([entry(thread, at) for thread in new])
 
 
 def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:

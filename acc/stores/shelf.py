@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import count
+from itertools import count, takewhile
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,8 @@ ShelfName = Literal["documents", "experiences", "quarantine", "threads", "usage"
 _FIRST_READ = 16
 _LARGEST_READ = 1024
 _ATTEMPTS = 50
+_PROBES = 16
+"""Places that one call looks at while it finds the end."""
 
 START = "base"
 """Name of a record that says where a compacted shelf begins; its text is that place."""
@@ -70,10 +72,23 @@ class Shelf:
             if found and _names_start(found[0]):
                 self.first, self._records = int(found[0].text), []
                 continue
-            self._records.extend(found)
-            if len(found) < batch:
+            there = {artifact.id: artifact for artifact in found}
+            # An undone import may leave a gap. What is behind it is read once the gap is filled.
+            self._records.extend(there[id_] for id_ in takewhile(there.__contains__, ids))
+            if self.id_of(self.end - 1) != ids[-1]:
                 break
             batch = min(batch * 2, _LARGEST_READ)
+
+    def skip_to_end(self) -> None:
+        """Find the end without reading all records: the number of calls is logarithmic."""
+        last, step = self.end - 1, 1
+        while step:
+            ids = [self.id_of(last + step * number) for number in range(1, _PROBES + 1)]
+            there = {artifact.id for artifact in self.store.get(self.space.tenant, ids)}
+            full = len(list(takewhile(there.__contains__, ids)))
+            last += step * full
+            step = step * _PROBES if full == _PROBES else step // _PROBES
+        self.first, self._records = last + 1, []
 
     def reread(self, ids: Sequence[str]) -> None:
         """Read these records again after they were replaced."""

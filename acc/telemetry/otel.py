@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from acc.compress.fallback import CompressionResult
-from acc.errors import ConfigurationError
+from acc.errors import extra
 from acc.logs import code
 from acc.state.policy import Policy
 from acc.state.reasons import EVICTIONS, REFUSALS, Reason
@@ -68,14 +68,8 @@ class OpenTelemetry:
         Raises:
             ConfigurationError: The extra ``otel`` is not installed.
         """
-        try:
+        with extra("otel", "OpenTelemetry cannot be imported: {error}", where="OpenTelemetry"):
             from opentelemetry import metrics, trace
-        except ImportError as error:
-            raise ConfigurationError(
-                f"OpenTelemetry cannot be imported: {error}",
-                where="OpenTelemetry",
-                hint="pip install 'agent-cognitive-compressor[otel]'",
-            ) from error
         self._tracer = trace.get_tracer("acc", tracer_provider=tracer_provider)
         self._instruments = _Instruments(metrics.get_meter("acc", meter_provider=meter_provider))
         self._content = content
@@ -144,9 +138,8 @@ class _Step:
     ) -> None:
         """End the stage's span."""
         span, inside, token = self._stages.pop(stage)
-        if (
-            self._context_api.get_current() is inside
-        ):  # not where another context closes a coroutine
+        # Not where another context closes a coroutine.
+        if self._context_api.get_current() is inside:
             self._context_api.detach(token)
         if error is not None:
             self._failed(span, error)
@@ -178,11 +171,8 @@ class _Step:
         about = {"acc.candidates": len(verdicts), "acc.admitted": len(evidence)}
         span.set_attributes(about | {f"acc.{name}": signals.count(name) for name in {*signals}})
         scores = {verdict.ref: verdict.score for verdict in verdicts}
-        self._with_content(
-            span,
-            _RECORDS,
-            ({"id": e.ref, "content": e.text, "score": scores.get(e.ref)} for e in evidence),
-        )
+        told = ({"id": e.ref, "content": e.text, "score": scores.get(e.ref)} for e in evidence)
+        self._with_content(span, _RECORDS, told)
 
     def _compressed(self, span: Span, seconds: float, result: CompressionResult) -> None:
         outcome = code(result.outcome)
@@ -217,11 +207,8 @@ class _Step:
                 _COUNT: len(written) + len(refused),
             }
         )
-        self._with_content(
-            self._span,
-            _RECORDS,
-            ({"id": n.item, "content": n.text, "metadata": {"slot": n.slot}} for n in written),
-        )
+        told = ({"id": n.item, "content": n.text, "metadata": {"slot": n.slot}} for n in written)
+        self._with_content(self._span, _RECORDS, told)
         instruments.state_tokens.record(found["state.tokens"])
         instruments.budget_share.record(found["budget.share"])
         instruments.pinned_share.record(pinned)

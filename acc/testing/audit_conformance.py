@@ -15,6 +15,7 @@ from acc.audit.log import AuditLog
 from acc.audit.medium import SUFFIX, AuditStore, End
 from acc.errors import AccError, ConflictError
 from acc.stores.protocol import Thread
+from acc.testing.store_conformance import tested
 
 WRITERS = 6
 EACH = 10
@@ -36,12 +37,7 @@ def check_audit_store(open_store: Callable[[], AuditStore]) -> None:
     for promise in PROMISES:
         store, other = open_store(), open_store()
         try:
-            promise(Case(store, other))
-        except Exception as error:
-            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-            raise AssertionError(
-                f"The audit store breaks a promise: {promise.__doc__} {kind}{error}"
-            ) from error
+            tested("The audit store", promise.__doc__, partial(promise, Case(store, other)))
         finally:
             store.close()
             other.close()

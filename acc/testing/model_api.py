@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from acc.text.tokens import utf8_quarter
 
@@ -18,7 +18,7 @@ Api: TypeAlias = Literal["chat", "responses", "models", "other"]
 Format: TypeAlias = Literal["json_schema", "tool", "json_object", "text"]
 """The requested form of the answer; ``tool`` is a call that the client forces."""
 
-FORMATS: tuple[Format, ...] = ("json_schema", "tool", "json_object", "text")
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 _ROLES = {"developer": "system", "function": "tool"}
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
+from itertools import count
 from threading import Event, Lock, Thread
-from types import TracebackType
 from typing import Any, TypeAlias
 
 from acc.clock import Clock, SystemClock
@@ -120,7 +120,7 @@ class _Script:
         self._faults = faults if callable(faults) else tuple(faults)
         self._repeats = repeats
         self._answered = 0
-        self._seen = 0
+        self._faulted = count()
         self._lock = Lock()
 
     @property
@@ -130,8 +130,7 @@ class _Script:
     def fault(self, request: Request) -> Fault | None:
         if callable(self._faults):
             return self._faults(request)
-        with self._lock:
-            place, self._seen = self._seen, self._seen + 1
+        place = next(self._faulted)
         return self._faults[place] if place < len(self._faults) else None
 
     def reply(self, request: Request) -> Reply:
@@ -240,12 +239,7 @@ class ModelServer:
     def __enter__(self) -> ModelServer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *rest: object) -> None:
         self.close()
         if error is None and self.defects:
             raise self.defects[0]

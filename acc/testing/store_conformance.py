@@ -68,12 +68,16 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
     _tested("The store closes after use.", case.store.close)
 
 
-def _tested(promise: str, act: Callable[[], T]) -> T:
+def tested(what: str, promise: str | None, act: Callable[[], T]) -> T:
+    """Return the result of ``act``; an AssertionError says which promise it broke, and how."""
     try:
         return act()
     except Exception as error:
         kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-        raise AssertionError(f"The store breaks a promise: {promise} {kind}{error}") from error
+        raise AssertionError(f"{what} breaks a promise: {promise} {kind}{error}") from error
+
+
+_tested = partial(tested, "The store")
 
 
 MANY = 2_000

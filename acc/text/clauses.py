@@ -44,14 +44,9 @@ _SCRIPTS = (
 )
 MARKS = r"[<>≤≥≠❌✗✘❎🚫⛔👎]|~~|!="
 
-_GOVERNS = re.compile(rf"\b(?:{_NOT}|{_CONDITIONS})\b|{_SCRIPTS}|{MARKS}", re.IGNORECASE)
-_BINDS = re.compile(
-    rf"(?:{_NOT}|{_CONDITIONS}|{_BOUNDS})|.*(?:{_SCRIPTS}).*|{MARKS}", re.IGNORECASE
-)
-_OPENS = re.compile(
-    rf"^\W*(?:and |or |but )?(?:{_CONDITIONS}|unless|except\w*|only)\b",
-    re.IGNORECASE,
-)
+_GOVERNS = re.compile(rf"\b(?:{_NOT}|{_CONDITIONS})\b|{_SCRIPTS}|{MARKS}", re.I)
+_BINDS = re.compile(rf"(?:{_NOT}|{_CONDITIONS}|{_BOUNDS})|.*(?:{_SCRIPTS}).*|{MARKS}", re.I)
+_OPENS = re.compile(rf"^\W*(?:and |or |but )?(?:{_CONDITIONS}|unless|except\w*|only)\b", re.I)
 
 _ENGLISH = """
     the and of is it you we for that with have this my your please to are will be if what can don not they from
@@ -100,7 +95,7 @@ _STOP = re.compile(
 _GOES_ON = re.compile(
     r"(?:[,;–—-]|\b(?:this|these|those|that|it|following|things?|circumstances|account|case|ever|below|"
     r"and|or|to|do|you|the|a|an|of|for|with|is|are|be))\W*$",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -137,7 +132,7 @@ _TITLES = re.compile(r"^(?:#{1,6}\s|\*\*.*\*\*\W*$|__.*__\W*$)")
 _HEADS = re.compile(
     r"^(?:#{1,6}\s|\*\*|__|(?:here (?:is|are)|here['’]s|these are|the following|what|things?)\b)|:[*_]*$|"
     r"\b(?:this|these|those|following)\W*$",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -170,7 +165,7 @@ _TAKES_BACK = re.compile(
     r"not (?:really|yet|the|on|in|for|if|until|till|before|when|with|without|at|to|by|that)\b|"
     r"(?:but|except|unless|however|although|though|only if|just kidding|kidding|joking|wait|scratch that|"
     r"aber|außer|mais|sauf|pero|salvo)\b|ただし|でも|しかし)",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -187,21 +182,19 @@ def undotted(text: str) -> str:
 
 # --- English clauses ------------------------------------------------------------------------
 
-JOINT = re.compile(
-    r"[,;:.!?](?=\s)|\s[-–—]+(?=\s)|[()]|…|\s(?=(?:because|so that)\b)", re.IGNORECASE
-)
+JOINT = re.compile(r"[,;:.!?](?=\s)|\s[-–—]+(?=\s)|[()]|…|\s(?=(?:because|so that)\b)", re.I)
 _OWN_SUBJECT = re.compile(
     r"^\W*(?:(?:and|but|so|plus|also|then) )*(?:i|you|we|he|she|they|there|every\w*|any\w*|some\w*|all|each|the|an?|"
     r"my|our|your|his|her|their|its|(?-i:[A-Z])[\w-]*|\d\S*)(?:['’](?:s|ll|re|m|d|ve))?\s",
-    re.IGNORECASE,
+    re.I,
 )
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|am|has|have|had|do|does|did|can|could|may|might|must|shall|should|will|would|needs?|goes|go|"
     r"gets?|stays?|comes?|runs?|signs?|decides?|wants?|takes?|keeps?|holds?|says?|knows?|phones?|writes?|flies|"
     r"\w+n['’]t|\w+['’](?:s|ll|re|m|d|ve))\b",
-    re.IGNORECASE,
+    re.I,
 )
-_BACK = re.compile(r"\b(?:that|this|it|so|them|those|these|either|neither|none)\b", re.IGNORECASE)
+_BACK = re.compile(r"\b(?:that|this|it|so|them|those|these|either|neither|none)\b", re.I)
 _FORBIDS_MORE = re.compile(
     r"^\W*(?:and (?:please )?not an? (?!.*\b(?:than|before|after|until|till|without|more|less|if|when|later|longer|"
     r"sooner|earlier|further|else|extra|over|above|below|under|beyond|past|from|outside|inside|other|unless|except|"
@@ -212,7 +205,7 @@ _FORBIDS_MORE = re.compile(
     r"within|near|from|of|as|per|while|whenever|unless|except|once|twice|again|alone|together|else|others?|all|"
     r"every\w*|more|less|fewer|(?:lat|earli|soon|long|furth|clos|high|low|larg|bigg)er|exceed|"
     r"go (?:over|above|beyond|past)|(?!(?:re|ap|sup|com|multi)ply|rely|fly)\w+ly)\b))\w+",
-    re.IGNORECASE,
+    re.I,
 )
 """A second prohibition. Words that would limit the clause before it, such as "but never over the phone", are none."""
 

@@ -35,25 +35,8 @@ _COMPARED = re.compile(
 )  # fmt: skip
 """Words before a bare number that make it a quantity, unlike in "server 2"."""
 
-MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
-)
-"""Units that make a figure a day rather than a quantity."""
-
-_CURRENCIES = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
+CURRENCIES = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
+"""Units of money."""
 
 _NUMBER_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -93,7 +76,7 @@ def _figures(words: str) -> Iterator[Figure]:
             continue
         named = _MEASURED.match(words, match.end())
         unit = (named["unit"] or named["each"]).lower().removesuffix("s") if named else ""
-        unit = "money" if match["money"] or unit in _CURRENCIES else unit
+        unit = "money" if match["money"] or unit in CURRENCIES else unit
         compared = _COMPARED.search(words[max(0, match.start() - 40) : match.start()])
         measures = bool(unit or match["k"] or compared)
         yield Figure(value, unit, measures, match.group())

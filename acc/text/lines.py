@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from types import TracebackType
 from typing import Annotated, Any, Self, TextIO
 
 from pydantic import BeforeValidator, StringConstraints
@@ -110,12 +109,7 @@ class InertStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.raw.flush()
 
     def __getattr__(self, name: str) -> Any:

@@ -21,6 +21,16 @@ def any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.I)
 
 
+def cue(phrases: str, before: str = r"\b") -> re.Pattern[str]:
+    """A pattern that finds any of the ``phrases`` (`one_of`) in a text, in any case, after ``before``."""
+    return re.compile(before + one_of(phrases), re.I)
+
+
+def whole(phrases: str) -> re.Pattern[str]:
+    """A pattern that matches a text that is one of the ``phrases`` (`one_of`), in any case."""
+    return re.compile(one_of(phrases) + r"\Z", re.I)
+
+
 NUMBER_WORD = one_of(
     """one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty,
     thirty, forty, fifty, sixty, seventy, eighty, ninety, hundred, thousand, half, a dozen,

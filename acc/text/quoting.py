@@ -268,7 +268,7 @@ def _may_go(gap: Sequence[str], begins: bool, *, ends: bool) -> bool:
 _WISH = re.compile(
     r"(?:^|(?<=[,;:.] ))(?:i|we)(?:['’]d| would)? (?:really )?(?:like|want|need|prefer|love|rather)"
     r"(?: you| us)?(?: to)?\b",
-    re.IGNORECASE,
+    re.I,
 )
 _FREE = EMPTY | {"our", "your", "you", "we", "well", "really", "very", "quite", "okay"}
 """Words that a wording may omit or add."""

@@ -11,7 +11,7 @@ from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
+MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
 )  # fmt: skip
@@ -19,7 +19,7 @@ _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nin
 _UNITS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 
 _WEEKDAY = "|".join(_WEEKDAYS)
-_MONTH = "|".join(_MONTHS)
+_MONTH = "|".join(MONTHS)
 _NUMBER = rf"\d{{1,3}}|{'|'.join(_NUMBERS)}"
 _END = r"end of (?:the |this )?(?:day|week|month|year)"
 
@@ -28,7 +28,7 @@ _RELATIVE = re.compile(
     rf"week|weekend|month|quarter|year|{_WEEKDAY})|(?:until|till|by|on|before|since) (?:{_WEEKDAY})|"
     rf"(?:in|within) (?:{_NUMBER}) (?:minute|hour|day|week|month)s?|(?:next|past|last) (?:{_NUMBER} )?"
     rf"(?:minute|hour|day|week|month)s?|(?:{_NUMBER}) (?:minute|hour|day|week|month)s? (?:ago|from now))\b",
-    re.IGNORECASE,
+    re.I,
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
@@ -44,14 +44,14 @@ _DAY = (
 _UNTIL = re.compile(
     rf"\b(?:(?:un)?till?|until) (?:(?:the )?(?:{_DAY})(?:,?(?: at)? (?:{_CLOCK}))?)|"
     rf"\bfor the next (?:(?P<count>{_NUMBER}) )?(?P<unit>minute|hour|day|week)s?",
-    re.IGNORECASE,
+    re.I,
 )
 _NO_END = re.compile(
     rf"[.;:!?,\n()&+/]|\s[-–—]+\s|—|\b(?:and|but|nor|then|plus|from|between|every|each|daily|weekly|always|usually|"
     rf"whenever|if|when|while|because|since|unless|except|only|may|can|could|might|who|that|which|valid|open|"
     rf"allow\w*|permit\w*|accept\w*|grant\w*|possible|available|eligible|welcome|free|"
     rf"(?:{_WEEKDAY})s|weekdays|weekends)\b",
-    re.IGNORECASE,
+    re.I,
 )
 """Words and marks beside which the time may be a part of what the rule says: a recurring time, a permission, a
 condition, or another clause's."""
@@ -104,7 +104,7 @@ def end_of(rule: str, source: str, said: datetime) -> str | None:
         return ""
     whole = re.compile(
         rf"(?:^|[.!?;]|(?P<head>[^.!?;]*):)\W*(?:(?:{_POLITE}),? )?{re.escape(rule)}(?:,? please)?\s*(?:[.!;]|$)",
-        re.IGNORECASE,
+        re.I,
     )
     stands = whole.search(" ".join(source.split()))
     if not stands or _NO_END.search(stands["head"] or ""):
@@ -161,7 +161,7 @@ def _day(found: re.Match[str], today: date) -> date:
         return today + timedelta(days=ahead + (7 if found["next"] else 0))
     if found["end"]:
         return _period_end(found["end"].split()[-1].lower(), today)
-    month = _MONTHS.index((found["month"] or found["month2"]).lower()) + 1
+    month = MONTHS.index((found["month"] or found["month2"]).lower()) + 1
     day = int(found["number"] or found["number2"])
     this = date(today.year, month, day)
     return this if this >= today else date(today.year + 1, month, day)

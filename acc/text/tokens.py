@@ -55,12 +55,8 @@ class _Guarded:
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter: Any = counter
-        self._name: str = getattr(counter, "name", type(counter).__name__)
+        self.name: str = getattr(counter, "name", type(counter).__name__)
         self._has_warned = False
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def __call__(self, text: str) -> int:
         value = self._asked(text)

@@ -51,8 +51,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 def is_alike(one: frozenset[str], other: frozenset[str], least: float) -> bool:
     """Whether the `overlap` of the two sets is at least ``least``."""
-    if len(one) > len(other):
-        one, other = other, one
+    one, other = sorted((one, other), key=len)
     # The overlap is at most the ratio of the sizes, which is cheap to compute.
     if len(one) < least * len(other):
         return False
@@ -87,9 +86,7 @@ _POLARITY = (
     ("unless", r"unless|except\w*"),
     ("until", r"until|till|before"),
 )
-_POLAR = re.compile(
-    "|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.IGNORECASE
-)
+_POLAR = re.compile("|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.I)
 
 
 def polarity(text: str) -> Counter[str | None]:
@@ -101,11 +98,6 @@ def polarity(text: str) -> Counter[str | None]:
 def is_negative(text: str) -> bool:
     """Whether ``text`` forbids, excludes or restricts."""
     return _POLAR.search(text) is not None
-
-
-def same_polarity(text: str, source: str) -> bool:
-    """Whether ``text`` and ``source`` have the same `polarity`."""
-    return polarity(text) == polarity(source)
 
 
 _ASSENT = re.compile(
@@ -125,7 +117,7 @@ _ASSENT = re.compile(
     r"d['’]accord|entendu|merci|"
     r"s[íi]|vale|claro|de acuerdo|gracias|sim|はい|了解(?:です|しました)?|お願いします|"
     r"そうしてください|好的?|是的)(?!\w)\W*)+",
-    re.IGNORECASE,
+    re.I,
 )
 LONGEST_ASSENT = 120
 """Maximum length of a plain yes in characters."""
@@ -142,7 +134,7 @@ def is_assent(text: str) -> bool:
 
 _COURTESY = re.compile(
     r"\b(?:please|thanks|thank you|thx|cheers|bitte|danke|merci|gracias|then|now|lovely|nice)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -276,7 +268,7 @@ def split_line(text: str, limit: int) -> list[str]:
 
 _ASKS = re.compile(
     r"\?\W*\Z|\A\W*(?:(?:and|but|so|or|then)\W+)?(?:what|which|who|whom|whose|where|when|why|how)\b",
-    re.IGNORECASE,
+    re.I,
 )
 
 
@@ -298,4 +290,4 @@ def only_repeats(text: str, said: str) -> bool:
         return False
     if asks(text):
         return True
-    return own == theirs and not asks(said) and same_polarity(text, said)
+    return own == theirs and not asks(said) and polarity(text) == polarity(said)

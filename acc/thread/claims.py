@@ -27,6 +27,9 @@ class Claims:
 
     Attributes:
         open: Branch and turn of each claim of this process whose commit no caller received.
+        held_back: Branch and turn of claims that count as refused while an operator makes room for them.
+        untold: Those of refused claims whose caller was told neither of the refusal, nor of the later turn that
+            committed their words. They do not count as refused: their step was cancelled.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
@@ -34,6 +37,8 @@ class Claims:
         self.thread = thread
         self._now = now
         self.open: set[tuple[str, int]] = set()
+        self.held_back: set[tuple[str, int]] = set()
+        self.untold: set[tuple[str, int]] = set()
 
     def of(self, branch: Branch, turn: int) -> Artifact | None:
         """Return the claim of ``turn`` on ``branch``, or None; its text is a digest of the observations."""
@@ -68,7 +73,7 @@ class Claims:
             mine = mine.model_copy(update={"name": holder()})
             self.store.add(self.thread.tenant, [mine])
             mine = self._record(branch, "t", turn) or mine
-        if mine.text == digest:
+        if mine.text == digest and mine.name in ("", holder()):
             self.open.add((branch.name, turn))
         return mine
 
@@ -76,22 +81,47 @@ class Claims:
         """Return the record of the state committed for ``turn``; None in a single-process store."""
         return self._record(branch, "s", turn) if self.store.shared else None
 
-    def commit(self, branch: Branch, state: CompressedCognitiveState) -> None:
+    def commit(self, branch: Branch, state: CompressedCognitiveState) -> bool:
         """Record ``state`` as the successor on a branch of a shared store.
 
-        A repetition is accepted. `ConflictError` if the turn has a different successor.
+        Returns:
+            Whether no other step recorded the same successor before.
+
+        Raises:
+            ConflictError: The turn has a different successor.
         """
         if not self.store.shared:
-            return
+            return True
         made = self._claim_record(branch.name, "successor", state.turn, state.hash, "s")
+        made = made.model_copy(update={"name": holder()})
         self.store.add(self.thread.tenant, [made])
         first = self.successor(branch, state.turn)
         if first is None or first.text != state.hash:
             raise race_error(self.thread, branch.name)
+        return first == made
+
+    def check_repeated(self, branch: Branch, state: CompressedCognitiveState) -> None:
+        """Raise a `ConflictError` if the turn has a different successor, whose writer may still be running."""
+        first = self.successor(branch, state.turn)
+        if first is not None and first.text != state.hash:
+            self.check_gone(branch, state.turn)
 
     def end(self, branch: Branch, turn: int) -> None:
         """Note that the caller of the step receives the commit of the claimed ``turn``."""
         self.open.discard((branch.name, turn))
+        self.untold.clear()
+
+    def take(self, branch: Branch, claim: Artifact) -> None:
+        """Go on with a ``claim`` that has no commit and that an earlier step made for the same words.
+
+        `ConflictError` if another process may still be running that step: it commits the turn.
+        """
+        if not self.store.shared or claim.name in ("", holder()):
+            return
+        if left := self._left(branch, claim):
+            raise race_error(self.thread, branch.name, left.total_seconds())
+        self.open.add((branch.name, claim.turn))
+        self.renew()  # tells other processes who runs the step now
 
     def renew(self) -> None:
         """Record that the step of the newest open claim is still running; see `acc.thread.lease`."""
@@ -99,6 +129,7 @@ class Claims:
         for name, turn in tuple(self.open):
             if turn == newest and isinstance(self.store, ManagedStore):
                 beat = self._claim_record(name, "claim", turn, "", "h")
+                beat = beat.model_copy(update={"name": holder()})
                 try:
                     self.store.replace(self.thread.tenant, [beat])
                 except StoreError as error:
@@ -116,6 +147,9 @@ class Claims:
 
     def is_refused(self, branch: Branch, turn: int) -> bool:
         """Return whether the claimed ``turn`` was refused."""
+        place = (branch.name, turn)
+        if place in self.held_back or place in self.untold:
+            return place in self.held_back
         return self._record(branch, "r", turn) is not None
 
     def is_open(self, branch: Branch, turn: int) -> bool:
@@ -147,12 +181,13 @@ class Claims:
 
     def _left(self, branch: Branch, claim: Artifact) -> timedelta:
         """Return how long ``claim`` counts as a running writer's if nobody renews it; zero if it does not."""
-        if is_gone(claim.name):
-            return timedelta(0)
-        lease, at = LONG_LEASE, claim.at
+        lease, at, runner = LONG_LEASE, claim.at, claim.name
         if claim.name and isinstance(self.store, ManagedStore):
-            beat = self._record(branch, "h", claim.turn)
-            lease, at = LEASE, max(at, beat.at) if beat else at
+            lease = LEASE
+            if beat := self._record(branch, "h", claim.turn):
+                at, runner = max(at, beat.at), beat.name or runner
+        if is_gone(runner):
+            return timedelta(0)
         age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(at)
         return lease - age if -lease < age < lease else timedelta(0)
 

@@ -16,7 +16,7 @@ from acc.errors import ConflictError
 from acc.logs import log_event
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.protocol import Artifact, ArtifactStore, Kind, Thread
 from acc.thread.branch import Branch
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
@@ -79,23 +79,14 @@ class Journal:
         if any(act.items.issuperset(keys) for act in self._acts):
             return
         self._append(
-            Artifact(
-                id="", thread=branch.thread.key, branch=NAME, seq=0, turn=turn.number, kind="act",
-                ref=turn.observations[-1].ref, name=branch.name, text=json.dumps(keys),
-                identity=f"{branch.name}:{turn.number}", reason="retired", at=self._now(),
-            )
+            "act", turn.number, branch.name, f"{branch.name}:{turn.number}", "retired",
+            text=json.dumps(keys), ref=turn.observations[-1].ref,
         )  # fmt: skip
 
     def adopt(self, state: CompressedCognitiveState, unlogged: Mapping[str, int]) -> None:
         """Record that an operator adopted ``state`` although the store or the audit log lacks its past."""
-        places = [f"{branch}:{turn}" for branch, turn in unlogged.items()]
-        self._append(
-            Artifact(
-                id="", thread=self._records.thread.key, branch=NAME, seq=0, turn=state.turn, kind="act",
-                name=state.branch, text=json.dumps(places), identity=state.hash, reason=_ADOPTED,
-                at=self._now(),
-            )
-        )  # fmt: skip
+        places = json.dumps([f"{branch}:{turn}" for branch, turn in unlogged.items()])
+        self._append("act", state.turn, state.branch, state.hash, _ADOPTED, text=places)
 
     def refuse(self, turn: Turn, branch: Branch, number: int) -> None:
         """Record that the user's words of ``turn`` did not fit, as turn ``number`` of ``branch``."""
@@ -121,15 +112,16 @@ class Journal:
     def _note(self, words: str, reason: str, branch: Branch, number: int) -> None:
         if reason == _REFUSED and self._refused.get(words) == (branch.name, number):
             return
-        self._append(
-            Artifact(
-                id="", thread=branch.thread.key, branch=NAME, seq=0, turn=number, kind="refusal",
-                name=branch.name, identity=words, reason=reason, at=self._now(),
-            )
-        )  # fmt: skip
+        self._append("refusal", number, branch.name, words, reason)
 
-    def _append(self, record: Artifact) -> None:
-        """Write ``record`` at the end; retry if another process took the place."""
+    def _append(
+        self, kind: Kind, turn: int, branch: str, identity: str, reason: str, **said: str
+    ) -> None:
+        """Write a record about a turn of ``branch`` at the end; retry if another process took the place."""
+        record = Artifact(
+            id="", thread=self._records.thread.key, branch=NAME, seq=0, turn=turn, kind=kind,
+            name=branch, identity=identity, reason=reason, at=self._now(), **said,
+        )  # fmt: skip
         for attempt in range(_ATTEMPTS):
             self.refresh()
             try:

@@ -13,14 +13,13 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from acc.errors import StateError, StoreError
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.reasons import EvictedItem
-from acc.stores.directory import Directory
+from acc.stores.directory import enrol
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id, split_text
-from acc.text.wording import repeated, repeats
 from acc.thread.branch import (
     Branch,
     actions_before_user,
@@ -35,12 +34,12 @@ from acc.thread.branch import (
 )
 from acc.thread.claims import Claims
 from acc.thread.journal import Journal
+from acc.thread.standing import lower_trust, since_the_user, told_before
 from acc.turn.observations import (
     GIVEN_TASK,
     SET_ASIDE,
     Channel,
     Observation,
-    Trust,
     identities,
     refs,
 )
@@ -69,60 +68,24 @@ def refuse_foreign(
     )
 
 
-MOST_STEPS = 16
-"""Maximum number of earlier turns, within one tool loop, to compare an agent's words with."""
-
-
-def since_the_user(branch: Branch, number: int, made: Sequence[Artifact]) -> list[Artifact]:
-    """Return the artifacts of earlier turns, back to the turn in which the user last spoke."""
-    heard: list[Artifact] = []
-    turn, latest = number, list(made)
-    while turn > max(1, number - MOST_STEPS) and not any(a.channel is Channel.USER for a in latest):
-        turn -= 1
-        latest = branch.at_turn(turn)
-        heard += latest
-    return heard
-
-
-def _told(turn: Turn) -> list[Artifact]:
-    """Return the tools' and documents' words that the turn names as heard before; they are not stored with it."""
-    return [
-        Artifact(id="", thread="", branch="", seq=0, turn=0, channel=o.channel, text=o.text)
-        for o in turn.heard
-    ]
-
-
-def lower_trust(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
-    """Lower the trust of an agent's words to that of the lowest tool or document that they repeat.
-
-    Words that the user also said do not count: a tool that echoes the user does not own those words.
-    """
-    is_call = artifact.call_id or artifact.name not in ("", GIVEN_TASK)
-    if artifact.channel is not Channel.AGENT or is_call:
-        return artifact
-    said, observed = artifact.text, [a for a in heard if a.kind == "observation"]
-    lower = [a for a in observed if a.channel.trust < Trust.AGENT and repeats(said, a.text)]
-    users = [repeated(said, a.text) for a in observed if lower and a.channel.trust >= Trust.USER]
-    own = frozenset().union(*users)
-    theirs = (a.channel.trust for a in lower if not repeated(said, a.text) <= own)
-    least = min(theirs, default=None)
-    return artifact if least is None else artifact.model_copy(update={"trust": least})
-
-
 class Begun(NamedTuple):
     """A stored and claimed turn.
 
     Attributes:
         branch: The branch of the turn.
         turn: The turn, numbered, with the refs of its stored observations.
-        repeats: Whether another step already committed this turn.
+        again: Whether an earlier step began this turn with the same words.
+        repeats: Whether that step committed it; in a store of one process only the audit log knows.
         recovered: Refs of observations from an abandoned or unfinished turn that began from the same state.
+        given_up: Branches of the abandoned turns.
     """
 
     branch: Branch
     turn: Turn
+    again: bool
     repeats: bool
     recovered: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
 
 
 class ThreadLog:
@@ -133,11 +96,9 @@ class ThreadLog:
         store: ArtifactStore,
         thread: Thread,
         now: Callable[[], str],
-        directory: Directory | None = None,
     ) -> None:
         self.store = store
         self.thread = thread
-        self._directory = directory or Directory(store)
         self.claims = Claims(store, thread, now)
         self.journal = Journal(store, thread, now)
         self._now = now
@@ -174,7 +135,7 @@ class ThreadLog:
                 None, every other claim forces a fork.
 
         Raises:
-            ConflictError: Another process is stepping from the same state.
+            ConflictError: Another process is stepping from the same state, with the same words or others.
             StateError: The state belongs to another thread, still contains erased evidence, or has a past
                 that the store lacks.
             StoreError: The store cannot be read or written.
@@ -186,6 +147,7 @@ class ThreadLog:
         _refuse_erased(past, state)
         turn = without_pending(turn, state, past)
         before: tuple[Observation, ...] = ()
+        given_up: list[str] = []
         for branch in self._candidates(state):
             stored = complete_texts(branch.own(number, "observation"))
             claim = self.claims.of(branch, number)
@@ -198,6 +160,7 @@ class ThreadLog:
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
             fresh: list[Artifact] = []
+            again = claim is not None or not (keys or self.store.shared)
             if claim is None:
                 # An earlier version committed a turn without a claim if all of it was recorded before.
                 is_past = branch.newest > number
@@ -210,15 +173,16 @@ class ThreadLog:
                 fresh = [claim]
             if claim.text == mine:
                 repeats = self.claims.successor(branch, number) is not None
+                if not repeats:
+                    self.claims.take(branch, claim)
                 written = self._write(branch, full, keys, number, fresh)
                 begun = (*before, *observed(branch, unexpected(turn, left)))
-                return Begun(branch, written, repeats, refs_of(begun, written))
+                recovered = refs_of(begun, written)
+                return Begun(branch, written, again, repeats, recovered, tuple(given_up))
             self.claims.check_no_race(branch, claim, own=is_given_up is not None)
             if is_given_up is not None and is_given_up(branch, number):
-                if self.claims.is_refused(branch, number):
-                    # A refusal covers the user's words, not the agent's earlier ones.
-                    stored = actions_before_user(stored)
-                before = join_unrepeated(before, observed(branch, stored))
+                before = join_unrepeated(before, self._given_up(branch, number, stored))
+                given_up.append(branch.name)
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def begun(
@@ -234,10 +198,17 @@ class ThreadLog:
                 both = join_unrepeated(before, here)
                 return (*here, *both[: len(both) - len(here)])
             if is_given_up(branch, number):
-                if self.claims.is_refused(branch, number):
-                    stored = actions_before_user(stored)
-                before = join_unrepeated(before, observed(branch, stored))
+                before = join_unrepeated(before, self._given_up(branch, number, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
+
+    def _given_up(
+        self, branch: Branch, number: int, stored: Sequence[Artifact]
+    ) -> tuple[Observation, ...]:
+        """Return what the next turn takes up of an abandoned one."""
+        if self.claims.is_refused(branch, number):
+            # A refusal covers the user's words, not the agent's earlier ones.
+            stored = actions_before_user(stored)
+        return observed(branch, stored)
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
         """Store ``observations`` as the beginning of the turn that follows ``state``. Safe to repeat.
@@ -398,15 +369,16 @@ class ThreadLog:
         known = {(a.identity, a.part) for a in stored}
         made = [
             artifact
-            for observation, key, ref in zip(turn.observations, keys, cites, strict=True)
-            for artifact in self._artifacts(
-                branch, observation, key, ref, number, observation.at or turn.at
+            for said, key, ref in zip(turn.observations, keys, cites, strict=True)
+            for artifact in self._in_parts(
+                said.text, branch=branch.name, turn=number, ref=ref, channel=said.channel, name=said.name,
+                call_id=said.call_id, message=said.message, identity=key, said_at=said.at or turn.at,
             )
-        ]
-        heard = [*_told(turn), *since_the_user(branch, number, made), *stored, *made]
+        ]  # fmt: skip
+        heard = [*told_before(turn), *since_the_user(branch, number, made), *stored, *made]
         new = [lower_trust(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
-            self._directory.enrol(self.thread, self._now())
+            enrol(self.store, self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
         if marks and not turn.observations:
             marks = [self.claims.empty(branch, number)]
@@ -418,33 +390,21 @@ class ThreadLog:
         return turn.numbered(number).model_copy(update={"observations": named})
 
     def _gone(self, branch: Branch, turn: int, index: int, gone: EvictedItem) -> Iterator[Artifact]:
-        texts = split_text(gone.item.words)
-        for part, text in enumerate(texts):
-            yield Artifact(
-                id="", thread=self.thread.key, branch=branch.name, seq=0, turn=turn,
-                kind="set_aside", ref=f"{SET_ASIDE}{turn}" + (f".{index}" if index else ""), part=part,
-                parts=len(texts), channel=Channel(gone.item.trust.word), trust=gone.item.trust,
-                name=gone.slot, text=text, identity=_gone_id(turn, gone), at=self._now(),
-                sources=gone.item.sources, reason=gone.reason.value,
-                said_at=gone.item.dated.said if gone.item.dated else "",
-            )  # fmt: skip
+        item = gone.item
+        yield from self._in_parts(
+            item.words, branch=branch.name, turn=turn, kind="set_aside", name=gone.slot,
+            ref=f"{SET_ASIDE}{turn}" + (f".{index}" if index else ""), identity=_gone_id(turn, gone),
+            channel=Channel(item.trust.word), trust=item.trust, sources=item.sources,
+            reason=gone.reason.value, said_at=item.dated.said if item.dated else "",
+        )  # fmt: skip
 
-    def _artifacts(
-        self,
-        branch: Branch,
-        observation: Observation,
-        key: str,
-        ref: str,
-        number: int,
-        said_at: str,
-    ) -> Iterator[Artifact]:
-        texts = split_text(observation.text)
-        for part, text in enumerate(texts):
+    def _in_parts(self, text: str, **fields: Any) -> Iterator[Artifact]:
+        """Yield the records of a text, which a store may hold in several parts."""
+        texts = split_text(text)
+        for part, each in enumerate(texts):
             yield Artifact(
-                id="", thread=self.thread.key, branch=branch.name, seq=0, turn=number, ref=ref,
-                part=part, parts=len(texts), channel=observation.channel, name=observation.name,
-                call_id=observation.call_id, message=observation.message, text=text,
-                identity=key, at=self._now(), said_at=said_at,
+                id="", thread=self.thread.key, seq=0, part=part, parts=len(texts), text=each,
+                at=self._now(), **fields,
             )  # fmt: skip
 
 

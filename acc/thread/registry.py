@@ -11,9 +11,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
-from acc.errors import ConflictError
+from acc.errors import ConflictError, raise_interrupt
 from acc.logs import log_event
-from acc.stores.directory import Directory
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.lease import kept_alive
@@ -64,7 +63,6 @@ class ThreadRegistry:
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
         self._sizes: Counter[str] = Counter()
         self._replaced = 0
-        self._directory = Directory(store)
         # A mark that its step did not remove, because that was interrupted, ends with the step.
         self._under_way: WeakValueDictionary[str, _Mark] = WeakValueDictionary()
         self._open: dict[str, set[tuple[str, int]]] = {}
@@ -111,7 +109,11 @@ class ThreadRegistry:
     def intact(self, thread: Thread) -> Iterator[None]:
         """Drop the thread's log if the block is interrupted: its copy of the store may be incomplete."""
         try:
-            yield
+            try:
+                yield
+            except Exception as error:
+                raise_interrupt(error)
+                raise
         except (Exception, asyncio.CancelledError, GeneratorExit):
             raise
         except BaseException:
@@ -135,12 +137,12 @@ class ThreadRegistry:
             if thread.key in self._logs:
                 return self._used(thread.key)
             replaced = self._replaced
-        log = ThreadLog(self.store, thread, now, self._directory)
+        log = ThreadLog(self.store, thread, now)
         finish = read(log)
         with self.lock:
             if thread.key not in self._logs:  # otherwise another caller was faster
                 if replaced != self._replaced:
-                    log = ThreadLog(self.store, thread, now, self._directory)
+                    log = ThreadLog(self.store, thread, now)
                     finish = read(log)
                 # A log that was opened, written and evicted meanwhile has added records.
                 log.expire()

@@ -3,10 +3,4 @@
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
-__all__ = [
-    "Channel",
-    "Evidence",
-    "Observation",
-    "Trust",
-    "Turn",
-]
+__all__ = ["Channel", "Evidence", "Observation", "Trust", "Turn"]

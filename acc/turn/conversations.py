@@ -180,12 +180,9 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
     found = entry.get(name) if isinstance(entry, Mapping) else None
     if isinstance(found, kind):
         return found
-    there = isinstance(entry, Mapping) and name in entry
-    what = (
-        f"{name!r} is {type(found).__name__}, not {kind.__name__}"
-        if there
-        else f"{name!r} is missing"
-    )
+    what = f"{name!r} is missing"
+    if isinstance(entry, Mapping) and name in entry:
+        what = f"{name!r} is {type(found).__name__}, not {kind.__name__}"
     hint = 'write a turn as {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
     raise InputError(what, where=place, hint=hint)
 

@@ -42,13 +42,8 @@ def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = F
     if is_speech:
         lines = [each for part in _ends(text) for each in sentences(part)]
     else:
-        lines = [
-            p
-            for part in _ends(text)
-            for line in part.splitlines()
-            if line.strip()
-            for p in _pieces(line)
-        ]
+        rows = (line for part in _ends(text) for line in part.splitlines() if line.strip())
+        lines = [piece for row in rows for piece in _pieces(row)]
     scores = _bearing([line.lower() for line in lines], about)
     best = max(range(len(lines)), key=lambda i: scores[i], default=0)
     heads = [i for i, line in enumerate(lines) if is_speech and heads_and_governs(line)]

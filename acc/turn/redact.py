@@ -51,7 +51,7 @@ _TOKENS = (
     r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])",  # Telegram
     r"\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}\.[\w-]*",  # JSON web tokens
 )
-_TOKEN = re.compile("|".join(_TOKENS), re.DOTALL)
+_TOKEN = re.compile("|".join(_TOKENS), re.S)
 
 _NAME = (
     r"(?:(?:pass[ _-]?(?:word|phrase|code)|secret|credential)s?|passwd|pwd|token|api[ _-]?key|access[ _-]?key"
@@ -62,12 +62,12 @@ _VALUE = r"(?P<value>[^\s\"'`<>,;|]{6,512})"
 _ASSIGNED = re.compile(
     rf"(?<!\[)(?P<name>{_NAME})[\"']?[ \t]{{0,4}}(?P<sign>:=|=>|[:=]|\bis\b(?:[ \t]+now\b)?)"
     rf"[ \t]{{0,4}}[\"'`]?{_VALUE}",
-    re.IGNORECASE,
+    re.I,
 )
 _HEADER = re.compile(
     r"\b(?:(?:proxy-)?authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:[A-Za-z]{2,20}[ \t]{1,4})?"
     r"|bearer[ \t]{1,4}(?=[\w.~+/=-]{0,64}\d)(?=[\w.~+/=-]{16}))(?P<value>[\w.~+/=-]{8,})",
-    re.IGNORECASE,
+    re.I,
 )
 _IN_URL = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,256}:(?P<value>[^\s/@\"'<>]{1,256})@", re.I
@@ -91,7 +91,7 @@ _VALUED = (
     (_ASSIGNED, ("pass", "pwd", "secret", "token", "credential", "key")),
 )
 _FOUR_DIGITS = re.compile(r"[A-Z]{2}\d\d|\d{4}")
-_NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.IGNORECASE)
+_NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.I)
 """Prefixes of values that are not secrets: a variable, a mask, an expression."""
 
 

@@ -252,12 +252,10 @@ def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[
     """Yield a message's observations; ``channel`` is the channel of a user or system message."""
     for results, some in groupby(message.parts, lambda part: part.kind == "result"):
         parts = list(some)
-        if results:
+        if results or message.role == "tool":
             yield from (_result(part, calls) for part in parts)
         elif message.role == "assistant":
             yield from _agents(parts, calls)
-        elif message.role == "tool":
-            yield from (_result(part, calls) for part in parts)
         else:
             yield from _users(message, channel, parts)
     if not message.parts and message.role in ("user", "system"):

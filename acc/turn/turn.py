@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
-from acc.turn.observations import (
-    Channel,
-    Observation,
-    identities,
-    refs,
-    split,
-    user_observations,
-)
+from acc.turn.observations import Channel, Observation, identities, refs, split, user_observations
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 UNDATED = "unknown"
@@ -75,10 +69,7 @@ class Turn(BaseModel):
             InputError: There is no user message, or a message cannot be read.
             ConfigurationError: A channel is unknown, or ``speakers`` is not a collection of names.
         """
-        found = read_exchanges(
-            messages, channels=named_channels(channels), speakers=checked_speakers(speakers)
-        )
-        exchanges = list(found)
+        exchanges = list(_exchanges(messages, channels, speakers))
         if not exchanges:
             raise InputError(
                 "there is no user message",
@@ -107,15 +98,8 @@ class Turn(BaseModel):
         Commit them one after the other. Arguments and errors are those of `from_messages`, but a
         transcript without a user message returns an empty list.
         """
-        found = read_exchanges(
-            messages, channels=named_channels(channels), speakers=checked_speakers(speakers)
-        )
-        turns: list[Self] = []
-        before: tuple[Observation, ...] = ()
-        for exchange in found:
-            turns.append(cls._after(exchange, before))
-            before = exchange
-        return turns
+        found = list(_exchanges(messages, channels, speakers))
+        return [cls._after(exchange, before) for before, exchange in pairwise([(), *found])]
 
     @classmethod
     def said(
@@ -157,6 +141,11 @@ class Turn(BaseModel):
         )
 
     @property
+    def unread(self) -> tuple[Observation, ...]:
+        """What no compression has read: pending turns, then this turn."""
+        return (*self.pending, *self.observations)
+
+    @property
     def readable(self) -> tuple[Observation, ...]:
         """All citable observations: pending turns, the previous reply, this turn."""
         before = (self.reply,) if self.reply is not None else ()
@@ -180,6 +169,16 @@ class Turn(BaseModel):
                 if not (observation.is_call or observation.is_task):
                     last = observation
         return None
+
+
+def _exchanges(
+    messages: Sequence[Any],
+    channels: Mapping[str, Channel] | None,
+    speakers: Collection[str] | None,
+) -> Iterator[tuple[Observation, ...]]:
+    """Check the arguments of `Turn.from_messages`, and yield the exchanges of the transcript."""
+    named, known = named_channels(channels), checked_speakers(speakers)
+    return read_exchanges(messages, channels=named, speakers=known)
 
 
 def normalize(turn: Any, where: str) -> Turn:

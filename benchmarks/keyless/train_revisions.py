@@ -62,7 +62,7 @@ def of_turn(
         telling: bool(matcher.found(telling.said.words).entries & new)
         for telling in tellings(reading)
     }
-    found = paired(reading, reading.relations)
+    found = paired(reading, reading.state.relational_map)
     rows = rows_of(found, often=is_dense) if found else ()
     for (telling, relation, _), row in zip(found, rows, strict=True):
         is_over = bool(matcher.found(relation.words).entries & over)

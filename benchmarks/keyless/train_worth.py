@@ -20,7 +20,7 @@ from stored import asked_to_write, folds, write
 
 from acc.keyless import worth
 from acc.keyless.sentences import clauses, plain
-from acc.keyless.statements import triples
+from acc.keyless.statements import FINDERS, whole_sentence
 from acc.keyless.worth import GRADES, worth_features
 
 WEIGHTS = Path(worth.__file__).with_name(worth.WORTH)
@@ -43,8 +43,13 @@ def examples() -> Iterator[Example]:
             answered = zip(turn["reply"], turn["keep"], strict=True)
             for words, grade in (*said, *answered):
                 yield Example(case["trade"], words, grade)
-                for part in (*map(" ".join, triples(plain(words))), *clauses(plain(words))):
+                for part in (*_facts_in(plain(words)), *clauses(plain(words))):
                     yield Example(case["trade"], part, grade)
+
+
+def _facts_in(words: str) -> Iterator[str]:
+    for find in (*FINDERS, whole_sentence):
+        yield from map(" ".join, find(words))
 
 
 def trained(found: Sequence[Example]) -> Softmax:

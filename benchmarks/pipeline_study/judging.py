@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from acc.compress.asking import Patience
 from acc.compress.endpoint import Endpoint
+from acc.compress.model import Patience
 from acc.evaluation.judge import instruction, judged, material
 
 METRICS = ("scalability", "reliability", "usability", "cost_effectiveness", "documentation")

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acc.compress.asking import TEXT_SCHEMA, Patience, asked, text_in
+from acc.compress.asking import TEXT_SCHEMA, asked, text_in
 from acc.compress.endpoint import Ask, Call, Endpoint, Message, Reply
+from acc.compress.model import Patience
 from acc.compress.protocol import Compressor
 from acc.evaluation.judge_calls import Budget, CallLog, LoggedEndpoint, Place, Spending, estimate
 from acc.text.tokens import utf8_quarter

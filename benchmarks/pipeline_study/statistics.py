@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import PermutationMethod, mannwhitneyu, wilcoxon
 
 from .judging import METRICS
 from .running import Condition, Outcome
@@ -72,6 +71,8 @@ def compared(
 def _paired(x: np.ndarray, y: np.ndarray) -> float:
     if not np.any(x - y):
         return 1.0
+    from scipy.stats import PermutationMethod, wilcoxon
+
     # Every pattern of signs is tried up to 16 runs: scipy's own exact table takes no ties.
     method = PermutationMethod(n_resamples=2**16, rng=np.random.default_rng(0))
     return float(wilcoxon(x, y, method=method).pvalue)
@@ -80,4 +81,6 @@ def _paired(x: np.ndarray, y: np.ndarray) -> float:
 def _unpaired(x: np.ndarray, y: np.ndarray) -> float:
     if len(set(x) | set(y)) == 1:
         return 1.0
+    from scipy.stats import mannwhitneyu
+
     return float(mannwhitneyu(x, y).pvalue)

@@ -16,7 +16,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,11 +27,14 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from acc import ChromaArtifactStore, MemoryController, MemoryNode, Policy, Settings
-from acc.errors import ConfigurationError, InputError, StoreError
+from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.integrations.evidence_tool import evidence_tool
 from acc.testing.chat_model import ScriptedChatModel
 
 _ADDRESS = ("http://", "https://")
+
+RETRY_SECONDS = 1.0
+"""When to send a message again that another worker answers, or that a server behind the worker did not."""
 
 Decide = Callable[[list[BaseMessage]], AIMessage]
 """What a scripted model does with its prompt."""
@@ -145,6 +148,68 @@ def _extra(name: str) -> Iterator[None]:
             where="checkpoints",
             hint=f"pip install 'agent-cognitive-compressor[{name}]'",
         ) from error
+
+
+class TurnLocks:
+    """One lock for each conversation, which all workers on one PostgreSQL share.
+
+    A worker holds its locks by one connection: PostgreSQL frees them when the worker dies, within 20 seconds if its
+    host does. With another checkpointer there is one worker, and no lock.
+
+    Args:
+        saver: The checkpointer, as `open_checkpoints` yields it.
+    """
+
+    _ALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=2"
+
+    def __init__(self, saver: BaseCheckpointSaver[Any]) -> None:
+        self._address: Any = getattr(getattr(saver, "conn", None), "conninfo", None)
+        self._guard = threading.Lock()
+        self._connection: Any = None
+
+    @contextmanager
+    def held(self, place: str) -> Iterator[None]:
+        """Hold the lock of a conversation.
+
+        Raises:
+            ConflictError: Another worker holds it.
+        """
+        if self._address is None:
+            yield
+            return
+        import psycopg
+
+        if not self._ask("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", place):
+            raise ConflictError(
+                "another worker runs a turn of this thread", where=place,
+                hint="send the message again until it is answered", retry_after=RETRY_SECONDS,
+            )  # fmt: skip
+        try:
+            yield
+        finally:
+            with suppress(psycopg.OperationalError):  # a server that is away holds no lock
+                self._ask("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", place)
+
+    def close(self) -> None:
+        """Free all locks; a later turn connects again."""
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+
+    def _ask(self, query: str, place: str) -> bool:
+        """Return the answer of the database; once more by a new connection if the server had ended the first."""
+        import psycopg
+
+        with self._guard:
+            if self._connection is not None and not self._connection.closed:
+                with suppress(psycopg.OperationalError):
+                    return bool(self._connection.execute(query, (place,)).fetchone()[0])
+                self._connection.close()
+            connection: Any = psycopg.connect(
+                self._address, autocommit=True, options=self._ALIVE, prepare_threshold=None
+            )
+            self._connection = connection
+            return bool(connection.execute(query, (place,)).fetchone()[0])
 
 
 def prepare(where: str) -> None:

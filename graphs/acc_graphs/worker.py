@@ -22,6 +22,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
@@ -33,7 +34,7 @@ from acc.integrations.identity import Identity
 from acc.integrations.stepping import worth_retrying
 from acc.logs import cause
 from acc_graphs import triage
-from acc_graphs.deployment import deployed, prepare, served_model
+from acc_graphs.deployment import RETRY_SECONDS, TurnLocks, deployed, prepare, served_model
 from acc_graphs.react import Graph, build
 
 _LOG = logging.getLogger(__name__)
@@ -41,21 +42,23 @@ _LOG = logging.getLogger(__name__)
 MOST_BYTES = 1_000_000
 """Limit of a request's body."""
 
-RETRY_SECONDS = 1.0
-"""When to send a message again that a server behind the worker did not answer."""
-
 
 class Turns:
     """Runs turns on a graph; safe for use by several threads."""
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self._parts = parts
+        self._locks = TurnLocks(parts["checkpointer"])
         self._busy: set[str] = set()
         self._guard = threading.Lock()
         self._graph: Graph = build(
             served_model(triage.decide), triage.Clinic().tools(), **parts, role=triage.ROLE,
             channels=triage.CHANNELS, identity=Identity(tenant="tenant", user="user"),
         )  # fmt: skip
+
+    def close(self) -> None:
+        """End the connection that holds the locks of conversations."""
+        self._locks.close()
 
     def ready(self) -> None:
         """Raise what the memory or the checkpointer raises, if one of them does not answer."""
@@ -75,14 +78,15 @@ class Turns:
             The answer, and the turn, branch and hash of the state.
 
         Raises:
-            ConflictError: A turn of this thread is running.
+            ConflictError: A turn of this thread is running, in this worker or another.
         """
         with self._guard:
             if place in self._busy:
                 raise ConflictError("a turn of this thread is running", where=place)
             self._busy.add(place)
         try:
-            return self._run(place, message, said)
+            with self._locks.held(place):
+                return self._run(place, message, said)
         finally:
             self._busy.discard(place)
 
@@ -202,13 +206,16 @@ class Server(ThreadingHTTPServer):
 def serve(host: str, port: int) -> None:
     """Serve turns until the process gets SIGTERM or SIGINT; turns that have begun end first."""
     settings = os.environ.get("ACC_MEMORY", "memory"), os.environ["ACC_CHECKPOINTS"]
-    with deployed(*settings, audit=os.environ.get("ACC_AUDIT") or None) as parts:
-        Handler.turns = Turns(parts)
-        with Server((host, port), Handler) as server:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
-            _LOG.warning("serving turns at %s:%d", host, server.server_port)
-            server.serve_forever()
+    audit = os.environ.get("ACC_AUDIT") or None
+    with (
+        deployed(*settings, audit=audit) as parts,
+        closing(Turns(parts)) as Handler.turns,
+        Server((host, port), Handler) as server,
+    ):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+        _LOG.warning("serving turns at %s:%d", host, server.server_port)
+        server.serve_forever()
 
 
 def main() -> int:

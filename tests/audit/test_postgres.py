@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from acc.audit.postgres import PostgresLogs
 from acc.audit.verify import verify
 from acc.cli import run
 from acc.errors import AuditError, ConfigurationError, ConflictError
+from acc.evidence.marks import DatabaseMarks
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
 from acc.testing import check_audit_store
@@ -137,6 +140,51 @@ def test_an_append_waits_for_a_deletion_and_then_finds_another_end(address: str)
 
 
 @pytest.mark.slow
+def test_writers_of_a_log_take_turns_in_the_order_in_which_they_come(address: str) -> None:
+    stores = [PostgresLogs(address) for _ in range(3)]
+    name, came = "turns.jsonl", list[int]()
+
+    def write(number: int) -> None:
+        with stores[number].in_turn(name):
+            came.append(number)
+
+    later = [threading.Thread(target=write, args=(number,)) for number in (1, 2)]
+    with connected(address) as connection, stores[0].in_turn(name):
+        for waiters, writer in enumerate(later, 1):
+            writer.start()
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            while connection.execute(waiting).fetchone() != (waiters,):
+                pass
+        with stores[0].in_turn("another.jsonl"):  # another log is nobody's turn
+            came.append(0)
+    for writer in later:
+        writer.join(30)
+    assert came == [0, 1, 2]
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", ["too long", "unreachable", "ended"])
+def test_a_writer_without_its_turn_goes_on(
+    address: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acc.audit.postgres.LONGEST_TURN", 0.05)
+    logs, other, done = PostgresLogs(address), PostgresLogs(address), False
+    if why == "unreachable":
+        other = PostgresLogs("postgresql://nobody@127.0.0.1:1/none")
+    with logs.in_turn("t.jsonl"), other.in_turn("u.jsonl" if why == "ended" else "t.jsonl"):
+        if why == "ended":
+            end_connections(address)
+        done = True
+    assert done
+    with logs.in_turn("t.jsonl"):
+        assert logs.end("t.jsonl") is None
+    for store in (logs, other):
+        store.close()
+
+
+@pytest.mark.slow
 def test_a_log_that_is_rewritten_while_it_is_read_is_told(address: str) -> None:
     logs, name = PostgresLogs(address), "reads.jsonl"
     after = None
@@ -149,6 +197,54 @@ def test_a_log_that_is_rewritten_while_it_is_read_is_told(address: str) -> None:
     with pytest.raises(ConflictError, match="another writer changed"):
         list(newest)
     logs.close()
+
+
+@pytest.mark.slow
+def test_the_durability_says_whether_an_append_waits_for_the_disk(address: str) -> None:
+    with connected(address) as connection:
+        PostgresLogs(address).names()  # makes the table
+        connection.execute("CREATE TABLE waited (log text, how text)")
+        connection.execute(
+            "CREATE FUNCTION note_how() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO waited "
+            "VALUES (NEW.log, current_setting('synchronous_commit')); RETURN NULL; END $$"
+        )
+        connection.execute(  # deferred: it sees the setting with which the transaction ends
+            "CREATE CONSTRAINT TRIGGER how AFTER INSERT ON acc_audit DEFERRABLE INITIALLY DEFERRED "
+            "FOR EACH ROW EXECUTE FUNCTION note_how()"
+        )
+
+        def ends_of(durability: Any, of_server: str) -> list[str]:
+            connection.execute("TRUNCATE waited")
+            at = f"{address}?options=-csynchronous_commit%3D{of_server}"
+            settings = Settings(audit=at, durability=durability)
+            thread = f"{durability} {of_server}"
+            with MemoryController(InMemoryStore(), settings=settings) as memory:
+                talked(memory, thread, *SAID[:2])
+                log = memory._audit_of(Thread(thread=thread))
+                assert log is not None
+                assert verify(log, POLICIES) == 2
+                log.store.rewrite("rewritten", lambda: [b"1\n"])
+            return [how for (how,) in connection.execute("SELECT how FROM waited").fetchall()]
+
+        assert ends_of("power", "on") == ["on", "on", "on"]
+        assert ends_of("power", "off") == ["on", "on", "on"]
+        assert ends_of("power", "remote_apply") == ["remote_apply"] * 3
+        assert ends_of("kill", "on") == ["off", "off", "on"]
+        connection.execute("DROP TABLE waited CASCADE")
+        connection.execute("DROP FUNCTION note_how CASCADE")
+
+
+@pytest.mark.slow
+def test_receipts_of_workers_that_race_are_all_kept(address: str) -> None:
+    def write(worker: int) -> None:
+        marks = DatabaseMarks(PostgresLogs(address))
+        for n in range(20):
+            marks.append_receipt({"id": f"{worker}-{n}", "records": 1})
+
+    with ThreadPoolExecutor(4) as workers:
+        list(workers.map(write, range(4)))
+    found = [json.loads(line)["id"] for line in PostgresLogs(address).lines("erasures")]
+    assert sorted(found) == sorted(f"{worker}-{n}" for worker in range(4) for n in range(20))
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def read(folder: Path) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("sync", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_folder_with_segments_keeps_the_promises(tmp_path: Path, sync: bool) -> None:
     check_audit_store(lambda: FolderLogs(tmp_path / "audit", sync=sync))
 
@@ -91,7 +91,10 @@ def killing(monkeypatch: pytest.MonkeyPatch, at: int) -> Callable[[], int]:
     return lambda: count
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=3 * settings().max_examples,
+)
 @given(count=st.integers(1, 8), at=st.integers(1, 12), rewrites=st.booleans())
 def test_a_kill_at_any_moment_loses_and_doubles_nothing(
     tmp_path_factory: pytest.TempPathFactory, count: int, at: int, rewrites: bool

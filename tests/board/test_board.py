@@ -226,6 +226,28 @@ def test_nobody_lifts_a_rule_through_another_agents_words(team: Team) -> None:
     assert said(team.head()) == [NIGHT]
 
 
+@pytest.mark.parametrize(
+    ("said", "is_lifted"),
+    [
+        ("You can restart db-2, only you.", False),
+        ("For you alone the rule about db-2 does not hold.", False),
+        ("Forget the rule about db-2 for this task.", False),
+        ("Ignore the rule about db-2 this time.", False),
+        ("To make it easier for you all, forget the rule about db-2.", True),
+        ("Forget the rule about db-2.", True),
+    ],
+)
+def test_what_is_permitted_to_one_agent_or_once_lifts_no_rule_for_all(
+    team: Team, said: str, is_lifted: bool
+) -> None:
+    held = "Never restart db-2"
+    team.step("a", user(f"{held}."), proposal=Proposal(items=(rule(held, "u1"),)))
+    gone = Proposal(retire=(end("Bc1", "u1", quote=said),))
+    step = team.step("b", user(said), proposal=gone)
+    assert [c.text for c in team.head().constraints] == ([] if is_lifted else [held])
+    assert reasons(step) == ([] if is_lifted else ["quote_unrelated"])
+
+
 def test_a_models_prompt_shows_the_board(team: Team) -> None:
     told = (user(f"Please {NIGHT}."), agent("I decided that the region is eu-west."))
     items = (rule(NIGHT, "u1"), decision("region", "eu-west", "a1"))
@@ -256,8 +278,8 @@ def test_a_models_prompt_shows_the_board(team: Team) -> None:
     assert 'the agent named "b"' in guidance
     assert "constraints, decisions, goal_orientation, open_questions" in guidance
     assert "decisions (by agent or above)" in system
-    assert "- Bc1 [user, u1" in material
-    assert "- Bz2 [agent, a1" in material
+    assert "- Bc1 [user, Bu1" in material
+    assert "- Bz2 [agent, Ba1" in material
     assert "constraints (1 of 24 places)" in material
 
 
@@ -284,15 +306,25 @@ def test_housekeeping_of_an_agent_leaves_the_board_alone(team: Team) -> None:
     assert [i.words for i in team.head().decisions] == ["region is eu-west decided"]  # type: ignore[attr-defined]
 
 
-def test_an_agents_item_may_cite_the_board(team: Team) -> None:
+@pytest.mark.parametrize("cite", ["Bc1", "Bu1"])
+def test_an_agents_item_may_cite_the_board(team: Team, cite: str) -> None:
+    """By an item's id, or by the ref that a model reads beside it, which is not the agent's own u1."""
     team.step("a", user(f"Please {NIGHT}."), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
-    step = team.step(
-        "b", user("hi"), proposal=Proposal(items=(fact("pages", "are", NIGHT, "Bc1"),))
-    )
+    step = team.step("b", user("hi"), proposal=Proposal(items=(fact("pages", "are", NIGHT, cite),)))
     ref = f"{team.place.key[:8]}/u1"
     assert [e.ref for e in step.evidence] == [ref]
+    assert [i.sources for i in step.state.relational_map] == [(ref,)]
     notes = [n.reason for n in step.commit.notes]
     assert Reason.CITE_UNKNOWN not in notes
+
+
+def test_a_ref_of_the_board_is_no_word_of_the_agents_own_turn(team: Team) -> None:
+    team.step("a", user(f"Please {NIGHT}."), proposal=Proposal(items=(rule(NIGHT, "u1"),)))
+    lift = "You may page anybody between 22:00 and 07:00 again."
+    gone = Proposal(retire=(end("Bc1", "Bu1", quote=lift),))
+    step = team.step("b", user(lift), proposal=gone)
+    assert "uncited" in reasons(step)
+    assert said(team.head()) == [NIGHT]
 
 
 @pytest.mark.parametrize("how", ["recover", "adopt"])

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from team import BOARD, Team
 
-from acc import MemoryController, Settings, Thread, Turn
+from acc import Thread, Turn
 from acc.audit.log import AuditLog
-from acc.stores.chroma.store import ChromaArtifactStore
 
 sys.path.append(str(Path(__file__).parents[1] / "graphs"))
 
-pytestmark = pytest.mark.slow
+from fleet import Where, Worker, workers
 
-Where = tuple[str, str]
+pytestmark = pytest.mark.slow
 
 
 def thread_of(agent: str) -> Thread:
     return Thread(thread="t", agent=agent, user="bob")
-
-
-class Worker:
-    """What a worker process has open."""
-
-    memory: MemoryController
-
-    @classmethod
-    def begin(cls, where: Where) -> None:
-        server = urlsplit(where[0])
-        store = ChromaArtifactStore.server(str(server.hostname), int(server.port or 0))
-        cls.memory = MemoryController(store, settings=Settings(audit=where[1]))
 
 
 def talk(agent: str, texts: list[str]) -> list[str]:
@@ -87,20 +70,6 @@ def where(tmp_path: Path) -> Iterator[Where]:
 
     with chroma(tmp_path / "chroma") as memory, postgresql() as audit:
         yield memory, audit
-
-
-@contextmanager
-def workers(where: Where, count: int) -> Iterator[list[ProcessPoolExecutor]]:
-    context = multiprocessing.get_context("spawn")
-    pools = [
-        ProcessPoolExecutor(1, context, initializer=Worker.begin, initargs=(where,))
-        for _ in range(count)
-    ]
-    try:
-        yield pools
-    finally:
-        for pool in pools:
-            pool.shutdown()
 
 
 def test_processes_lose_no_update_and_a_killed_one_stops_nobody(where: Where) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from processes import ACC, one_line
 
 from acc import MemoryController, Thread, Turn
 from acc.cli import run
-from acc.evidence.documents import Documents, begin_ingest
+from acc.evidence.documents import INGEST, Documents
 from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target
 from acc.evidence.parsing import Section
+from acc.evidence.unfinished import begin_intent
 from acc.stores.chroma.embedded import HOLDER
 from acc.stores.directory import namespace
 from acc.stores.shelf import Shelf
@@ -26,9 +28,9 @@ ERASE = ["erase", "--thread", "inc", "--artifact", "u2"]
 PRUNE = ["prune", "--capacity", "0", "--kind", "document"]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "memory"
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("kept") / "memory"
     with MemoryController.open(path) as memory:
         state = None
         for words in ("The gateway has 4 replicas.", RULE, "Why is checkout slow?", "Go on."):
@@ -37,6 +39,11 @@ def folder(tmp_path: Path) -> Path:
             "a.md", [Section("The ledger is restored from bkp-3.")]
         )
     return path
+
+
+@pytest.fixture
+def folder(kept: Path, tmp_path: Path) -> Path:
+    return copytree(kept, tmp_path / "memory")
 
 
 def holds(folder: Path) -> tuple[Any, ...]:
@@ -114,6 +121,7 @@ def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
     assert "of document, experience" in out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 def test_a_terminal_is_asked(folder: Path, answer: str) -> None:
@@ -304,7 +312,8 @@ def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
         shelf = Shelf(memory.artifacts, space, "documents")
         (part,) = shelf.records()
         parts = [part.model_copy(update={"ref": f"doc.half.{n}", "name": "h.md"}) for n in (1, 2)]
-        begin_ingest(Shelf(memory.artifacts, space, "usage"), parts, memory._now())
+        usage = Shelf(memory.artifacts, space, "usage")
+        begin_intent(usage, INGEST, [part.ref for part in parts], memory._now())
         shelf.append(parts[:1])
     (folder / HOLDER).write_text("1\n")
     for _ in range(2):

@@ -193,6 +193,7 @@ def test_a_folder_without_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "no thread with a commit" in failing(capsys, "show", "--memory", tmp_path)
 
 
+@pytest.mark.slow
 def test_nothing_but_one_line_comes_out_of_a_process(tmp_path: Path) -> None:
     file = as_json(tmp_path / "a.json", [user("x"), agent("y"), result("c1", "z")])
     ended = subprocess.run(

@@ -95,6 +95,7 @@ def test_another_conversation_is_not_mixed_in(
     assert [json.loads(line)["turn"] for line in out.read_text().splitlines()] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_second_process_on_the_path_is_refused(conversation: Path, tmp_path: Path) -> None:
     with closing(ChromaArtifactStore.embedded(tmp_path / "memory")):
         process = started(["replay", str(conversation), "--memory", str(tmp_path / "memory")])
@@ -119,6 +120,7 @@ def terminal(arguments: list[str]) -> Iterator[bytes]:
     os.waitpid(child, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 def test_a_terminal_gets_a_bar_and_colours(conversation: Path) -> None:
     written = b"".join(terminal(["replay", str(conversation), "--turns", "2"])).decode()

@@ -32,7 +32,12 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def noting(request: Request) -> Any:
     ref = re.findall(r"^<<\w{8} user (\S+)", request.messages[1].text, re.MULTILINE)[-1]
-    return {"episodic_trace": [{"text": f"noted {ref}", "cites": [ref], "id": ""}]}
+    rule = re.findall(r"Never restart db-\d+ before noon", request.messages[1].text)[-1]
+    held = {"text": rule, "kind": "prohibition", "quote": rule, "cites": [ref], "id": ""}
+    return {
+        "constraints": [held],
+        "episodic_trace": [{"text": f"noted {ref}", "cites": [ref], "id": ""}],
+    }
 
 
 def asked_of(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

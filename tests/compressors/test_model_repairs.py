@@ -116,3 +116,19 @@ def test_what_is_too_long_to_read_is_cut_once_and_the_cut_is_told() -> None:
     with ModelServer(lambda _: GOOD, faults=[overflow]) as again:
         stepped(asking(again.base_url), turn=Turn.said(f"{SAID}\n{log}"))
     assert again.requests[1].messages == server.requests[1].messages
+
+
+@pytest.mark.parametrize("second", [GOOD, {**GOOD, "constraints": []}, Fault("invalid_json")])
+def test_a_rule_that_the_answer_lacks_is_asked_for_once(second: Any) -> None:
+    lacking = {**GOOD, "constraints": []}
+    fault = second if isinstance(second, Fault) else None
+    with ModelServer([lacking, GOOD if fault else second], faults=[None, fault]) as server:
+        step = stepped(asking(server.base_url))
+    assert (
+        "'Never restart nginx.', which reads as a standing rule"
+        in server.requests[1].messages[-1].text
+    )
+    assert (step.outcome, len(step.state.constraints)) == (
+        ("repaired", 1) if second is GOOD else ("rule_missed", 0)
+    )
+    assert step.state.relational_map  # the rest of the answer is committed

@@ -20,6 +20,7 @@ def dataset(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("dataset")
 
 
+@pytest.mark.slow
 def test_the_datasheet_has_the_counts_and_checksums_of_the_data(dataset: ModuleType) -> None:
     tables = "\n".join(dataset.counts())
     assert tables in (DATA / "DATASHEET.md").read_text(encoding="utf-8")
@@ -31,6 +32,7 @@ def test_all_data_lies_in_one_folder_and_is_described(dataset: ModuleType) -> No
     assert not [path for path in BENCHMARKS.rglob("*.json*") if path.parent != DATA]
 
 
+@pytest.mark.slow
 def test_records_come_sorted_by_split_and_file(dataset: ModuleType) -> None:
     for kind in dataset.KINDS:
         places = [(split, file) for split, file, _ in dataset._lines(kind)]
@@ -50,6 +52,7 @@ def test_what_is_unpacked_is_packed_to_the_same_lines(
         assert lzma.decompress(packed.read_bytes()) == lzma.decompress(shipped.read_bytes())
 
 
+@pytest.mark.slow
 def test_scenarios_are_found_by_split_and_by_name(dataset: ModuleType, tmp_path: Path) -> None:
     plain = dataset.scenarios("plain")
     assert len(plain) == 8

@@ -6,7 +6,7 @@ import time
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from speaking import HOSTILE
 
@@ -332,7 +332,6 @@ WORDS = (
 ANY = st.one_of(HOSTILE, st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join))
 
 
-@settings(max_examples=30)
 @given(name=st.sampled_from(DOMAINS), user=ANY, tool=ANY, agent=ANY)
 def test_no_text_makes_a_domain_raise_or_propose_what_is_malformed(
     name: str, user: str, tool: str, agent: str

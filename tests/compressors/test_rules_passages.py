@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from speaking import proposed, turn
 
-from acc.keyless.topic_and_trace import LONGEST_PASSAGE, passage_about
+from acc.keyless.earlier import LONGEST_PASSAGE, passage_about
 from acc.text.wording import stems
 from acc.turn.observations import Channel, Evidence
 

@@ -45,6 +45,7 @@ def _trained_on(dataset: ModuleType) -> Iterator[str]:
         yield from (sentence.text for text in said for sentence in sentences(text, 200))
 
 
+@pytest.mark.slow
 def test_no_sentence_of_the_tests_is_one_of_the_training(dataset: ModuleType) -> None:
     tested = [said for of_kind in STANDING.values() for said in of_kind] + LOOK_ALIKES
     tested += [said for said, _ in (*LIFTS, *CHANGES)]

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asking import POLICY, RULE, InProcess
 from strategies import tool, user
 
+from acc import InMemoryStore, MemoryController, Settings
+from acc.audit.log import AuditLog
+from acc.audit.record import digested
+from acc.audit.verify import verify
 from acc.commit.commit import Commit, commit
 from acc.compress.endpoint import Ask, CallFailed, Reply
 from acc.compress.model import ModelCompressor
 from acc.compress.second_reading import INSTRUCTION
-from acc.errors import CompressionError, ConfigurationError
+from acc.errors import AuditError, CompressionError, ConfigurationError
 from acc.state.model import CompressedCognitiveState
+from acc.state.model import CompressedCognitiveState as State
 from acc.state.policy import Policy
 from acc.state.proposal import Outcome, Proposal
+from acc.testing import FixedClock
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -112,6 +119,82 @@ def test_a_confirmation_alone_ends_no_rule() -> None:
         assert [i.id for i in commit(state, claimed, turn, policy=POLICY).state.constraints] == [
             "c1"
         ]
+
+
+KEY = b"k" * 32
+POLICIES = {POLICY.fingerprint: POLICY}
+
+
+def logged(folder: Path) -> AuditLog:
+    """The log of a rule, and of a lifting that the second reading did not confirm."""
+
+    def answer(ask: Ask) -> str:
+        if ask.messages[0].text == INSTRUCTION:
+            return '{"ended": []}'
+        made = {"constraints": [{**RULE, "text": "", "quote": AUDITORS}]}
+        return json.dumps(lifting() if LIFTED in ask.messages[1].text else made)
+
+    settings = Settings(POLICY, audit=folder, state_key=KEY, clock=FixedClock())
+    compressor = ModelCompressor(InProcess(answer))
+    with MemoryController(InMemoryStore(), compressor, settings) as memory:
+        state = memory.step(None, Turn.said(f"{AUDITORS}."), thread="t").state
+        state = memory.step(state, Turn.said(LIFTED), thread="t").state
+        assert [doubted.id for doubted in state.doubted] == ["c1"]
+    (path,) = folder.glob("*.jsonl")
+    return AuditLog(path)
+
+
+def sealed(log: AuditLog, records: list[dict[str, Any]]) -> AuditLog:
+    """Write ``records`` into the log, with new digests, as a forger would."""
+    lines, digest = [], ""
+    for each in records:
+        line, digest = digested({**each, "previous": digest})
+        lines.append(line)
+    log.path.write_text("".join(lines))
+    return AuditLog(log.path)
+
+
+def test_a_confirmation_that_is_written_into_a_record_is_found(tmp_path: Path) -> None:
+    log = logged(tmp_path)
+    honest = log.path.read_text()
+    records = list(log.records())
+    assert verify(log, POLICIES, state_key=KEY, head=records[-1]["digest"]) == 2
+    records[1]["proposal"]["confirmed"] = ["c1"]
+    log.path.write_text(honest.replace('"account":', '"confirmed":["c1"],"account":'))
+    with pytest.raises(AuditError, match=r"record was changed.*line 1"):
+        verify(AuditLog(log.path), POLICIES)
+    with pytest.raises(AuditError, match=r"gives another state.*line 2"):
+        verify(sealed(log, records), POLICIES)
+
+
+def test_the_state_that_a_claimed_confirmation_makes_has_no_signature(tmp_path: Path) -> None:
+    log = logged(tmp_path)
+    first, last = records = list(log.records())
+    head = last["digest"]
+    last["proposal"]["confirmed"] = ["c1"]
+    prior = State.load(first["state"])
+    proposal, turn = Proposal.model_validate(last["proposal"]), Turn.model_validate(last["turn"])
+    done = commit(prior, proposal, turn, policy=POLICY, bound_to=prior.bound_to)
+    assert done.state.constraints == ()
+    last["state"] = {**done.canonical(), "signature": last["state"]["signature"]}
+    last["notes"] = [note.model_dump(mode="json") for note in done.notes]
+    forged = sealed(log, records)
+    assert verify(forged, POLICIES) == 2  # the model's answer is not in the log
+    with pytest.raises(AuditError, match=r"keys has signed.*line 2"):
+        verify(forged, POLICIES, state_key=KEY)
+    with pytest.raises(AuditError, match="the log ends at record"):
+        verify(forged, POLICIES, head=head)
+
+
+def test_of_a_claimed_confirmation_that_ends_nothing_only_the_head_tells(tmp_path: Path) -> None:
+    log = logged(tmp_path)
+    records = list(log.records())
+    head = records[-1]["digest"]
+    records[0]["proposal"]["confirmed"] = ["c1"]
+    forged = sealed(log, records)
+    assert verify(forged, POLICIES, state_key=KEY) == 2
+    with pytest.raises(AuditError, match="the log ends at record"):
+        verify(forged, POLICIES, head=head)
 
 
 def test_no_model_writes_a_confirmation() -> None:

@@ -169,7 +169,7 @@ def test_a_list_under_a_key_that_stands_twice_is_kept_whole() -> None:
     }
 
 
-LONG = 1_000_000
+LONG = 200_000
 OBJECT = '{"retire": []}'
 
 
@@ -186,11 +186,11 @@ OBJECT = '{"retire": []}'
     ],
     ids=lambda text: text[:12],
 )  # fmt: skip
-def test_a_text_of_a_megabyte_is_read_in_no_time(text: str) -> None:
-    begun = time.perf_counter()
+def test_a_long_text_is_read_in_no_time(text: str) -> None:
+    begun = time.process_time()
     with suppress(NoJson):
         json_in(text, NAMES)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 1
 
 
 def test_a_draft_is_asked_about_again_and_never_committed() -> None:

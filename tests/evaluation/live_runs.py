@@ -10,8 +10,8 @@ from typing import Any
 
 import openai
 
-from acc.compress.asking import Patience
 from acc.compress.endpoint import Retries
+from acc.compress.model import Patience
 from acc.compress.openai import OpenAIEndpoint
 from acc.evaluation.judge_by_rule import answer_by_rule
 from acc.evaluation.judge_runs import ROLES, Live, LiveResult, play

@@ -158,7 +158,7 @@ def test_a_window_keeps_the_last_messages_within_its_limit(scenario: Scenario) -
     ],
 )
 def test_a_tail_begins_with_a_word(text: str, limit: int, expected: str) -> None:
-    assert tail(text, limit, utf8_quarter) == expected
+    assert tail(text, limit) == expected
 
 
 @pytest.mark.parametrize("index", ["bm25", "chroma"])
@@ -198,7 +198,7 @@ def test_a_summary_keeps_its_limit_and_summarises_when_full(scenario: Scenario) 
 
 def test_an_extract_is_whole_sentences_in_their_order() -> None:
     text = "Disk full on alpha. Disk full again on beta.\nLunch at noon. Disk full."
-    summarise = extractive()
+    summarise = extractive
     assert summarise(text, 1_000).split("\n") == [
         "Disk full on alpha.", "Disk full again on beta.", "Lunch at noon.", "Disk full.",
     ]  # fmt: skip

@@ -39,6 +39,7 @@ def restored(copy: Path, thread: str) -> tuple[int, int]:
         return last.turn, len(words) - 1
 
 
+@pytest.mark.slow
 def test_a_copy_while_another_process_writes_is_complete(tmp_path: Path) -> None:
     memory = tmp_path / "memory"
     writer = subprocess.Popen(

@@ -252,5 +252,6 @@ def test_who_came_before_the_directory_is_entered() -> None:
         assert found.nameless == (namespace(user="ana").key,)
         assert check_shelves(memory, "default").unlisted == found.unlisted
         assert check_shelves(memory, "default").unlisted == ()
+        other = Documents(store, namespace(user="ana"), lambda: "now")
         other.add("c.md", [Section("More.")])
         assert check_shelves(memory, "default") == ((), (), ())

@@ -133,8 +133,8 @@ def test_a_vacuum_loses_nothing(filled: Path, tmp_path: Path) -> None:
 
 
 IMPORT = """
-from acc.evidence.portability import import_from
-act(lambda: import_from(memory.artifacts, path, Path(sys.argv[3])))
+from acc.evidence.portability import import_into
+act(lambda: import_into(memory, Path(sys.argv[3])))
 """
 
 

@@ -12,7 +12,7 @@ from test_erasure import SECRET, talk
 
 from acc import MemoryController, Settings
 from acc.errors import InputError, StoreError
-from acc.evidence.portability import export, import_from, import_into
+from acc.evidence.portability import export, import_into
 from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
@@ -41,8 +41,12 @@ def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm
         InMemoryStore(), settings=Settings(audit=tmp_path / "two" / "audit")
     ) as memory:
         with pytest.raises(InputError, match="export file is incomplete"):
-            import_from(memory.artifacts, tmp_path / "two", out)
+            import_into(memory, out)
         assert memory.artifacts.ids("default") == []
+
+
+def memory_of(store: InMemoryStore, folder: Path) -> MemoryController:
+    return MemoryController(store, settings=Settings(audit=folder / "audit"))
 
 
 def sealed(out: Path, lines: list[Any]) -> Path:
@@ -96,9 +100,9 @@ def test_an_export_that_reaches_beyond_its_namespace_is_refused(
     out = sealed(tmp_path / "out.jsonl", strange(exported, harm))
     store = InMemoryStore()
     with pytest.raises(InputError, match=r"is incomplete|another namespace"):
-        import_from(store, tmp_path / "memory", out)
+        import_into(memory_of(store, tmp_path / "memory"), out)
     assert store.ids("default") == []
-    assert not (tmp_path / "memory").exists()
+    assert [p.name for p in (tmp_path / "memory").iterdir()] == ["acc.key"]
 
 
 def test_an_import_that_fails_has_not_happened(
@@ -110,9 +114,9 @@ def test_an_import_that_fails_has_not_happened(
     (folder / "audit").write_text("a file stands in the way of the folder")
     store = InMemoryStore()
     with pytest.raises(StoreError, match="audit log cannot be written"):
-        import_from(store, folder, out)
+        import_into(memory_of(store, folder), out)
     assert store.ids("default") == []
-    assert [p.name for p in folder.iterdir()] == ["audit"]
+    assert sorted(p.name for p in folder.iterdir()) == ["acc.key", "audit"]
 
 
 def test_a_thread_that_was_open_reads_what_an_import_brought(

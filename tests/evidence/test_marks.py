@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from acc import InMemoryStore, MemoryController, Settings
 from acc.audit.folder import FolderLogs
+from acc.audit.medium import End
 from acc.errors import StoreError
 from acc.evidence.marks import DatabaseMarks, FolderMarks, Marks, NoMarks, marks_of
 
@@ -47,6 +49,36 @@ def test_a_receipt_of_one_erasure_is_kept_once(marks: Marks, tmp_path: Path) -> 
     (file,) = tmp_path.rglob("erasures*")
     assert len(file.read_bytes().splitlines()) == 3
     assert marks.names() == []
+
+
+def test_receipts_that_race_are_all_kept(tmp_path: Path) -> None:
+    class Raced(FolderLogs):
+        """Another worker writes its receipt after each end that this one has read."""
+
+        others = 0
+
+        def append(self, name: str, line: bytes, after: End | None) -> End:
+            if self.others < 3:
+                self.others += 1
+                FolderLogs(self.folder).append(name, b'{"id": "o%d"}\n' % self.others, after)
+            return super().append(name, line, after)
+
+    store = Raced(tmp_path)
+    DatabaseMarks(store).append_receipt({"id": "abc", "checkpoints": 1})
+    assert [json.loads(line)["id"] for line in store.lines("erasures")] == ["o1", "o2", "o3", "abc"]
+
+
+def test_a_receipt_whose_answer_was_lost_is_written_once(tmp_path: Path) -> None:
+    class Broken(FolderLogs):
+        """The connection breaks after the first commit, and the second attempt finds another end."""
+
+        def append(self, name: str, line: bytes, after: End | None) -> End:
+            super().append(name, line, after)
+            return super().append(name, line, after)
+
+    store = Broken(tmp_path)
+    DatabaseMarks(store).append_receipt({"id": "abc", "checkpoints": 1})
+    assert len(list(store.lines("erasures"))) == 1
 
 
 def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None:

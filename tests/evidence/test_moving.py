@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -11,16 +12,19 @@ from typing import Any
 import pytest
 from test_erasure import erased, standing, talk
 
-from acc import MemoryController, Settings
+from acc import MemoryController, Settings, Turn
 from acc.cli import run
 from acc.errors import InputError, StoreError
+from acc.evidence.documents import Documents
 from acc.evidence.erasure_plan import Target
 from acc.evidence.marks import FolderMarks
-from acc.evidence.portability import export, import_from
+from acc.evidence.portability import export, import_into, read_export
 from acc.evidence.retention import Retention
 from acc.evidence.upkeep import vacuum
 from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.directory import namespace
+from acc.stores.protocol import Thread
+from acc.text.lines import canonical_json
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
 
@@ -34,12 +38,63 @@ def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None
         moved = export(memory.artifacts, memory.settings.audit, SPACE, out)
         state = memory.last_state("inc")
     with MemoryController.open(tmp_path / "two") as memory:
-        assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
-        assert import_from(memory.artifacts, tmp_path / "two", out).written == 0
+        assert import_into(memory, out).written == moved.records
+        assert import_into(memory, out).written == 0
         assert memory.last_state("inc") == state
         talk(memory, "inc", "Is bill-db-7 healthy?")
         with pytest.raises(InputError, match="a different audit log"):
-            import_from(memory.artifacts, tmp_path / "two", out)
+            import_into(memory, out)
+
+
+def test_an_export_has_all_agents_of_the_user_and_of_nobody_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ana = [Thread(thread=t, user="ana", agent=a) for t, a in (
+        ("inc", "default"), ("inc", "helper#0123456789ab"), ("inc", "researcher"), ("b", "helper#ba"),
+    )]  # fmt: skip
+    others = [Thread(thread="inc", user="bob"), Thread(thread="inc", user="ana", tenant="north")]
+    one, out, part = tmp_path / "one", tmp_path / "out.jsonl", tmp_path / "part.jsonl"
+    with MemoryController.open(one) as memory:
+        for thread in (*ana, *others):
+            memory.step(None, Turn.said(f"Never restart {thread.key}."), thread=thread)
+        states = {thread: memory.last_state(thread) for thread in (*ana, *others)}
+        (tmp_path / "a.md").write_text("The ledger is bkp-3.")
+        Documents.of(memory, namespace("ana", "reader")).ingest(tmp_path / "a.md")
+    for to, agent in ((out, ()), (part, ("--agent", "helper"))):
+        assert run(["export", str(to), "--memory", str(one), "--user", "ana", *agent]) == 0
+    assert [key in out.read_text() for key in [t.key for t in (*ana, *others)]] == [True] * 4 + [
+        False
+    ] * 2
+    assert "bkp-3" in out.read_text()
+    with MemoryController.open(tmp_path / "two") as memory:
+        assert import_into(memory, part).logs == 2
+        assert {t for t in states if memory.last_state(t)} == {ana[1], ana[3]}
+        moved = import_into(memory, out)
+        assert (moved.logs, moved.written < moved.records) == (4, True)
+        assert [memory.last_state(t) for t in states] == [*map(states.get, ana), None, None]
+        assert memory.step(states[ana[1]], Turn.said("And now?"), thread=ana[1]).state.turn == 2
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("agent", ["default", "helper"])
+def test_a_file_with_records_of_another_user_or_agent_is_refused(
+    tmp_path: Path, agent: str
+) -> None:
+    out = tmp_path / "out.jsonl"
+    mine = Thread(thread="inc", user="ana", agent="helper#ba")
+    with MemoryController.open(tmp_path / "one") as memory:
+        memory.step(None, Turn.said("Never restart nginx."), thread=mine)
+        export(memory.artifacts, memory.settings.audit, namespace("ana", agent), out)
+    assert read_export(out).space == namespace("ana", agent)
+    head, *body, _ = out.read_text().splitlines(keepends=True)
+    for user, other in (("ana", "help"), ("bob", agent), ("ana", "helper#b")):
+        claimed = json.loads(head)
+        claimed["export"] |= {"user": user, "agent": other}
+        lines = [canonical_json(claimed) + "\n", *body]
+        digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+        out.write_text("".join([*lines, canonical_json({"end": 1, "sha256": digest}) + "\n"]))
+        with pytest.raises(InputError, match="another namespace"):
+            read_export(out)
 
 
 def test_a_log_without_a_record_keeps_no_export_from_being_taken_in(tmp_path: Path) -> None:
@@ -51,7 +106,7 @@ def test_a_log_without_a_record_keeps_no_export_from_being_taken_in(tmp_path: Pa
         emptied.write_bytes(b"")
         assert export(memory.artifacts, memory.settings.audit, SPACE, out).logs == 1
     with MemoryController.open(tmp_path / "two") as memory:
-        assert import_from(memory.artifacts, tmp_path / "two", out).logs == 1
+        assert import_into(memory, out).logs == 1
 
 
 def test_a_vacuum_leaves_nothing_deleted_and_loses_nothing(tmp_path: Path) -> None:
@@ -202,9 +257,9 @@ def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     with MemoryController.open(tmp_path / "two") as memory:
         with pytest.raises(InputError, match="a different audit log"):
-            import_from(memory.artifacts, tmp_path / "two", out)
+            import_into(memory, out)
         folder.rmdir()
-        assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
+        assert import_into(memory, out).written == moved.records
 
 
 def test_a_folder_in_the_place_of_a_mark_is_told(tmp_path: Path) -> None:

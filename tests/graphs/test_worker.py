@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import chroma, postgresql
 
 from acc.errors import AuditError, ConflictError, InputError, PinnedOverflow, StoreError
+from acc_graphs import triage
 from acc_graphs.deployment import deployed, prepare
 from acc_graphs.worker import Handler, Server, Turns, answer_to
 
@@ -71,6 +76,54 @@ def test_a_second_request_for_a_running_thread_is_a_conflict(address: str) -> No
     status, body, after = asked(f"{address}/north/ann/t", message(1, "Hello."))
     assert (status, body["error"], after) == (409, "ConflictError", "1")
     assert asked(f"{address}/north/ann/other", message(1, "Hello."))[0] == 200
+
+
+@pytest.mark.slow
+def test_a_message_that_two_workers_get_is_answered_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, go = [], threading.Event()
+    decide = triage.decide
+
+    def waiting(prompt: Any) -> Any:
+        asked.append(prompt)
+        assert go.wait(60)
+        return decide(prompt)
+
+    monkeypatch.delenv("ACC_MODEL", raising=False)
+    monkeypatch.setattr(triage, "decide", waiting)
+    said = ("north/ann/t", "m1", "Never restart a pipeline during clinic hours.")
+    with chroma(tmp_path) as memory, postgresql() as address:
+        prepare(address)
+        where = memory, address, None, address
+        with (
+            deployed(*where) as parts, closing(Turns(parts)) as first,
+            deployed(*where) as others, closing(Turns(others)) as other,
+            ThreadPoolExecutor(1) as pool,
+        ):  # fmt: skip
+            running = pool.submit(first.turn, *said)
+            while not asked:
+                time.sleep(0.02)
+            with pytest.raises(ConflictError, match="another worker") as conflict:
+                other.turn(*said)
+            assert answer_to(conflict.value) == (409, 1.0)
+            go.set()
+            answer = running.result(60)
+            assert other.turn(*said) == answer
+            assert len(asked) == 1
+            end_connections(address)
+            assert other.turn("north/ann/t", "m2", "Get it moving.")["turn"] == 2
+
+
+def end_connections(address: str) -> None:
+    """End every other connection, as a restart of the server does."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from urllib.request import urlopen
 
@@ -313,12 +314,18 @@ def test_no_token_is_no_key() -> None:
     assert is_token(SECRET, SECRET)
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("written") / "memory"
+    with MemoryController.open(path) as memory:
+        remembered(path / "audit", memory=memory)
+    return path
+
+
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def kept(written: Path, tmp_path: Path) -> Path:
     """A memory in a folder that no process holds."""
-    with MemoryController.open(tmp_path / "memory") as memory:
-        remembered(tmp_path / "memory" / "audit", memory=memory)
-    return tmp_path / "memory"
+    return copytree(written, tmp_path / "memory")
 
 
 def operated(memory: Path) -> Callable[..., dict[str, Any]]:
@@ -420,6 +427,7 @@ def test_an_interrupt_ends_the_server_although_a_page_follows(kept: Path) -> Non
     assert (process.returncode, told) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["starlette", "uvicorn"])
 def test_without_its_packages_the_command_says_what_to_install(package: str, kept: Path) -> None:
     code = (

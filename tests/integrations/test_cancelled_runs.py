@@ -95,7 +95,10 @@ async def a_run(kind: str, at: int, streams: bool) -> None:
     assert not memory._threads._under_way
 
 
-@pytest.mark.parametrize("streams", [False, True], ids=["ainvoke", "astream"])
+@pytest.mark.parametrize(
+    "streams",
+    [pytest.param(False, id="ainvoke"), pytest.param(True, id="astream", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_is_cancelled_at_any_call_of_the_store_is_heard(
     kind: str, streams: bool

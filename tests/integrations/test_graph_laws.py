@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -82,7 +82,6 @@ FORKS = st.integers(0, 5)
 
 @pytest.mark.parametrize("middleware", [False, True])
 @given(st.lists(st.one_of(SENDS, SENDS, FORKS), min_size=1, max_size=7))
-@settings(deadline=None, max_examples=25)
 def test_each_message_is_committed_once_and_what_is_open_is_read(
     middleware: bool, acts: list[Any]
 ) -> None:

@@ -33,6 +33,7 @@ def _read(message: Any) -> str:
     return f"{message.content} {getattr(message, 'tool_calls', '')}"
 
 
+@pytest.mark.slow
 def test_200_tool_calls_within_one_turn_keep_the_prompt_bounded() -> None:
     memory = memory_of()
     model = ScriptedChatModel(script=looping(200))

@@ -23,7 +23,7 @@ from langgraph.graph.message import add_messages
 
 from acc import Channel, Turn
 from acc.errors import InputError, StateError
-from acc.integrations.compaction import Compaction
+from acc.integrations.compaction import Compaction, committed_in
 from acc.integrations.messages import (
     Voices,
     as_messages,
@@ -32,7 +32,6 @@ from acc.integrations.messages import (
     replacing,
     role_and_rest,
     steps,
-    turn_of,
 )
 from acc.integrations.reviews import NO_RESULT
 from acc.testing.chat_model import PromptRefused, call, check_prompt
@@ -124,7 +123,7 @@ def test_a_step_is_an_answer_with_all_its_results() -> None:
     assert [len(step) for step in steps(messages)] == [1, 4, 1]
 
 
-def test_the_turn_is_found_by_the_id_of_its_message() -> None:
+def test_what_is_committed_ends_at_the_last_message_that_a_run_knows() -> None:
     messages = [
         HumanMessage("before", id="b"),
         ASK,
@@ -132,8 +131,10 @@ def test_the_turn_is_found_by_the_id_of_its_message() -> None:
         result("c1"),
         HumanMessage("written"),
     ]
-    assert turn_of(messages, "h") == messages[1:]
-    assert turn_of(messages, "gone") is None
+    assert committed_in(messages, {"id": "h"}) == 2
+    assert committed_in(messages, {"id": "h", "through": "rc1"}) == 4
+    assert committed_in(messages, {"id": "h", "through": "gone"}) == 2
+    assert committed_in(messages, {"id": "gone"}) == committed_in(messages, None) == 0
 
 
 def test_the_replacing_update_leaves_what_is_kept() -> None:

@@ -247,7 +247,7 @@ def test_subgraphs_read_the_rules_of_turns_that_they_did_not_hear(
 # --- what does not reach the board, and whom the board does not reach -------------------------
 
 
-@pytest.mark.parametrize("share", ["rules", "rules and goals", "all"])
+@pytest.mark.parametrize("share", ["rules", "rules and goals", "all", "all and measurements"])
 def test_no_task_and_no_tools_words_become_a_rule_of_the_users(share: Any) -> None:
     memory = memory_of()
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.commit.lifting import Bearing, Said, bearing, closes, reaches
+from acc.commit.lifting import Bearing, Said, bearing
+from acc.commit.reaching import closes, reaches
 from acc.state.items import Constraint, Goal
 from tests.compressors.test_lifting import (
     CHANGED,

@@ -90,6 +90,7 @@ def _with_other_hash_seeds(code: str, seeds: str = "1 4242") -> list[str]:
     return [run.communicate(timeout=60)[0] for run in runs]
 
 
+@pytest.mark.slow
 def test_two_processes_with_other_hash_seeds_give_the_same_bytes() -> None:
     here = Path(__file__).resolve()
     code = _ELSEWHERE.format(path=[str(here.parents[1]), str(here.parents[2])])
@@ -98,6 +99,7 @@ def test_two_processes_with_other_hash_seeds_give_the_same_bytes() -> None:
     assert len(one) > 500
 
 
+@pytest.mark.slow
 def test_what_is_known_of_a_clause_beside_a_rule_has_no_order_of_a_set_in_it() -> None:
     found = _with_other_hash_seeds(_PAIRS, "1 2 3 4")
     assert len(set(found)) == 1

@@ -18,7 +18,7 @@ from acc import (
     Thread,
     Turn,
 )
-from acc.board import Board, BoardState
+from acc.board import Board, BoardState, MeasuredBoardState
 from acc.board.board import HEADING, OWN_HEADING
 from acc.commit.commit import commit
 from acc.errors import AccError
@@ -26,7 +26,10 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.turn.observations import Channel, Evidence, Trust
 
-BOARD = Board("b", policy=Policy(schema=BoardState, max_tokens=220))
+BOARDS = [
+    Board("b", policy=Policy(schema=schema, max_tokens=220))
+    for schema in (BoardState, MeasuredBoardState)
+]
 OWN = Policy(max_tokens=200)
 AGENTS = [Thread(thread=name, agent=name, user="bob") for name in ("ann", "ben", "cid")]
 
@@ -58,26 +61,28 @@ def said(draw: st.DrawFn) -> list[Observation]:
 def test_a_board_is_bounded_trusted_and_holds_nothing_private(data: st.DataObject) -> None:
     memory = MemoryController(InMemoryStore(), Lying(data.draw), Settings(policy=OWN))
     states: dict[str, CompressedCognitiveState | None] = {}
-    place = BOARD.thread_of(AGENTS[0])
+    board = data.draw(st.sampled_from(BOARDS))
+    place = board.thread_of(AGENTS[0])
     for _ in range(data.draw(st.integers(3, 7))):
         thread = data.draw(st.sampled_from(AGENTS))
         turn = Turn(observations=tuple(said(data.draw)))
         try:
-            step = memory.step(states.get(thread.agent), turn, thread=thread, board=BOARD)
+            step = memory.step(states.get(thread.agent), turn, thread=thread, board=board)
         except PinnedOverflow:
             continue
         states[thread.agent] = step.state
         assert step.board is not None
         shared = step.board.state
-        bound = BOARD.policy.max_tokens + OWN.max_tokens + OWN.counter(HEADING + OWN_HEADING) + 2
-        assert OWN.counter(BOARD.rendered(shared, step.state, OWN)) <= bound
+        bound = board.policy.max_tokens + OWN.max_tokens + OWN.counter(HEADING + OWN_HEADING) + 2
+        assert OWN.counter(board.rendered(shared, step.state, OWN)) <= bound
         assert OWN.tokens(step.state) <= OWN.max_tokens
-        assert BOARD.policy.tokens(shared) <= BOARD.policy.max_tokens
-        with memory.board(BOARD)._locked_log(place) as log:
+        assert board.policy.tokens(shared) <= board.policy.max_tokens
+        with memory.board(board)._locked_log(place) as log:
             branch = log.branch(shared.branch)
             texts = {a.text for a in branch.artifacts if a.kind == "observation"}
-            for _, item in shared.items():
+            for slot, item in shared.items():
                 words = set(item.words.lower().replace(",", "").split())
+                assert item.trust >= type(shared).slots()[slot.name].rules.min_trust, item
                 assert item.trust < Trust.AGENT or not words & LOWER_WORDS, item
                 assert all(branch.parts(ref) for ref in item.sources), item
         done = step.board.commit
@@ -113,12 +118,13 @@ def test_the_view_is_committed_like_any_state(data: st.DataObject) -> None:
             raise AccError("not bound")
 
     memory = MemoryController(InMemoryStore(), Trying(), Settings(policy=OWN))
+    board = data.draw(st.sampled_from(BOARDS))
     states: dict[str, CompressedCognitiveState | None] = {}
     for _ in range(4):
         thread = data.draw(st.sampled_from(AGENTS))
         turn = Turn(observations=tuple(said(data.draw)))
         try:
-            step = memory.step(states.get(thread.agent), turn, thread=thread, board=BOARD)
+            step = memory.step(states.get(thread.agent), turn, thread=thread, board=board)
         except PinnedOverflow:
             continue
         states[thread.agent] = step.state

@@ -386,6 +386,7 @@ def test_a_wrong_option_is_one_line_that_says_what_fits(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_command_names_it(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['mcp'] = None\n"

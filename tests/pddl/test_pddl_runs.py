@@ -13,6 +13,8 @@ from benchmarks.pddl.study import Scale, studied
 from benchmarks.pddl.tasks import own_tasks
 from benchmarks.pddl.words import LOOK
 
+pytestmark = pytest.mark.slow
+
 TASKS = {task.name: task for task in own_tasks()}
 VIALS = TASKS["apothecary-1"]
 PRESSES = TASKS["workshop-2"]
@@ -82,7 +84,6 @@ def test_progress_counts_what_was_reached_and_steps_end_a_task() -> None:
     assert 1 / 3 < played.progress < 1
 
 
-@pytest.mark.slow
 def test_processes_change_nothing() -> None:
     scale = Scale(tokens=(200,), most=1, domains=("workshop", "harbour"))
     assert studied(scale) == studied(scale, workers=2)

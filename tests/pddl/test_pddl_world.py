@@ -78,7 +78,13 @@ def test_a_predicate_without_words_is_named(tmp_path: Path) -> None:
         read_wording(words, domain)
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(t, id=t.name, marks=[pytest.mark.slow] if t.name.endswith("-4") else [])
+        for t in TASKS
+    ],
+)
 def test_every_shipped_task_has_a_plan_that_works(task: Task) -> None:
     state = task.problem.start
     plan = task.planner.plan(state, task.goal)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from acc.compress.asking import Patience, endpoint_named
+from acc.compress.asking import endpoint_named
+from acc.compress.model import Patience
 from acc.evaluation.judge_calls import CallLog
 from acc.testing import Fault, ModelServer, Request
 from acc.text.lines import canonical_json
@@ -21,6 +22,8 @@ from benchmarks.pipeline_study.paper_figures import TABLE_2
 from benchmarks.pipeline_study.rule_agents import NOTICE, Luck, answer, known
 from benchmarks.pipeline_study.running import HEARING, MEMORIES, Condition, Outcome, Plan, studied
 from benchmarks.pipeline_study.team import AGENTS, TASK, WORKERS, system_prompt
+
+pytestmark = pytest.mark.slow
 
 
 def _calls(log: Path, plan: Plan) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from role_team import ANALYST, ENGINEER, PLANNER, TeamState, memory, said, team, turn
 from strategies import hostile_texts
@@ -72,7 +72,6 @@ def test_what_is_read_is_the_role_the_legend_the_board_and_the_own_state_within_
     assert of.memory("planner").settings.policy.counter(read) <= of.bound("planner")
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     st.lists(
         st.tuples(

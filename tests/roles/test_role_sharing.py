@@ -206,7 +206,7 @@ def test_the_evidence_tool_opens_what_the_role_may_see() -> None:
         opened(f"{key}/u1", Runtime())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     st.one_of(
         st.text(max_size=40), st.from_regex(r"[0-9a-f]{0,24}/?[a-z]?\d{0,2}(\.\d)?", fullmatch=True)

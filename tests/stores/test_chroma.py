@@ -169,6 +169,7 @@ store.close()
 """
 
 
+@pytest.mark.slow
 def test_settings_of_the_working_directory_are_not_read(
     tmp_path: Path, output: Callable[..., str]
 ) -> None:
@@ -183,6 +184,7 @@ def test_settings_of_the_working_directory_are_not_read(
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.slow
 def test_broken_settings_of_the_working_directory_are_named(
     tmp_path: Path, output: Callable[..., str]
 ) -> None:

@@ -28,6 +28,7 @@ store.close()
 """
     )
 
+    @pytest.mark.slow
     def test_the_second_is_told_who_holds_the_path(self, tmp_path: Path, spawn: Spawn) -> None:
         holder = spawn(self.PROGRAM, tmp_path)
         assert holder.stdout is not None
@@ -64,6 +65,7 @@ store.close()
         with opened(tmp_path / "link"):
             pass
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("note", ["\xff", "", "own"])
     def test_a_holder_that_is_not_known(self, note: str, tmp_path: Path, spawn: Spawn) -> None:
         """As one of another container, where the same number names another process."""
@@ -78,6 +80,7 @@ store.close()
             PathLock(tmp_path)
         holder.communicate("\n", timeout=30)
 
+    @pytest.mark.slow
     def test_a_child_by_fork_cannot_use_it_and_takes_nothing(
         self, tmp_path: Path, output: Callable[..., str]
     ) -> None:
@@ -109,6 +112,7 @@ store.close()
         assert locked.startswith("a memory or store that is open in this process uses the path")
         assert found == "1"
 
+    @pytest.mark.slow
     def test_a_fork_after_the_close_is_refused_at_once_and_a_spawned_child_is_not(
         self, tmp_path: Path, output: Callable[..., str]
     ) -> None:

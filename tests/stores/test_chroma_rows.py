@@ -63,7 +63,7 @@ def test_what_is_no_text_is_refused(artifact: Artifact) -> None:
 numbers = count()
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(artifact=artifacts(ANY_TEXT))
 def test_chroma_keeps_it(store: ChromaArtifactStore, artifact: Artifact) -> None:
     unique = artifact.model_copy(update={"id": f"{artifact.id}{next(numbers)}"})

@@ -320,6 +320,7 @@ class TestABackendThatFails:
             Settings(telemetry="yes")  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_without_being_asked_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys\n"
@@ -331,6 +332,7 @@ def test_without_being_asked_opentelemetry_is_not_imported() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"

@@ -231,6 +231,7 @@ def test_many_clients_are_answered_at_once() -> None:
         assert [request.number for request in server.requests] == list(range(1, 9))
 
 
+@pytest.mark.slow
 def test_the_fakes_load_no_vendor() -> None:
     code = "import sys, acc.testing; print({'openai', 'httpx2', 'chromadb'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from acc.errors import ConfigurationError
 from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.stores.chroma.client import translated
 from acc.text.ranking import LexicalIndex, terms
-from acc.text.tokens import TokenCounter, guarded, utf8_quarter
+from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -74,10 +74,9 @@ class RecentWindow(_TextMemory):
         max_tokens: The limit.
     """
 
-    def __init__(self, tokens: int = 800, *, counter: TokenCounter = utf8_quarter) -> None:
-        """Create a memory of at most ``tokens`` tokens, counted by ``counter``."""
+    def __init__(self, tokens: int = 800) -> None:
+        """Create a memory of at most ``tokens`` tokens."""
         self.max_tokens = _checked_limit(tokens, "recent")
-        self._counter = guarded(counter)
         self._messages: deque[str] = deque()
 
     def observe(self, turn: Turn) -> None:
@@ -86,24 +85,24 @@ class RecentWindow(_TextMemory):
         while len(self._messages) > 1 and self._tokens() > self.max_tokens:
             self._messages.popleft()
         if self._messages and self._tokens() > self.max_tokens:
-            self._messages[0] = tail(self._messages[0], self.max_tokens, self._counter)
+            self._messages[0] = tail(self._messages[0], self.max_tokens)
 
     def held(self) -> Reading:
         """The messages in the window."""
         return reading_of(self._messages)
 
     def _tokens(self) -> int:
-        return self._counter("\n\n".join(self._messages))
+        return utf8_quarter("\n\n".join(self._messages))
 
 
-def tail(text: str, limit: int, counter: TokenCounter) -> str:
+def tail(text: str, limit: int) -> str:
     """The longest end of ``text`` within ``limit`` tokens; begins at a word if possible."""
-    if counter(text) <= limit:
+    if utf8_quarter(text) <= limit:
         return text
     short, long = 0, len(text)
     while short < long:
         middle = (short + long + 1) // 2
-        fits = counter(text[len(text) - middle :]) <= limit
+        fits = utf8_quarter(text[len(text) - middle :]) <= limit
         short, long = (middle, long) if fits else (short, middle - 1)
     end = text[len(text) - short :]
     _, space, words = end.partition(" ")
@@ -132,6 +131,36 @@ PROMPT = (
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
+def extractive(text: str, limit: int) -> str:
+    """Summarise by whole sentences and lines, which keep their order.
+
+    It uses SumBasic (Nenkova and Vanderwende, "The Impact of Frequency on Summarization", 2005),
+    the best of three such rules in our comparison. It keeps the sentence with the most probable
+    terms on average and squares the probability of these terms, which favours other terms next. It
+    repeats this while there is room. Of equal sentences it keeps the later one.
+    """
+    sentences = [s.strip() for s in _SENTENCE.split(text) if s.strip()]
+    found = [sorted(set(terms(sentence))) for sentence in sentences]
+    occurs = Counter(term for each in found for term in each)
+    chance = {term: count / occurs.total() for term, count in occurs.items()}
+    # Include the line end. A counter that rounds up then never underestimates.
+    costs = [utf8_quarter(sentence + "\n") for sentence in sentences]
+    left, kept = set(range(len(sentences))), set()
+    least = min(costs, default=0)
+    while left and limit >= least:
+        best = max(left, key=lambda at: (_average(chance, found[at]), at))
+        left.remove(best)
+        if costs[best] <= limit:
+            limit -= costs[best]
+            kept.add(best)
+            chance.update((term, chance[term] ** 2) for term in found[best])
+    return "\n".join(sentences[at] for at in sorted(kept))
+
+
+def _average(chance: Mapping[str, float], found: Sequence[str]) -> float:
+    return sum(chance[term] for term in found) / len(found) if found else 0.0
+
+
 class RollingSummary(_TextMemory):
     """Keeps one text. Above its limit, a summary of half that length replaces the text.
 
@@ -142,68 +171,24 @@ class RollingSummary(_TextMemory):
         max_tokens: The limit.
     """
 
-    def __init__(
-        self,
-        tokens: int = 1_024,
-        *,
-        summarise: Summarise | None = None,
-        counter: TokenCounter = utf8_quarter,
-    ) -> None:
-        """Create a memory of at most ``tokens`` tokens; without ``summarise`` it is `extractive`.
-
-        The tutorial counts words; ``counter`` counts tokens.
-        """
+    def __init__(self, tokens: int = 1_024, *, summarise: Summarise = extractive) -> None:
+        """Create a memory of at most ``tokens`` tokens. The tutorial counts words instead."""
         self.max_tokens = _checked_limit(tokens, "summary")
-        self._counter = guarded(counter)
-        self._summarise = summarise or extractive(self._counter)
+        self._summarise = summarise
         self._text = ""
 
     def observe(self, turn: Turn) -> None:
         """Append the turn's messages one by one. Summarises whenever the text exceeds the limit."""
         for message in messages_of(turn):
             self._text += message + "\n"
-            if self._counter(self._text) > self.max_tokens:
+            if utf8_quarter(self._text) > self.max_tokens:
                 summary = self._summarise(self._text, max(1, self.max_tokens // 2)).strip()
-                self._text = tail((summary or self._text) + "\n", self.max_tokens, self._counter)
+                self._text = tail((summary or self._text) + "\n", self.max_tokens)
 
     def held(self) -> Reading:
         """The text, one item per line."""
         lines = [line for line in self._text.splitlines() if line.strip()]
         return Reading(self._text, tuple(map(HeldItem, lines)))
-
-
-def extractive(counter: TokenCounter = utf8_quarter) -> Summarise:
-    """Create a summariser that keeps whole sentences and lines in their order.
-
-    It uses SumBasic (Nenkova and Vanderwende, "The Impact of Frequency on Summarization", 2005),
-    the best of three such rules in our comparison. It keeps the sentence with the most probable
-    terms on average and squares the probability of these terms, which favours other terms next. It
-    repeats this while there is room. Of equal sentences it keeps the later one.
-    """
-
-    def summarise(text: str, limit: int) -> str:
-        sentences = [s.strip() for s in _SENTENCE.split(text) if s.strip()]
-        found = [sorted(set(terms(sentence))) for sentence in sentences]
-        occurs = Counter(term for each in found for term in each)
-        chance = {term: count / occurs.total() for term, count in occurs.items()}
-        # Include the line end. A counter that rounds up then never underestimates.
-        costs = [counter(sentence + "\n") for sentence in sentences]
-        left, kept = set(range(len(sentences))), set()
-        least = min(costs, default=0)
-        while left and limit >= least:
-            best = max(left, key=lambda at: (_average(chance, found[at]), at))
-            left.remove(best)
-            if costs[best] <= limit:
-                limit -= costs[best]
-                kept.add(best)
-                chance.update((term, chance[term] ** 2) for term in found[best])
-        return "\n".join(sentences[at] for at in sorted(kept))
-
-    return summarise
-
-
-def _average(chance: Mapping[str, float], found: Sequence[str]) -> float:
-    return sum(chance[term] for term in found) / len(found) if found else 0.0
 
 
 def by_model(ask: Callable[[str, str], str]) -> Summarise:
