@@ -9,19 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from acc.keyless.acts import acts
-from acc.keyless.domain_cues import has_cue, of_line, of_record, read_by_cue, records_in
+from acc.keyless.domain_cues import (
+    has_cue,
+    of_line,
+    of_record,
+    read_by_cue,
+    records_in,
+    shapes_of,
+)
 from acc.keyless.domain_matching import Found, Sought, found_by
-from acc.keyless.domain_patterns import Pattern, is_reported, patterns
+from acc.keyless.domain_patterns import BE, Pattern, is_reported, patterns
+from acc.keyless.domain_shapes import NEGATORS, SINGLE, is_shape
 from acc.keyless.earlier import is_data
 from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_past_or_fancy, is_question
 from acc.keyless.reading import Said, TurnReading
 from acc.keyless.room import Room
 from acc.keyless.sentences import both_ends, plain, sentences
+from acc.keyless.words import forms, words_in
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import Example, SlotField
@@ -75,8 +85,11 @@ def fill_slots(reading: TurnReading, room: Room) -> None:
     for slot in own:
         for trust, ref, sought in heard:
             if slot.rules.min_trust <= trust:
-                for told in _told(slot, ref, sought):
+                found = [told for told in _told(slot, ref, sought) if _is_of_one(slot, told)]
+                for told in found:
                     _propose(slot, told, room)
+                if trust >= Trust.USER and not found:
+                    _end(slot, ref, sought, room)
         for tool in reading.tools if slot.rules.min_trust <= Trust.TOOL else ():
             for record in records_in(tool.text):
                 _propose(slot, Told(of_record(slot, record), {}, False, tool.ref, ""), room)
@@ -86,7 +99,8 @@ def _heard(reading: TurnReading) -> Iterator[tuple[Trust, str, Sought]]:
     """The texts to read, with their trust and ref."""
     for said in filter(_is_meant, both_ends(reading.user, MOST_SENTENCES)):
         yield Trust.USER, said.ref, Sought.of(said.text, said.words, terse=False)
-    for said in filter(_is_asserted, both_ends(reading.agent, MOST_SENTENCES)):
+    outside = _outside_records(reading.agent)
+    for said in filter(_is_asserted, both_ends(outside, MOST_SENTENCES)):
         yield Trust.AGENT, said.ref, Sought.of(said.text, said.words, terse=False)
     for tool in reading.tools:
         for line in _lines(tool):
@@ -113,6 +127,22 @@ def _is_read(slot: SlotField, example: Example) -> bool:
         for told in _told(slot, "", Sought.of(said.text, plain(said.text), terse=False))
     )
     return any(wanted == {name: str(v).casefold() for name, v in one.items()} for one in made)
+
+
+_RECORD = re.compile(r"\{\s*[\"']")
+
+
+def _outside_records(said: tuple[Said, ...]) -> tuple[Said, ...]:
+    """The sentences that are in no JSON object: its values belong to its own key, and the tool's text has it."""
+    outside, ref, depth = [], "", 0
+    for each in said:
+        depth = depth if each.ref == ref else 0
+        ref = each.ref
+        if depth or _RECORD.search(each.text):
+            depth = max(0, depth + each.text.count("{") - each.text.count("}"))
+        else:
+            outside.append(each)
+    return tuple(outside)
 
 
 def _is_meant(said: Said) -> bool:
@@ -176,6 +206,45 @@ def _best(known: Sequence[Pattern], sought: Sought) -> list[Found]:
         ):
             best.append(match)
     return best
+
+
+def _is_of_one(slot: SlotField, told: Told) -> bool:
+    """Whether no text goes on to state something of a second head: "allergic to latex, 3B-14 is not"."""
+    shapes = shapes_of(slot, slot.item.head) & SINGLE
+    texts = (t for name, each in told.fields.items() if name not in slot.item.key for t in each)
+    return not any(
+        then.form in BE and any(is_shape(shape, word) for shape in shapes)
+        for words in map(words_in, texts)
+        for word, then in pairwise(words)
+    )
+
+
+_OVER = re.compile(r"\b(?:no longer|not any ?more|any ?more|any longer|stopped|ceased)\b", re.I)
+
+
+def _end(slot: SlotField, ref: str, sought: Sought, room: Room) -> None:
+    """Retire the held items that the user denies or ends, naming every value that they must have."""
+    said = tuple(word.form for word in sought.words)
+    for held in room.held(slot.name) if not slot.rules.pinned else ():
+        own = slot.item.own_fields()
+        values = [
+            forms(str(getattr(held, name)))
+            for name in own
+            if slot.item.model_fields[name].is_required() and name != "quote"
+        ]
+        if not all(_at(value, said) is not None for value in values):
+            continue
+        denied = any(
+            (at := _at(value, said)) and sought.words[at - 1].text.lower() in NEGATORS
+            for value in values
+        )
+        if denied or (has_cue(slot, sought) and _OVER.search(sought.text)):
+            room.retire(held, ref, sought.text)
+
+
+def _at(value: tuple[str, ...], said: tuple[str, ...]) -> int | None:
+    ends = range(len(said) - len(value) + 1)
+    return next((i for i in ends if value and said[i : i + len(value)] == value), None)
 
 
 def _propose(slot: SlotField, told: Told, room: Room) -> None:

@@ -43,7 +43,9 @@ def read_by_cue(slot: SlotField, sought: Sought) -> Mapping[str, tuple[str, ...]
         return None
     if len(_texts_asked(slot)) > 1:
         return None
-    cue = next((p for c in slot.rules.cues if (p := _place_of(c, sought.words)) is not None), None)
+    cue = next(
+        ((c, p) for c in slot.rules.cues if (p := _place_of(c, sought.words)) is not None), None
+    )
     if cue is None:
         return None
     found = _chosen(slot, sought)
@@ -52,13 +54,27 @@ def read_by_cue(slot: SlotField, sought: Sought) -> Mapping[str, tuple[str, ...]
         return None
     found[slot.item.head] = head
     for name in (n for n in slot.item.wire_fields() if n not in found):
-        value = _valued(slot, name, sought, found, after=max(head.end, cue))
+        begin = _begin(slot, name, cue)
+        value = (
+            None
+            if begin is None
+            else _valued(slot, name, sought, found, after=max(head.end, begin))
+        )
         if value is not None:
             found[name] = value
         elif slot.item.model_fields[name].is_required():
             return None
     beside = [name for name in found if name not in slot.item.key]
     return {name: placed.texts for name, placed in found.items()} if beside else None
+
+
+def _begin(slot: SlotField, name: str, cue: tuple[str, int]) -> int | None:
+    """Where the text of a field may begin: after the cue, or with it, as in the examples; None if within it."""
+    said, end = forms(cue[0]), cue[1]
+    values = [forms(str(v)) for e in slot.rules.examples for n, v in e.fields if n == name]
+    if any(value[: len(said)] == said for value in values):
+        return end - len(said)
+    return None if any(set(said) & set(value) for value in values) else end
 
 
 @lru_cache(maxsize=256)
