@@ -36,7 +36,12 @@ _UNSEEN = re.compile(
 
 def one_line(text: str) -> str:
     """Return ``text`` on one line: control, bidirectional and invisible characters become spaces."""
-    return " ".join(_UNSEEN.sub(" ", text).split())
+    return " ".join(spaced(text).split())
+
+
+def spaced(text: str) -> str:
+    """Return ``text`` with a space in the place of each control, bidirectional or invisible character."""
+    return _UNSEEN.sub(lambda found: " " * len(found[0]), text)
 
 
 def _as_line(value: Any) -> Any:

@@ -25,6 +25,7 @@ from acc.text.clauses import (
     takes_back,
     undotted,
 )
+from acc.text.lines import spaced
 from acc.text.same_words import EMPTY, PAUSES, tokens, uninflected
 
 _QUOTES = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
@@ -104,9 +105,10 @@ def find_passage(quote: str, text: str) -> Passage | None:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """Normalize ``text``: no case, quotation marks or repeated white space. Also return each
-    character's original position.
+    """Normalize ``text``: no case, quotation marks, invisible characters or repeated white space. Also return
+    each character's original position.
     """
+    text = spaced(text)
     kept: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):

@@ -385,3 +385,11 @@ def test_without_a_model_a_permission_for_good_ends_what_forbids_it(text: str, s
     state = update_state(CompressedCognitiveState.empty(), Turn.said(f"{text}.")).state
     after = update_state(state, Turn.said(said)).state
     assert [gone.text for gone in after.lifted] == [text]
+
+
+@pytest.mark.parametrize("mark", ["\a", "\u200b", "\u2060", "\x1b", "\u202e"])
+def test_a_rule_with_an_invisible_character_inside_is_held(mark: str) -> None:
+    for said in (f"Never restart{mark} nginx.", f"Never open {mark}the vault before 6."):
+        after = update_state(CompressedCognitiveState.empty(), Turn.said(said)).state
+        held = " ".join(said.replace(mark, " ").split()).rstrip(".")
+        assert [item.text for item in after.constraints] == [held]
