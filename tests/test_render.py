@@ -7,10 +7,11 @@ terms; a term is an atom or a JSON string, with arguments in round brackets if a
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 import toon_format
@@ -19,6 +20,8 @@ from hypothesis import strategies as st
 from strategies import INJECTIONS, Conversation, hostile_texts, lines, user
 
 from acc.pipeline.update import update_state
+from acc.schema.catalog import published, schema_named
+from acc.state import Name
 from acc.state.items import (
     ArtifactReference,
     Constraint,
@@ -29,10 +32,13 @@ from acc.state.items import (
     Goal,
     Item,
     Relation,
+    Status,
     Uncertainty,
     one_line,
+    wire_field,
 )
 from acc.state.model import CompressedCognitiveState, Evicted, Pending, RetiredRule
+from acc.state.slots import Slot
 from acc.turn.observations import Channel, Trust
 from acc.turn.turn import Turn
 
@@ -214,6 +220,17 @@ SHOWN = {
 }
 
 
+USUAL = {(Trust.TOOL, "observed"), (Trust.DOCUMENT, "reported")}
+
+
+def status(item: Relation) -> str:
+    """The status of a fact with its low trust; the status that such a source usually has is left out."""
+    if not low(item):
+        return item.status
+    stated = "" if (item.trust, item.status) in USUAL else f"{item.status} "
+    return f"{stated}by {item.trust.word}"
+
+
 def expected_tables(state: CompressedCognitiveState) -> dict[str, Any]:
     tables: dict[str, Any] = {}
     for name, fields in SHOWN.items():
@@ -221,6 +238,8 @@ def expected_tables(state: CompressedCognitiveState) -> dict[str, Any]:
         rows = [{field: getattr(item, field) for field in fields} for item in items]
         if any(map(low, items)) and name not in ("relational_map", "retrieved_artifacts"):
             rows = [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
+        if name == "relational_map":
+            rows = [{**row, "status": status(i)} for row, i in zip(rows, items, strict=True)]
         if rows:
             tables[name] = rows
     if state.lifted:
@@ -440,6 +459,57 @@ def test_a_state_with_every_mark() -> None:
     )
     golden = (GOLDEN / "marks.txt").read_text(encoding="utf-8")
     assert f"{state.render('toon')}\n---\n{state.render('predicates')}\n" == golden
+
+
+class Claim(Item):
+    """A domain's own item with a status, which commit does not hold to its trust."""
+
+    key = ("name",)
+    head = "name"
+    name: Name
+    status: Status = "stated"
+
+
+class ClaimState(CompressedCognitiveState):
+    claims: Annotated[tuple[Claim, ...], Slot(max_items=2, id_prefix="h")]
+
+
+SCHEMAS = (*map(schema_named, published()), ClaimState)
+
+
+@pytest.mark.parametrize("style", ["toon", "predicates"])
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_what_a_tool_or_document_says_is_marked_in_every_slot(
+    schema: type[CompressedCognitiveState], style: Any
+) -> None:
+    """Also in a domain's own slot, and where a status says something else."""
+    mark = {"toon": "", "predicates": "@"}[style]
+    for slot, trust in itertools.product(schema.slots().values(), Trust):
+        kind = slot.item
+        fields = {name: wire_field(kind, name) for name in kind.wire_fields()}
+        said = {
+            n: f["enum"][-1] if "enum" in f else OTHERS.get(f["type"], n) for n, f in fields.items()
+        }
+        if issubclass(kind, ArtifactReference):
+            said |= {"artifact": "k1", "channel": Channel[trust.name]}
+        item = kind(**said, trust=trust)
+        shown = schema(**{slot.name: (item,)}).render(style)
+        for low in (Trust.TOOL, Trust.DOCUMENT):
+            assert (f"{mark}{low.word}" in shown) == (trust is low), shown
+
+
+OTHERS = {"integer": 7, "number": 7.5, "boolean": False}
+
+
+def test_a_tools_facts_cost_the_agent_no_token_more() -> None:
+    fact = Relation(
+        subject="queue", predicate="depth", object="40", status="observed", trust=Trust.TOOL
+    )
+    marked = CompressedCognitiveState(relational_map=(fact,)).render()
+    trusted = fact.model_copy(update={"trust": Trust.USER})
+    unmarked = CompressedCognitiveState(relational_map=(trusted,)).render()
+    assert marked.endswith('queue,depth,"40",by tool')
+    assert len(marked) <= len(unmarked)
 
 
 def test_a_state_is_rendered_anew_as_soon_as_anything_of_it_is_another() -> None:

@@ -36,7 +36,9 @@ a doubted rule was shown apart for some turns, and before an update could join i
 before a second reading, before a figure of the same unit and size ended a rule, before a state named what was evicted
 from it, and before items had a time, rules could expire, and lowered labels had a note. Version 5 covers records
 from before what a tool's or document's item says kept that source's trust when a new item cited the user for it.
-Version 6 covers records from before a state kept an operator's notice for the turn that follows his act.
+Version 6 covers records from before words about one case, and a yes to a question about an act, ended no rule,
+before facts and slots with a status showed a low trust, which the bound counts, and before a state kept an operator's
+notice for the turn that follows his act.
 """
 
 

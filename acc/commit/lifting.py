@@ -9,13 +9,12 @@ A sentence ends an item in one of these cases:
 - It states in full that the event has come for which the item waits.
 - It lifts something and says for good that what was before holds again, and it shares two content words with the
   item, more than with any other item.
-- The message is a plain yes to a question of the agent's that meets one of these conditions.
+- The message is a plain yes to the agent's question whether the item ends (`acc.commit.asking`).
 
-Up to `TOGETHER` quoted sentences are also read as one, if what ends the item only points back to what names it.
-
-A sentence that shares words with the item, or that only reads as a lifting, is doubtful: nothing is lifted, and
-the state tells the agent to ask the user. Any other sentence is unrelated. English words are compared by their
-stems, words of other languages as they are written.
+A sentence that orders or permits one case, or uses an exception that the rule states, ends and doubts no rule
+(`acc.text.one_case`). A sentence that shares words with the item, or that only reads as a lifting, is doubtful:
+nothing is lifted, and the state tells the agent to ask the user. Any other sentence is unrelated. English words are
+compared by their stems, words of other languages as they are written.
 """
 
 from __future__ import annotations
@@ -25,10 +24,12 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from acc.commit.asking import Asked, asked_about
 from acc.state.items import Goal, Item
 from acc.text.clauses import sentences
 from acc.text.figures import CURRENCIES, figures, is_near, quantities
-from acc.text.wording import is_assent, is_negative, marks, stems
+from acc.text.one_case import is_of_the_rule, is_one_case
+from acc.text.wording import is_assent, is_negative, marks, polarity, stems
 
 NAMED = 1 / 3
 """Minimum share of content words that a lifting and the item have in common."""
@@ -41,6 +42,7 @@ class Bearing(StrEnum):
     """Whether words end an item."""
 
     UNRELATED = "unrelated"
+    ONE_CASE = "one case"
     DOUBTFUL = "doubtful"
     ENDS = "ends"
 
@@ -108,7 +110,7 @@ _REMINDS = re.compile(
     re.I,
 )
 _LAYS_DOWN = re.compile(r"\b(?:always|never|must|no|not|every|\w+n['’]t|dont)\b", re.I)
-_WAITS = re.compile(r"\b(?:until|till?|before|while|as long as) (.+)", re.I)
+_WAITS = re.compile(r"\b(?:until|till?|before|(while|as long as)) (.+)", re.I)
 _PERMITS = re.compile(
     r"\b(?:you|we|they|he|she|anyone|everyone|everybody) (?:can|may)\b|\b(?:go ahead|free to)\b",
     re.I,
@@ -148,14 +150,35 @@ def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
     does not end ``item``.
     """
     if is_assent(said.message):
-        asked = [s for s in sentences(said.reply) if s.rstrip().endswith("?")]
-        found = [_of(s.rstrip(" ?"), item, others, is_asked=True) for s in asked]
-    else:
-        quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
-        if 1 < len(quoted) <= TOGETHER and _reads_as_one(quoted, item):
-            quoted.append(" ".join(quoted))
-        found = [_of(s, item, others) for s in quoted]
+        return _assented(said.reply, item, others)
+    quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
+    found = [_of(s, item, others) for s in quoted]
+    if 1 < len(quoted) <= TOGETHER and _reads_as_one(quoted, item):
+        found.append(_of(" ".join(quoted), item, others))
     return max(found, key=_RANK.index, default=Bearing.UNRELATED)
+
+
+def _assented(reply: str, item: Item, others: Sequence[Item]) -> Bearing:
+    """Judge a plain yes to ``reply``."""
+    asked = asks(reply, item)
+    if asked is Asked.ENDS:
+        return Bearing.ENDS if _names_most(reply, item, others) else Bearing.DOUBTFUL
+    return Bearing.ONE_CASE if asked is Asked.ACT else Bearing.UNRELATED
+
+
+def asks(reply: str, item: Item) -> Asked:
+    """Return what a plain yes to the agent's ``reply`` says of ``item``; nothing if the reply does not name it."""
+    if not content(reply) & about(item):
+        return Asked.NOTHING
+    head = item.head_text
+    return asked_about(reply, head, about(item), is_goal=isinstance(item, Goal))
+
+
+def _names_most(text: str, item: Item, others: Sequence[Item]) -> bool:
+    """Whether ``text`` shares more words with ``item`` than with any of the ``others``."""
+    words = content(text)
+    rival = max((len(words & about(other)) for other in others), default=0)
+    return len(words & about(item)) > rival
 
 
 _RANK = tuple(Bearing)
@@ -183,19 +206,22 @@ _BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.I)
 """Pronouns by which a sentence speaks of what the one before named."""
 
 
-def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:
+def _of(sentence: str, item: Item, others: Sequence[Item]) -> Bearing:
     own, words = about(item), content(sentence)
     here = len(words & own)
+    if _is_one_case(sentence, item):
+        return Bearing.ONE_CASE
     reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and REACHED.search(sentence))
     changes = _CHANGES.search(sentence)
     theirs, its = _named(sentence), _named(_says(item))
     is_elsewhere = theirs - its and its - theirs  # another thing of the kind
     if is_elsewhere or _NOT_MEANT.search(sentence):
         return Bearing.DOUBTFUL if here else Bearing.UNRELATED
-    more = here > max((len(words & about(other)) for other in others), default=0)
-    share = 0.0 if not more else 1.0 if is_asked else _share(sentence, item)
+    more = _names_most(sentence, item, others)
+    share = _share(sentence, item) if more else 0.0
     is_new = not words <= own and not _LAYS_DOWN.search(sentence)
     lifts = share >= NAMED and _fits(sentence, item) if reads else share >= MOSTLY and is_new
+    lifts = lifts or (more and here > 1 and words <= own and is_of_the_rule(sentence))
     restores = _restores(sentence, item) and here > 1 and more
     ends = ((reads or changes) and lifts) or (reads and restores) or _is_met(sentence, item)
     if ends and not _REMINDS.search(sentence):
@@ -204,6 +230,18 @@ def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = F
         return Bearing.ENDS
     is_meant = words & content(str(getattr(item, "refers_to", "")))  # enough to ask, never to end
     return Bearing.DOUBTFUL if here or is_meant or reads or changes else Bearing.UNRELATED
+
+
+def _is_one_case(sentence: str, item: Item) -> bool:
+    """Whether ``sentence`` concerns one case under a rule, and not the event that ends the wait of a single one."""
+    texts = {item.head_text, str(getattr(item, "quote", ""))}
+    if isinstance(item, Goal) or not any(is_one_case(sentence, text) for text in texts):
+        return False
+    return not _is_met(sentence, item) or _ANY.search(_says(item)) is not None
+
+
+_ANY = re.compile(r"\b(?:an?|any\w*|each|every\w*|no|nobody|nothing)\b", re.I)
+"""Words of a rule that holds for many cases: an event that one of them waits for does not end it."""
 
 
 def _share(sentence: str, item: Item) -> float:
@@ -230,7 +268,12 @@ def _fits(sentence: str, item: Item) -> bool:
     permits = _PERMITS.search(sentence)
     if permits is None or (_WAIVES.search(sentence) and not _RULE.search(sentence)):
         return True
-    return content(sentence[permits.end() :]) <= about(item) and not _FOR_A_TIME.search(sentence)
+    return content(sentence[permits.end() :]) - _TIMES <= about(item) and not _FOR_A_TIME.search(
+        sentence
+    )
+
+
+_TIMES = stems("hour moment")
 
 
 def _waives_a_ban(sentence: str, item: Item) -> bool:
@@ -253,10 +296,22 @@ def _restores(sentence: str, item: Item) -> bool:
 def _is_met(sentence: str, item: Item) -> bool:
     """Whether ``sentence`` contains every content word of the event for which ``item`` waits."""
     waits = _WAITS.search(item.head_text)
-    if waits is None or NOT_YET.search(sentence) or POINTS.search(waits[1]):
+    if waits is None or NOT_YET.search(sentence) or POINTS.search(waits[2]):
         return False
-    awaited = content(waits[1])
-    return len(awaited) > 1 and awaited <= content(sentence)
+    awaited = content(waits[2])
+    is_over = not waits[1] or _OVER.search(sentence)
+    return bool(is_over) and len(awaited) > 1 and awaited <= content(sentence)
+
+
+_OVER = re.compile(
+    r"\b(?:over|finished|done|ended|complete[d]?|closed|released|back|lifted|through|past)\b",
+    re.I,
+)
+"""Says that what lasted has ended."""
+
+
+def _forbids(text: str) -> bool:
+    return polarity(text)["forbids"] > 0
 
 
 def _apart(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -283,6 +338,7 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
         is_same = plain == held or (plain < held and len(plain) > 1)
         is_its_kind = _kinds(sentence) & _kinds(_says(item))
         is_part = is_act and (len(here) >= NAMED * len(plain) or is_its_kind)
+        is_same = is_same and (is_act or _forbids(sentence) == _forbids(_says(item)))
         if (is_same or is_part) and len(here) > rival:
             return True
     is_only = is_act and not any(_is_close(sentence, other) for other in others)

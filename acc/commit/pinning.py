@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from acc.commit.asking import Asked
 from acc.commit.attempt import Attempt
 from acc.commit.draft import Draft, is_operators
 from acc.commit.integrity import Quoted, Sources, find_quoted
-from acc.commit.lifting import Bearing, Said, bearing
+from acc.commit.lifting import Bearing, Said, asks, bearing
 from acc.commit.reaching import closes, reaches
 from acc.commit.ruling import readings
 from acc.state.items import Goal, Item, one_line
@@ -30,7 +31,10 @@ _NO = re.compile(
 
 
 def confirm(draft: Draft) -> None:
-    """Decide doubts by the user's plain answer to the agent's question: a yes retires, a no keeps the rule."""
+    """Decide doubts by the user's plain answer to the agent's question about the rule.
+
+    A yes to whether it ends retires the rule. A no to that, or a yes to whether it still holds, settles the doubt.
+    """
     for doubted in draft.before.doubted:
         found = draft.find(doubted.id)
         for said in draft.turn.unread:
@@ -39,10 +43,14 @@ def confirm(draft: Draft) -> None:
             is_no = _NO.fullmatch(said.text.strip()) is not None
             if not (is_no or is_assent(said.text)):
                 continue
+            reply = draft.turn.reply_before(said.ref)
+            is_kept = asks(reply.text if reply else "", found[1]) is Asked.KEEPS
             asked = said.model_copy(update={"text": "Yes."}) if is_no else said
-            if _bearing(draft, found[1], asked, asked.text) is not Bearing.ENDS:
+            if is_kept and not is_no:
+                draft.settle(found[1])
+            elif _bearing(draft, found[1], asked, asked.text) is not Bearing.ENDS:
                 continue
-            if is_no:
+            elif is_no:
                 draft.settle(found[1])
             else:
                 _lift(draft, *found, said.ref, split_line(one_line(said.text), 480)[0])
@@ -126,7 +134,14 @@ def _end(
         draft.note(Reason.LIFTING_DOUBTED, slot.name, item, detail=detail)
         draft.doubt(item, because)
     else:
-        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"retire: {because}"[:400])
+        draft.note(_REFUSED[bearing], slot.name, item, detail=f"retire: {because}"[:400])
+
+
+_REFUSED = {
+    Bearing.ONE_CASE: Reason.ONE_CASE,
+    Bearing.UNRELATED: Reason.QUOTE_UNRELATED,
+    Bearing.DOUBTFUL: Reason.QUOTE_UNRELATED,
+}
 
 
 def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
@@ -205,8 +220,8 @@ def amend(attempt: Attempt, item: Item) -> bool:
     because = split_line(one_line(quoted.text), 480)[0]
     how = _judged(draft, item, source, quoted.text)
     is_full = sum(i.is_open for i in draft.items[slot.name]) >= slot.rules.max_items
-    if how is Bearing.UNRELATED or (how is Bearing.DOUBTFUL and is_full):
-        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"change: {because}"[:400])
+    if how in (Bearing.UNRELATED, Bearing.ONE_CASE) or (how is Bearing.DOUBTFUL and is_full):
+        draft.note(_REFUSED[how], slot.name, item, detail=f"change: {because}"[:400])
         return False
     _end(draft, slot, item, source.ref, because, how)
     return True

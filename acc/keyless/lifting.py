@@ -25,7 +25,9 @@ from acc.keyless.convolution import Convolution
 from acc.keyless.lookalikes import DISCLAIMER
 from acc.keyless.reading import Spoken, text_of
 from acc.state.items import Item
+from acc.text.clauses import sentences
 from acc.text.figures import figures, sets_another
+from acc.text.one_case import is_one_case
 from acc.text.patterns import cue
 from acc.text.wording import is_negative, marks, stems
 
@@ -91,7 +93,9 @@ def effects(message: Sequence[Heard], rules: Sequence[Item]) -> list[tuple[Effec
             best = int(odds[:, place].argmax())
             heard, sure = message[able[best]], float(odds[best, place])
             pair = features[best][place]
-            if sure >= _least(heard, pair) and not _names_another(heard, rule, pair):
+            if _is_one_case(heard, rule) or _names_another(heard, rule, pair):
+                continue
+            if sure >= _least(heard, pair):
                 found[able[best]].append(Effect(rule, _op(heard), sure))
     return [tuple(sorted(each, key=lambda effect: -effect.odds)) for each in found]
 
@@ -138,24 +142,23 @@ _NUMBERED = re.compile(
 """A thing with a number: "server 3"."""
 
 
-def _is_taken_back(heard: Heard) -> bool:
-    """Whether a clause takes itself back, or allows something for once."""
+def _is_one_case(heard: Heard, rule: Item) -> bool:
+    """Whether the sentence of a clause concerns one case under ``rule``."""
     words = heard.spoken.words
-    if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
-        return True
-    return bool(_FOR_ONCE.search(words))
+    whole = next((s for s in sentences(heard.message) if words in s), words)
+    return is_one_case(whole, text_of(rule))
+
+
+def _is_taken_back(heard: Heard) -> bool:
+    """Whether a clause takes itself back."""
+    taken = _TAKEN_BACK.search(heard.spoken.words) or DISCLAIMER.search(heard.spoken.after)
+    return taken is not None
 
 
 _TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
 """Takes back the clause that it ends. At the beginning it may name its object: "Scratch that rule".
 """
 
-_FOR_ONCE = re.compile(
-    r"(?<!from )(?<!starting )(?<!as of )\b(?:tonight|(?:just|only) today|today only|this once|this one time"
-    r"|(?:just|only) this time|for once|one last time)\b",
-    re.I,
-)
-"""Allows something once, whatever figure it names: "tonight 70 is ok"."""
 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 _BACKWARD = re.compile(

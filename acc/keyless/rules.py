@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
+from acc.commit.lifting import Bearing, bearing
+from acc.commit.lifting import Said as Quoted
 from acc.keyless.acts import acts
 from acc.keyless.goals import is_goal
 from acc.keyless.lifting import Effect, Heard, content, effects
@@ -17,10 +19,11 @@ from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
 from acc.state.items import Item, Kind
 from acc.text.figures import figures, is_near, quantities
+from acc.text.one_case import hours, is_for_good, is_of_the_rule, is_order, uses_exception
 from acc.text.patterns import cue, one_of
 from acc.text.same_words import same_words, sets_figure
 from acc.text.times import MONTHS
-from acc.text.wording import is_negative, marks, stems
+from acc.text.wording import is_negative, marks, polarity, stems
 
 _SIZE = one_of(
     """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
@@ -193,10 +196,10 @@ def constrain(reading: TurnReading, room: Room) -> None:
 
 def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:
     rule = rule_of(spoken)
-    if effect is None and rule is not None:
-        held = room.open("constraints")
-        again = next((item for item in held if restates(rule.text, item)), None)
-        effect = Effect(again, "change", 1.0) if again is not None else None
+    held = room.open("constraints")
+    if rule is not None and any(_follows(said.words, text_of(item)) for item in held):
+        rule = None
+    effect = effect or _replaced(rule, said.words, held)
     if effect is not None:
         amended = _amended(effect, spoken, rule)
         rule = _after(effect, spoken, rule) if _says_more(spoken, effect, amended) else None
@@ -206,6 +209,33 @@ def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) ->
             _add(amended, said, room)
     if rule is not None:
         _add(rule, said, room)
+
+
+def _replaced(rule: Rule | None, words: str, held: Sequence[Item]) -> Effect | None:
+    """The standing rule that a sentence sets another figure for, contradicts, or ends in so many words."""
+    for item in held:
+        if rule and (restates(rule.text, item) or contradicts(rule.text, text_of(item))):
+            return Effect(item, "change", 1.0)
+    is_figure = figures(words) and not content(words) - marks(words)
+    for item in held:
+        others = [other for other in held if other is not item]
+        is_meant = is_of_the_rule(words) or (rule and (is_figure or _permits(words, item)))
+        if is_meant and bearing(Quoted(words, words), item, others) is Bearing.ENDS:
+            return Effect(item, "change" if is_figure else "lift", 1.0)
+    return None
+
+
+def contradicts(text: str, held: str) -> bool:
+    """Whether one of two texts forbids in the same words what the other orders."""
+    one, other = stems(text) - _BARE, stems(held) - _BARE
+    forbids = polarity(text)["forbids"] > 0
+    return len(one) > 1 and one == other and forbids is not (polarity(held)["forbids"] > 0)
+
+
+def _follows(words: str, held: str) -> bool:
+    """Whether a sentence orders one act under a rule that stands, or uses its exception: it lays no rule down."""
+    is_act = uses_exception(words, held) or is_order(words, held)
+    return is_act and not is_for_good(words) and not polarity(words)["forbids"]
 
 
 _RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVED}", re.I)
@@ -270,12 +300,20 @@ def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
     """
     if _is_for_a_time(effect, words):
         return True
-    if rule is None or effect.op == "lift":
+    if rule is None or effect.op == "lift" or _permits(words, effect.item):
         return False
     old = text_of(effect.item)
     own = content(old) - marks(old)
     shared = len(own & stems(words))
     return (shared < SHARED and 2 * shared < len(own)) or len(marks(words)) < len(marks(old))
+
+
+def _permits(words: str, item: Item) -> bool:
+    """Whether ``words`` permit, by the laws, what ``item`` forbids."""
+    old = text_of(item)
+    forbids = polarity(old)["forbids"] and not polarity(words)["forbids"]
+    is_its = bool(forbids) and marks(words) <= marks(old)
+    return is_its and bearing(Quoted(words, words), item) is Bearing.ENDS
 
 
 SHARED = 2
@@ -324,7 +362,7 @@ def restates(text: str, item: Item) -> bool:
     old, new = marks(held), marks(text)
     told = (f for f in (*quantities(held), *quantities(text)) if f.unit not in MONTHS)
     # "server 2" is another thing than "server 1", and 19 May another day than 12 May.
-    measured = marks("; ".join(figure.text for figure in told))
+    measured = marks("; ".join([*(figure.text for figure in told), *hours(held), *hours(text)]))
     if not old or not new or old == new or not old ^ new <= measured:
         return False
     return same_words(_FIGURE.sub("0", held), _FIGURE.sub("0", text))

@@ -276,6 +276,11 @@ def page(schemas: Sequence[Schema]) -> str:
         "Generated from the types by `acc schema export --as page NAME...`; a test holds it to them.",
         "Every schema has the slots of the generic state, and adds its own. How to declare one:",
         "[schemas](schemas.md).",
+        "",
+        "The `status` of a fact says on whose word it stands: `stated` by the user, `decided`, `observed` (its",
+        "author saw it, as in the output of a tool), `reported` (somebody else said it), or `hypothesis`",
+        "(unsettled). A fact of a tool or document reads `by tool` or `by document` instead; behind `hypothesis`",
+        "and others that such a source does not usually have, it stands too.",
     ]
     for schema in schemas:
         lines += ["", *_section(schema)]

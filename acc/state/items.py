@@ -200,6 +200,11 @@ _STATUS: dict[Trust, tuple[Status, ...]] = {
 }
 
 
+def status_of(trust: Trust) -> Status:
+    """Return the status of a fact whose source has this trust, unless its author states another."""
+    return "reported" if trust is Trust.AGENT else _STATUS[trust][0]
+
+
 class Relation(Item):
     """A fact: subject, predicate, object. Paper: relational map.
 
@@ -218,9 +223,8 @@ class Relation(Item):
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
         """Replace a status that ``trust`` does not allow by the strongest allowed one."""
         allowed = _STATUS[trust]
-        usual = "reported" if trust is Trust.AGENT else allowed[0]
         status = fields.get("status")
-        return {**fields, "status": status if status in allowed else usual}
+        return {**fields, "status": status if status in allowed else status_of(trust)}
 
     def _subject(self) -> tuple[str, ...]:
         """Subject and predicate; for a hypothesis also the object, so that it does not replace a settled fact."""

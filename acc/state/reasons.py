@@ -24,6 +24,7 @@ class Reason(StrEnum):
     QUOTE_NOT_FOUND = "quote_not_found"
     QUOTE_UNRELATED = "quote_unrelated"
     LIFTING_DOUBTED = "lifting_doubted"
+    ONE_CASE = "one_case"
     EXPIRY_DOUBTED = "expiry_doubted"
     ENDORSES_LOWER = "endorses_lower"
     REPEATS_LOWER = "repeats_lower"
@@ -75,8 +76,8 @@ REFUSALS = frozenset(
     {
         Reason.UNKNOWN_SLOT, Reason.UNKNOWN_ITEM, Reason.MALFORMED, Reason.TOO_LONG, Reason.UNCITED,
         Reason.UNTRUSTED, Reason.NOT_THIS_TURN, Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND,
-        Reason.QUOTE_UNRELATED, Reason.LIFTING_DOUBTED, Reason.ENDORSES_LOWER, Reason.REPEATS_LOWER, Reason.OUTRANKED,
-        Reason.FLOOD, Reason.NO_ROOM,
+        Reason.QUOTE_UNRELATED, Reason.LIFTING_DOUBTED, Reason.ONE_CASE, Reason.ENDORSES_LOWER, Reason.REPEATS_LOWER,
+        Reason.OUTRANKED, Reason.FLOOD, Reason.NO_ROOM,
     }
 )  # fmt: skip
 EVICTIONS = frozenset({Reason.EVICTED_PLACES, Reason.EVICTED_TOKENS})

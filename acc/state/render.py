@@ -13,7 +13,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from acc.state.items import Entity, Gist, Item, Relation, Uncertainty, one_line
+from acc.state.items import (
+    Entity,
+    Gist,
+    Item,
+    Relation,
+    Uncertainty,
+    one_line,
+    status_of,
+)
 from acc.turn.observations import Trust
 
 if TYPE_CHECKING:
@@ -38,8 +46,8 @@ def with_legend(rendered: str) -> str:
 def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
     """Return the state as the agent reads it; an empty text for an empty state.
 
-    In TOON a slot is a table, and an item a row. A column ``by`` shows the trust where a table has items from tools
-    or documents and no status or channel. In predicates a slot is a paragraph (`_item_paragraphs`).
+    In TOON a slot is a table, and an item a row. What tools or documents say is marked "by tool" or "by document": in
+    a column ``by``, or in the status of a fact. In predicates a slot is a paragraph (`_item_paragraphs`).
     """
     shown: list[object] = [type(state), style, *state.lifted, *state.doubted]
     for placed in state.items():
@@ -71,8 +79,9 @@ def _toon(tables: dict[str, Any]) -> str:
 def _item_tables(state: CompressedCognitiveState) -> dict[str, Any]:
     """Return a table per slot, with a row per item.
 
-    A column ``by`` shows the trust where a slot holds items from tools or documents and has no status or
-    channel column. A column ``time`` shows when dated items were said, until when they hold, or that they expired.
+    A column ``by`` shows the trust where a slot holds items from tools or documents; a fact says it in its status,
+    and a reference has the channel. A column ``time`` shows when dated items were said, until when they hold, or
+    that they expired.
     """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
@@ -119,8 +128,6 @@ def _doubts(state: CompressedCognitiveState) -> Iterator[tuple[str, str]]:
 
 
 def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
-    shown = slot.item.shown_fields()
-    says_it = "status" in shown or "channel" in shown
     rows = [item.row for item in items]
     for name in slot.item.asides:
         if any(getattr(item, name) for item in items):
@@ -129,12 +136,32 @@ def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
                 {**row, name: f"{text} (the compressor's reading)" if text else ""}
                 for row, text in zip(rows, read, strict=True)
             ]
-    rows = rows if says_it else _marked(rows, items)
+    rows = _with_trust(slot.item, rows, items)
     if any(item.dated for item in items):
         rows = [
             {**row, "time": str(item.dated or "")} for row, item in zip(rows, items, strict=True)
         ]
     return rows
+
+
+def _with_trust(
+    kind: type[Item], rows: list[Mapping[str, Any]], items: Sequence[Item]
+) -> list[Mapping[str, Any]]:
+    """Show low trust: in a status, where it needs no column, or in a column of its own."""
+    shown = kind.shown_fields()
+    if "channel" in shown:  # commit computes it
+        return rows
+    if "status" in shown:  # `acc.state.items.Status`, in any item class
+        return [{**r, "status": _status(i)} for r, i in zip(rows, items, strict=True)]
+    return _marked(rows, items)
+
+
+def _status(item: Item) -> str:
+    """Return a status with its low trust, instead of the status that such a source usually has."""
+    status = str(item.status)  # type: ignore[attr-defined]
+    if not _is_low(item):
+        return status
+    return f"{'' if status == status_of(item.trust) else f'{status} '}by {item.trust.word}"
 
 
 def _marked(

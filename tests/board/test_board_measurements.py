@@ -56,7 +56,7 @@ def test_a_measurement_is_the_tools_and_names_its_call(team: Team) -> None:
         (held,) = [a for a in log.branch("main").artifacts if a.kind == "observation"]
     assert (held.channel, held.name, held.text) == (Channel.TOOL, "df", READING)
     other = team.step("fixer", user("Where are we?"))
-    assert "disk of db-2,is,93% full,observed" in BOARD.rendered(on_board(other).state, other.state)
+    assert "disk of db-2,is,93% full,by tool" in BOARD.rendered(on_board(other).state, other.state)
     assert (team.verified(), team.verified("triage")) == (1, 1)
 
 
