@@ -10,18 +10,9 @@ import typer
 
 from acc.audit.log import AuditLog
 from acc.audit.namespaces import known_spaces
+from acc.cli import options
 from acc.cli.logged import LoggedThread
 from acc.cli.opening import opened_store, policy_of
-from acc.cli.options import (
-    DEFAULT_MEMORY,
-    AgentOption,
-    JsonOption,
-    MemoryOption,
-    SchemaOption,
-    ServerOption,
-    TenantOption,
-    UserOption,
-)
 from acc.cli.output import Consent, DryRunOption, Summary, YesOption, carry_out, count
 from acc.controller import MemoryController
 from acc.errors import InputError, StateError
@@ -48,24 +39,24 @@ def adopt(
             metavar="URL", help="The database of the checkpoints: sqlite:PATH or postgresql://..."
         ),
     ],
-    memory: MemoryOption = DEFAULT_MEMORY,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
     thread: Annotated[
         str, typer.Option("--thread", metavar="NAME", help="The thread, as the graph names it.")
     ] = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Every thread that the memory knows.")
     ] = False,
-    user: UserOption = UNNAMED,
-    agent: AgentOption = UNNAMED,
-    tenant: TenantOption = UNNAMED,
+    user: options.UserOption = UNNAMED,
+    agent: options.AgentOption = UNNAMED,
+    tenant: options.TenantOption = UNNAMED,
     state_key: Annotated[
         str, typer.Option(metavar="NAME", help="The graph's channel of the state.")
     ] = "ccs",
-    schema: SchemaOption = None,
+    schema: options.SchemaOption = None,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
+    server: options.ServerOption = None,
+    json: options.JsonOption = False,
 ) -> None:
     """Go on from checkpoints newer than the restored memory.
 

@@ -222,10 +222,8 @@ class Draft:
 
     def _stands_again(self, notice: RetiredRule) -> bool:
         """Return whether the rule of an earlier turn's notice is in force again."""
-        pinned = (name for name, slot in self.slots.items() if slot.rules.pinned)
-        return notice in self.carried and any(
-            item.head_text == notice.text for name in pinned for item in self.items[name]
-        )
+        pinned = self.placed(slot for slot in self.slots.values() if slot.rules.pinned)
+        return notice in self.carried and any(i.head_text == notice.text for _, i in pinned)
 
 
 def _notices_still_due(state: CompressedCognitiveState, turn: Turn) -> list[RetiredRule]:

@@ -28,7 +28,7 @@ from acc.commit.asking import Asked, asked_about
 from acc.state.items import Goal, Item
 from acc.text.clauses import sentences
 from acc.text.figures import CURRENCIES, figures, is_near, quantities
-from acc.text.one_case import is_of_the_rule, is_one_case
+from acc.text.one_case import is_for_once, is_of_the_rule, is_one_case
 from acc.text.wording import is_assent, is_negative, marks, polarity, stems
 
 NAMED = 1 / 3
@@ -209,6 +209,8 @@ _BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.I)
 def _of(sentence: str, item: Item, others: Sequence[Item]) -> Bearing:
     own, words = about(item), content(sentence)
     here = len(words & own)
+    if _replaces(sentence, item, others):
+        return Bearing.ENDS
     if _is_one_case(sentence, item):
         return Bearing.ONE_CASE
     reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and REACHED.search(sentence))
@@ -347,6 +349,39 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
     is_only = is_act and not any(_is_close(sentence, other) for other in others)
     return is_only and len(here) >= rival and _is_close(sentence, item)
 
+
+def _replaces(sentence: str, item: Item, others: Sequence[Item]) -> bool:
+    """Whether ``sentence`` orders another figure in the place of one that ``item`` has and no other item.
+
+    "Make it 7 instead of 6." It names the item, or a pronoun is what changes.
+    """
+    order = _SINCE.sub("", sentence)
+    is_named = _SETS_IT.match(order) or content(order) & about(item)
+    if not is_named or not _SETS.search(order) or is_for_once(sentence) or "?" in sentence:
+        return False
+    for found in _INSTEAD.finditer(order):
+        new, old = (found[1], found[2]) if found[1] else (found[4], found[3])
+        having = [each for each in (item, *others) if old in _FIGURE.findall(_says(each))]
+        if new != old and having == [item]:
+            return True
+    return False
+
+
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+_INSTEAD = re.compile(
+    rf"({_FIGURE.pattern})[^.;?\d]*\b(?:instead of|rather than|and not)\b\D{{0,12}}?({_FIGURE.pattern})|"
+    rf"\bfrom\b\D{{0,12}}?({_FIGURE.pattern})\D{{0,12}}?\bto\b\D{{0,12}}?({_FIGURE.pattern})",
+    re.I,
+)
+_SINCE = re.compile(
+    r"^\W*(?:from|starting|as of|beginning) (?:now|today|tomorrow|then|next \w+|\w+day)(?: on(?:wards?)?)?\W*",
+    re.I,
+)
+_SETS_IT = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
+    r"(?:make|call|move|push|shift|change|raise|lower|extend) (?:it|that|this)\b",
+    re.I,
+)
 
 _SETS = re.compile(
     rf"{_PERMITS.pattern}|^\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"

@@ -186,21 +186,15 @@ def is_order(sentence: str, rule: str) -> bool:
 
 
 def _first(rule: str) -> str:
-    return re.sub(r"^\W*(?:(?:please|always|only|just)\W+)*", "", rule, flags=re.IGNORECASE).split(
-        " "
-    )[0]
+    """Return the first word of ``rule`` that is no politeness or emphasis."""
+    words = re.sub(r"^\W*(?:(?:please|always|only|just)\W+)*", "", rule, flags=re.IGNORECASE)
+    return words.split(" ", 1)[0]
 
 
 def _is_general(rest: str) -> bool:
     """Whether an order's object is a bare plural, or a preposition follows: it may be meant for good."""
     word = rest.split()[0].strip(".,!")
-    return bool(re.fullmatch(r"[a-z-]+[^\Ws]s", word)) or word in {
-        "in",
-        "to",
-        "on",
-        "by",
-        "with",
-        "for",
-        "at",
-        "as",
-    }
+    return re.fullmatch(r"[a-z-]+[^\Ws]s", word) is not None or word in _PREPOSITIONS
+
+
+_PREPOSITIONS = frozenset(("in", "to", "on", "by", "with", "for", "at", "as"))

@@ -234,3 +234,53 @@ def test_a_yes_that_says_close_may_go_on_to_something_else(said: str, is_closed:
     goal = Goal(text="Collect dietary needs", quote="Collect dietary needs")
     reply = "Complete, eleven answers. That task can be closed."
     assert closes(said, reply, goal) is is_closed
+
+
+DOCTOR = "Never page the night doctor before 6 unless a life is in danger."
+DB = "Never restart db-7 after 18:00."
+REFUND = "No refunds above 500 euros without Priya."
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (DOCTOR, "From tomorrow make it 7 instead of 6, he asked for it."),
+        (DOCTOR, "Starting Monday, move the doctor's hour from 6 to 7."),
+        (DOCTOR, "Please make that 7 rather than 6, the ward agreed to it yesterday."),
+        (DB, "As of next week make it 19:00 instead of 18:00, the backup is longer now."),
+        (REFUND, "Lower it from 500 to 300, finance wants that."),
+    ],
+)
+def test_a_figure_that_takes_the_place_of_the_rules_own_changes_it(
+    rule: str, sentence: str
+) -> None:
+    others = [each for each in (DOCTOR, DB, REFUND) if each != rule]
+    assert borne(sentence, rule, *others) is Bearing.ENDS
+    for other in others:
+        rivals = [each for each in (DOCTOR, DB, REFUND) if each != other]
+        assert borne(sentence, other, *rivals) is not Bearing.ENDS
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        (DOCTOR, "Move the meeting from 6 to 7."),
+        (DOCTOR, "The pager rang at 7 instead of 6."),
+        (DOCTOR, "Shall we make it 7 instead of 6?"),
+        (DOCTOR, "Make it 7 instead of 6, just this once."),
+        (DOCTOR, "Make it 7 instead of 5."),
+        (REFUND, "She got 300 instead of 500 euros."),
+    ],
+)
+def test_another_figure_that_is_news_a_question_or_of_another_thing_ends_nothing(
+    rule: str, sentence: str
+) -> None:
+    others = [each for each in (DOCTOR, DB, REFUND) if each != rule]
+    assert borne(sentence, rule, *others) is not Bearing.ENDS
+
+
+def test_a_figure_that_two_rules_have_changes_neither() -> None:
+    assert (
+        borne("Make it 7 instead of 6, he asked for it.", DOCTOR, "Never call Kim before 6.")
+        is not Bearing.ENDS
+    )
