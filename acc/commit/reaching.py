@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acc.commit.lifting import NOT_YET, POINTS, REACHED, about, content
+from acc.commit.about import about, content
+from acc.commit.lifting import NOT_YET, POINTS, REACHED
 from acc.state.items import Item
 from acc.text.clauses import sentences, subordinates, takes_back
 from acc.text.wording import is_assent

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.commit.lifting import GENERIC
+from acc.commit.about import GENERIC
 from acc.keyless.acts import ACTS, Act, acts
 from acc.keyless.classifiers import Trees, words_of
 from acc.keyless.convolution import Convolution
