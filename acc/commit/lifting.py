@@ -5,7 +5,7 @@ A sentence ends an item in one of these cases:
 - It lifts or changes something, and it names the item: it shares two content words with the item (or the only
   content word that the sentence has), more than with any other item, and at least `NAMED` of both.
 - It repeats the item with another figure, or it changes something and has a figure that could replace one of the
-  item's and of no other item's.
+  item's and of no other item's (`acc.commit.new_figure`).
 - It states in full that the event has come for which the item waits.
 - It lifts something and says for good that what was before holds again, and it shares two content words with the
   item, more than with any other item.
