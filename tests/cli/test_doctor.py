@@ -194,8 +194,8 @@ def test_the_installation_and_a_memory(tmp_path: Path, capsys: pytest.CaptureFix
     assert not folder.exists()  # looking makes nothing
     with MemoryController.open(folder) as memory:
         memory.step(None, Turn.said("Never restart nginx."), thread="t")
-        assert run(["doctor", "--memory", str(folder)]) == 1
-        assert "open in this process" in one_line(capsys.readouterr().err)
+        assert run(["doctor", "--memory", str(folder)]) == 0
+        assert "open in this process" in capsys.readouterr().out
     assert run(["doctor", "--memory", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["records"] > 0
