@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from acc.audit.record import damaged
 from acc.audit.redaction import state_hash
 from acc.commit.commit import commit
 from acc.errors import AccError, AuditError
@@ -95,22 +96,14 @@ def check_in_order(entry: Record, before: Record, where: str) -> None:
     """Raise an `AuditError` unless a record's state is intact and follows the state that it continues."""
     made, prior = entry["state"], entry.get("prior_state", before)
     if state_hash(made) != made["hash"] or (prior and state_hash(prior) != prior["hash"]):
-        raise AuditError(
-            "a state was changed after its commit",
-            where=where,
-            hint="restore the log from a backup",
-        )
+        raise damaged("a state was changed after its commit", where)
     follows = (
         made["parent"] == entry["prior"] == prior.get("hash", entry["prior"])
         and made["policy"] == entry["policy"]["fingerprint"]
         and made["version"] == prior.get("version", 0) + 1
     )
     if not follows:
-        raise AuditError(
-            "the state does not follow the state before it",
-            where=where,
-            hint="restore the log from a backup",
-        )
+        raise damaged("the state does not follow the state before it", where)
 
 
 def check_is_earlier(policy: Policy, recomputed: Iterable[str], where: str) -> None:

@@ -8,10 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from acc.audit.log import AuditLog
-from acc.audit.namespaces import known_spaces
+from acc.audit.namespaces import existing_log, known_spaces
 from acc.cli import options
-from acc.cli.logged import LoggedThread
 from acc.cli.opening import opened_store, policy_of
 from acc.cli.output import Consent, DryRunOption, Summary, YesOption, carry_out, count
 from acc.controller import MemoryController
@@ -104,10 +102,8 @@ def _due(
         owner = owners.get(str(each.state.get("bound_to")))
         if owner is None:
             continue
-        audit = memory.settings.audit
-        log = AuditLog.of(audit, owner) if audit is not None else None
-        record = LoggedThread(owner, log).log.last() if log is not None else None
-        policy = policy_of(record, schema=schema)
+        log = existing_log(memory.settings.audit, owner)
+        policy = policy_of(log.last() if log else None, schema=schema)
         reader = MemoryController(
             memory.artifacts, settings=replace(memory.settings, policy=policy)
         )

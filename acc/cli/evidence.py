@@ -30,7 +30,7 @@ from acc.evidence.upkeep import vacuum as rewrite
 from acc.memory import Memory
 from acc.recall import full_text
 from acc.recall.candidates import each_ref
-from acc.stores.directory import namespace
+from acc.stores.directory import enrolled, namespace
 from acc.stores.protocol import UNNAMED, Artifact, SearchableStore, Thread, managed
 from acc.stores.shelf import Shelf
 from acc.text.lines import inert_line
@@ -161,7 +161,8 @@ def search(
         else:
             store = cast(SearchableStore, controller.artifacts)  # Chroma's
             known = _known(controller, tenant) if all_users else {}
-            ranked, matching = full_text.search(store, [*known, space], query, most)
+            scope = {space: [], **known} if all_users else {space: enrolled(store, space)}
+            ranked, matching = full_text.search(store, scope, query, most)
             found = list(zip(each_ref(ranked, space), (s for _, s in ranked), strict=True))
         known = known or ({} if found else _known(controller, tenant))
     if json:

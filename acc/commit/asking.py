@@ -10,7 +10,14 @@ import re
 from enum import StrEnum
 
 from acc.text.clauses import sentences
-from acc.text.one_case import RULE_NOUN, is_for_good, is_for_once, names_its_thing, uses_exception
+from acc.text.one_case import (
+    NOUN,
+    RULE_NOUN,
+    is_for_good,
+    is_for_once,
+    names_its_thing,
+    uses_exception,
+)
 from acc.text.wording import stems
 
 
@@ -88,7 +95,7 @@ def asked_about(reply: str, rule: str, content: frozenset[str], *, is_goal: bool
     if len(asked) != 1 or reply.count("?") > 1:
         return Asked.NOTHING
     said, before = _without(asked[0], rule), _without(reply[: reply.find(asked[0])], rule)
-    is_about = _NOUN.search(said) or (_NOUN.search(before) and _POINTS.search(said))
+    is_about = NOUN.search(said) or (NOUN.search(before) and _POINTS.search(said))
     if is_for_once(said):
         return Asked.ACT
     if is_about or is_goal:
@@ -96,7 +103,6 @@ def asked_about(reply: str, rule: str, content: frozenset[str], *, is_goal: bool
     return Asked.ENDS if _permits_for_good(said, rule, content) else Asked.ACT
 
 
-_NOUN = re.compile(rf"\b{RULE_NOUN}s?\b", re.IGNORECASE)
 _POINTS = re.compile(r"\b(?:it|that|this)\b", re.IGNORECASE)
 
 

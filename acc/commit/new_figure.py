@@ -91,15 +91,14 @@ _SINCE = re.compile(
     r"^\W*(?:from|starting|as of|beginning) (?:now|today|tomorrow|then|next \w+|\w+day)(?: on(?:wards?)?)?\W*",
     re.I,
 )
-_SETS_IT = re.compile(
-    r"\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
-    r"(?:make|call|move|push|shift|change|raise|lower|extend) (?:it|that|this)\b",
-    re.I,
+_ORDERS = (
+    r"^\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
+    r"(?:go|make|call|raise|lower|extend|move|push|shift|switch|relax|change)\b"
 )
+_SETS_IT = re.compile(rf"{_ORDERS} (?:it|that|this)\b", re.I)
 
 _SETS = re.compile(
-    rf"{PERMITS.pattern}|^\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
-    r"(?:go|make|call|raise|lower|extend|move|push|shift|switch|relax|change)\b",
+    rf"{PERMITS.pattern}|{_ORDERS}",
     re.I,
 )
 """A permission or an instruction. News, such as "flights are now 600 euros", must name what its figure is about."""

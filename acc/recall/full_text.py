@@ -8,14 +8,14 @@ with the store. Turns do not use this: `acc.recall.candidates` recalls for them 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
 from acc.recall.candidates import Found, WordCounts
 from acc.recall.vector_index import KINDS
 from acc.state.model import ROOT
-from acc.stores.directory import document_spaces, enrolled
+from acc.stores.directory import document_spaces
 from acc.stores.embedding import cut_words
 from acc.stores.protocol import SearchableStore, Thread
 from acc.text.ranking import WORD, Weights, rarity
@@ -37,18 +37,21 @@ class Matches(NamedTuple):
     matching: int
 
 
-def search(store: SearchableStore, spaces: Sequence[Thread], query: str, most: int) -> Matches:
-    """Return the best ``most`` records of the threads and visible documents of namespaces of one tenant.
+def search(
+    store: SearchableStore, spaces: Mapping[Thread, Sequence[Thread]], query: str, most: int
+) -> Matches:
+    """Return the best ``most`` records of threads, and of the documents that their namespaces may see.
 
+    ``spaces`` are namespaces of one tenant with their threads, at least one namespace.
     Searches the main branches. A record matches if it holds the first letters of a word of the query, in any
     case; function words do not count.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    tenant = spaces[0].tenant
+    tenant = next(iter(spaces)).tenant
     logs = {f"{seen.key}.documents" for space in spaces for seen in document_spaces(space)}
-    logs |= {f"{thread.key}.{ROOT}" for space in spaces for thread in enrolled(store, space)}
+    logs |= {f"{thread.key}.{ROOT}" for threads in spaces.values() for thread in threads}
     holding = [
         [id_ for id_ in store.containing(tenant, word) if id_.rpartition(":")[0] in logs]
         for word in _words(query)

@@ -1,7 +1,7 @@
 """Vector indexes: the records of a namespace as rows of vectors, synchronized with the store.
 
 The wider scope of recall searches them. A namespace's records have computable ids, so their texts are read
-by id, once, and their vectors are computed and kept: some 200 bytes for 130 characters. A query costs one
+by id, once, and their vectors are computed and kept without the zeros. A query costs one
 sparse matrix product, whatever else the store holds. The vectors contain no inverse document frequency
 (IDF): a query weighs its own buckets by their rarity among the records.
 """

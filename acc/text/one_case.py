@@ -30,6 +30,8 @@ _FOR_GOOD = re.compile(
 RULE_NOUN = r"(?:rule|ban|limit|freeze|restriction|embargo|cap|instruction|prohibition|policy)"
 """What people call a rule."""
 
+NOUN = re.compile(rf"\b{RULE_NOUN}s?\b", re.IGNORECASE)
+
 _OF_THE_RULE = re.compile(
     rf"\b{RULE_NOUN}s?\b.*\b(?:lifted|withdrawn|revoked|removed|dropped|cancel+ed|over|off|gone|void|obsolete|ended|"
     rf"expired|scrapped|retired)\b|\b(?:lift|withdraw|revoke|remove|scrap|forget|drop|ditch|ignore|cancel|disregard|"
@@ -116,11 +118,8 @@ def is_of_the_rule(sentence: str, rule: str) -> bool:
 
 def names_its_thing(words: str, rule: str) -> bool:
     """Whether the rule noun in ``words`` is a thing that ``rule`` protects, as in "Never raise the limit"."""
-    nouns = stems(" ".join(_NOUN.findall(words)))
+    nouns = stems(" ".join(NOUN.findall(words)))
     return bool(nouns) and polarity(rule)["forbids"] > 0 and nouns <= stems(rule)
-
-
-_NOUN = re.compile(rf"\b{RULE_NOUN}s?\b", re.IGNORECASE)
 
 
 def is_for_once(text: str) -> bool:

@@ -10,7 +10,7 @@ from acc.controller import MemoryController
 from acc.pipeline.session import Settings
 from acc.recall import full_text
 from acc.stores.chroma.store import ChromaArtifactStore
-from acc.stores.directory import namespace
+from acc.stores.directory import enrolled, namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import SearchableStore, Thread
 from acc.turn.turn import Turn
@@ -30,7 +30,10 @@ def filled(store: SearchableStore, said: dict[tuple[str, str], tuple[str, ...]])
 
 
 def texts(store: SearchableStore, query: str, most: int = 8) -> list[str]:
-    return [a.text for a, _ in full_text.search(store, [SPACE], query, most).found]
+    return [
+        a.text
+        for a, _ in full_text.search(store, {SPACE: enrolled(store, SPACE)}, query, most).found
+    ]
 
 
 @pytest.fixture(params=["memory", "chroma"])
@@ -56,7 +59,7 @@ def test_the_rarer_word_decides_and_other_forms_of_a_word_are_found(store: Searc
 
 def test_other_users_are_not_searched_and_do_not_count(store: SearchableStore) -> None:
     filled(store, {("u1", "a"): ("The key is K1.",), ("u2", "a"): ("The key is K2.",) * 3})
-    found, matching = full_text.search(store, [SPACE], "key", 8)
+    found, matching = full_text.search(store, {SPACE: enrolled(store, SPACE)}, "key", 8)
     assert [a.text for a, _ in found] == ["The key is K1."]
     assert matching == 1
 
@@ -66,6 +69,6 @@ def test_more_matches_than_are_ranked_are_counted(
 ) -> None:
     monkeypatch.setattr(full_text, "RANKED", 3)
     filled(store, {("u1", "a"): (*(f"Host {n} is up." for n in range(6)), "Host z9 is up.")})
-    found, matching = full_text.search(store, [SPACE], "host z9", 2)
+    found, matching = full_text.search(store, {SPACE: enrolled(store, SPACE)}, "host z9", 2)
     assert found[0][0].text == "Host z9 is up."
     assert (len(found), matching) == (2, 7)
