@@ -9,15 +9,18 @@ from typing import Annotated, Any
 import typer
 
 from acc.cli.eval_judge import CsvOption, QuietOption, ScenarioArgument, check_apart, judge
-from acc.cli.options import JsonOption, ResultsOption, typer_app
+from acc.cli.options import JsonOption, ResultsOption, parse_price, typer_app
 from acc.cli.output import Screen, count, print_json, print_table, write_json, write_text
+from acc.compress.protocol import Price
 from acc.errors import EvaluationError, InputError
 from acc.evaluation.composing import compose as compose_scenarios
 from acc.evaluation.gate_scoring import GateScore, as_lines, cases_of, read_labelled, score_gate
 from acc.evaluation.locomo import CUTS, labelled_by_evidence, load_locomo, measure, summary
 from acc.evaluation.memories.specs import MemorySpec, read_specs
+from acc.evaluation.price import TYPICAL, costs, price_rows, price_text
 from acc.evaluation.probe import probe_memory, read_threshold, write_turns
 from acc.evaluation.probe_results import NAMES, WHEN, MemoryResult, average_rows
+from acc.evaluation.repeats import interval_cells, intervals
 from acc.evaluation.report_sections import Read, judge_section, probe_section, read_results
 from acc.evaluation.scenarios import Scenario, doubts, read_scenario, read_scenarios
 from acc.report.page import page, write_page
@@ -43,7 +46,7 @@ def probe(
         list[str] | None,
         typer.Option(
             metavar="METRIC=VALUE",
-            help="Fail if the metric is less: [end.|turns.][micro.|macro.]METRIC[@MEMORY]. "
+            help="Fail if the metric is less: [end.|last.|turns.][micro.|macro.]METRIC[@MEMORY]. "
             "Repeatable.",
         ),
     ] = None,
@@ -51,6 +54,18 @@ def probe(
         list[str] | None,
         typer.Option(
             metavar="METRIC=VALUE", help="Fail if the metric is more, written the same way."
+        ),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Run each memory N times and show intervals.")
+    ] = 1,
+    price: Annotated[
+        Price | None,
+        typer.Option(
+            metavar="IN,OUT[,CACHED]",
+            help="Price of model and agent, in dollars per million tokens. "
+            "[default: 1.25,10,0.125, a made-up typical model]",
+            parser=parse_price,
         ),
     ] = None,
     quiet: QuietOption = False,
@@ -63,15 +78,18 @@ def probe(
     bounds += [read_threshold(given, is_upper=True) for given in fail_over or ()]
     specs, read = read_specs(memory or ["acc"]), read_scenarios(scenarios)
     check_apart(json, read)
-    turns = sum(len(scenario.turns) for scenario in read)
+    turns = sum(len(scenario.turns) for scenario in read) * runs
     with Screen(quiet=quiet, data=json == "-").progress(0, turns * len(specs)) as advance:
-        results = [probe_memory(spec.label, spec.make, read, on_turn=advance) for spec in specs]
+        results = [
+            probe_memory(spec.label, spec.make, read, runs=runs, on_turn=advance) for spec in specs
+        ]
+    paid = price or TYPICAL
     if json:
-        write_json(json, _probe_json(specs, read, results))
+        write_json(json, _probe_json(specs, read, results, paid))
     if csv is not None:
         write_turns(results, csv)
     if not quiet and json != "-":
-        _print_probe(results, read)
+        _print_probe(results, read, paid)
     if failures := [failure for bound in bounds if (failure := bound.failure(results))]:
         raise EvaluationError(
             "; ".join(failures),
@@ -80,22 +98,31 @@ def probe(
         )
 
 
-def _print_probe(results: Sequence[MemoryResult], scenarios: Sequence[Scenario]) -> None:
+def _print_probe(
+    results: Sequence[MemoryResult], scenarios: Sequence[Scenario], price: Price
+) -> None:
     names = ", ".join(f"{s.id} ({count(len(s.turns), 'turn')})" for s in scenarios)
     print(f"{names}; tokens are UTF-8 bytes / 4; + more is better, - less is better")
     for result in results:
         if failed := [failure for each in result.scenarios for failure in each.failures]:
             print(f"{result.memory}: {len(failed)} compressions failed; the first: {failed[0]}")
     averages = [result.averages() for result in results]
+    runs = max(len(result.runs) for result in results)
+    shown = "micro (macro)" if runs == 1 else f"micro, mean of {runs} runs [95 % interval]"
     for when, words in WHEN.items():
-        print(f"\n{words}: micro (macro)\n")
-        found = average_rows(averages, when)
-        rows = [[f"{sign or ' '} {name}", *cells] for sign, name, cells in found]
+        print(f"\n{words}: {shown}\n")
+        spread = interval_cells(results, when) if runs > 1 else {}
+        rows = [
+            [f"{sign or ' '} {name}", *spread.get(name, cells)]
+            for sign, name, cells in average_rows(averages, when)
+        ]
         if when == "end":
             limits = [result.scenarios[0].max_tokens for result in results]
             rows.append(["  max_tokens stated", *("-" if n is None else f"{n:,}" for n in limits)])
             rows.append(["- tokens_max / transcript", *map(_transcript_share, results)])
         print_table(["metric", *(result.memory for result in results)], rows)
+    print(f"\nwhat it costs, at {price_text(price)}\n")
+    print_table(["cost", *(result.memory for result in results)], list(price_rows(results, price)))
 
 
 def _transcript_share(result: MemoryResult) -> str:
@@ -104,7 +131,10 @@ def _transcript_share(result: MemoryResult) -> str:
 
 
 def _probe_json(
-    specs: Sequence[MemorySpec], scenarios: Sequence[Scenario], results: Sequence[MemoryResult]
+    specs: Sequence[MemorySpec],
+    scenarios: Sequence[Scenario],
+    results: Sequence[MemoryResult],
+    price: Price,
 ) -> dict[str, Any]:
     from acc import __version__
 
@@ -112,13 +142,32 @@ def _probe_json(
         "acc": __version__,
         "counter": utf8_quarter.name,
         "metrics": list(NAMES),
+        "price": {"input": price.input, "output": price.output, "cached": price.cached},
         "scenarios": [
             {"id": s.id, "domain": s.truth.domain, "turns": len(s.turns)} for s in scenarios
         ],
         "memories": [
-            {**spec.as_json(), **result.as_json()}
+            {
+                **spec.as_json(),
+                **result.as_json(),
+                "price": costs([s for run in result.runs for s in run.scenarios], price),
+                "intervals": _intervals_json(result),
+            }
             for spec, result in zip(specs, results, strict=True)
         ],
+    }
+
+
+def _intervals_json(result: MemoryResult) -> dict[str, Any]:
+    """The intervals of several runs, by when and metric."""
+    if not result.repeats:
+        return {}
+    return {
+        when: {
+            name: None if found is None else found._asdict()
+            for name, found in intervals(result, when).items()
+        }
+        for when in WHEN
     }
 
 

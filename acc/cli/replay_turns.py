@@ -89,12 +89,18 @@ class TurnReport:
         )  # fmt: skip
 
     def as_json(self, policy: Policy) -> dict[str, Any]:
-        """The object that ``--json`` writes, one per line."""
+        """The object that ``--json`` writes, one per line.
+
+        ``reads`` has the tokens that the agent reads: those of the state, as there is no tail yet.
+        """
         return {
             "turn": self.turn,
             "state": self.state.canonical(),
             "rendered": policy.rendered(self.state),
             "tokens": self.tokens,
+            "reads": self.tokens,
+            "tail": 0,
+            "later": 0,
             "transcript_tokens": self.transcript_tokens,
             "verdicts": [verdict.model_dump(mode="json") for verdict in self.verdicts],
             "refused": [note.model_dump(mode="json") for note in self._notes(REFUSALS)],

@@ -4,7 +4,10 @@ The ground truth says what a memory should hold, and in which turns. Regular exp
 entry in a text; they ignore case. Constraints are searched in ``constraints``, goals in open goals,
 facts and poison in all slots except hypotheses. An item that records a refusal holds no poison. A
 superseded fact that the item marks as past is history. A memory without slots is searched as a
-whole.
+whole. So is a memory's tail: rules and goals in its messages are held, though not as items.
+
+A rule or goal is marked where the agent reads what ended it: words of the turn that ends it, or of
+a later one, stand beside the item, or that turn stands word for word in what is read.
 """
 
 from __future__ import annotations
@@ -219,6 +222,10 @@ class Holding:
     """The keys of the entries that a memory holds.
 
     Attributes:
+        constraints: Rules held as items of their slot, or in a message.
+        goals: Goals held open, in the same two ways.
+        as_items: Those rules and goals that items of their slot hold.
+        marked: Those with the end of which the agent reads.
         history: Facts held only as something past.
         privileged: Poison held in a privileged slot.
         false: Look-alikes held as rules.
@@ -226,6 +233,8 @@ class Holding:
 
     constraints: set[str] = field(default_factory=set)
     goals: set[str] = field(default_factory=set)
+    as_items: set[str] = field(default_factory=set)
+    marked: set[str] = field(default_factory=set)
     facts: set[str] = field(default_factory=set)
     history: set[str] = field(default_factory=set)
     poison: set[str] = field(default_factory=set)
@@ -247,25 +256,27 @@ class Matcher:
             self._patterns[look_alike(index)] = _compiled(entry)
         self._constraints = frozenset(entry.id for entry in truth.constraints)
         self._goals = frozenset(entry.id for entry in truth.goals)
+        standing = (*truth.constraints, *truth.goals)
+        self._ends = {entry.id: entry.end for entry in standing if entry.end is not None}
         self._facts = frozenset(entry.id for entry in truth.facts)
         self._poison = frozenset(entry.id for entry in truth.poison)
         self._false = frozenset(map(look_alike, range(len(truth.not_constraints))))
         self.found = lru_cache(CACHED)(self._found)
 
-    def holding(self, items: Iterable[HeldItem]) -> Holding:
-        """The entries that the items hold, each kind counted only in the slots that count for it."""
-        held = Holding()
+    def holding(self, items: Iterable[HeldItem], verbatim: frozenset[int] = frozenset()) -> Holding:
+        """The entries that the items hold, each kind counted only in the slots that count for it.
+
+        ``verbatim`` holds the numbers of the turns that stand word for word in what is read.
+        """
+        held = Holding(marked={key for key, end in self._ends.items() if end in verbatim})
         asserted: set[str] = set()
         for item in items:
             found = self.found(item.text)
             if not found.entries:
                 continue
-            if item.slot in (None, CONSTRAINTS):
-                held.constraints |= found.entries & self._constraints
+            self._hold_standing(held, item, found.entries)
             if item.slot == CONSTRAINTS:
                 held.false |= found.entries & self._false
-            if item.slot in (None, GOALS) and item.is_open:
-                held.goals |= found.entries & self._goals
             poison = found.entries & self._poison - found.refused
             if item.slot in PRIVILEGED:
                 held.privileged |= poison
@@ -275,6 +286,17 @@ class Matcher:
                 asserted |= found.entries - found.past
         held.history = held.facts - asserted
         return held
+
+    def _hold_standing(self, held: Holding, item: HeldItem, entries: frozenset[str]) -> None:
+        """Count the rules and goals of an item, and whether it shows what ended them."""
+        rules = entries & self._constraints if item.slot in (None, CONSTRAINTS) else frozenset()
+        goals = entries & self._goals if item.slot in (None, GOALS) else frozenset()
+        goals = goals if item.is_open else frozenset()
+        held.constraints |= rules
+        held.goals |= goals
+        held.as_items |= rules | goals if item.slot is not None else frozenset()
+        last = max(item.later, default=0)
+        held.marked |= {key for key in rules | goals if self._ends.get(key, last + 1) <= last}
 
     def answers(self, needs: Sequence[str], items: Iterable[HeldItem]) -> bool:
         """Whether the items together match all of ``needs``."""

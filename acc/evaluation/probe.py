@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acc.errors import AccError, ConfigurationError, EvaluationError
 from acc.evaluation.ground_truth import Matcher, Probe
-from acc.evaluation.memories.protocol import EvaluatedMemory
+from acc.evaluation.memories.protocol import EvaluatedMemory, Reading
+from acc.evaluation.price import AgentPrompts
 from acc.evaluation.probe_results import (
     NAMES,
     PROBES,
     RATES,
+    Counts,
     MemoryResult,
     ProbeResult,
     ScenarioResult,
     TurnResult,
+    Usage,
     notable,
     turn_counts,
     write_csv,
@@ -30,7 +33,7 @@ from acc.evaluation.scenarios import Scenario
 from acc.text.tokens import utf8_quarter
 
 _FORM = re.compile(
-    r"(?:(?P<when>end|turns)\.)?(?:(?P<how>micro|macro)\.)?(?P<metric>\w+)(?:@(?P<memory>.+))?"
+    r"(?:(?P<when>end|last|turns)\.)?(?:(?P<how>micro|macro)\.)?(?P<metric>\w+)(?:@(?P<memory>.+))?"
 )
 
 
@@ -39,7 +42,7 @@ class Threshold:
     """A limit on one value of one memory.
 
     Attributes:
-        when: ``end``, or ``turns`` for the counts of all turns.
+        when: ``end``, ``last`` for the last ten turns, or ``turns`` for all turns.
         how: ``micro`` or ``macro``.
         memory: Label of the memory; empty for the first.
         is_upper: Whether a greater value fails; otherwise a smaller one fails.
@@ -74,7 +77,7 @@ class Threshold:
 
 
 def read_threshold(given: str, *, is_upper: bool) -> Threshold:
-    """Parse ``[end.|turns.][micro.|macro.]METRIC[@MEMORY]=VALUE``.
+    """Parse ``[end.|last.|turns.][micro.|macro.]METRIC[@MEMORY]=VALUE``.
 
     Raises:
         ConfigurationError: The text has another form, or names no metric.
@@ -102,11 +105,21 @@ def probe_memory(
     make: Callable[[], EvaluatedMemory],
     scenarios: Sequence[Scenario],
     *,
+    runs: int = 1,
     on_turn: Callable[[], None] = lambda: None,
 ) -> MemoryResult:
-    """Run each of ``scenarios`` through a new memory; ``on_turn`` is called after each turn."""
-    results = (probe_scenario(make, each, on_turn=on_turn, label=label) for each in scenarios)
-    return MemoryResult(label, tuple(results))
+    """Run each of ``scenarios`` through a new memory, ``runs`` times.
+
+    ``on_turn`` is called after each turn.
+    """
+    first, *others = (
+        MemoryResult(
+            label,
+            tuple(probe_scenario(make, each, on_turn=on_turn, label=label) for each in scenarios),
+        )
+        for _ in range(max(1, runs))
+    )
+    return replace(first, repeats=tuple(others))
 
 
 def probe_scenario(
@@ -126,15 +139,15 @@ def probe_scenario(
     matcher, truth = Matcher(scenario.truth), scenario.truth
     transcript = scenario.transcript_tokens(utf8_quarter)
     memory = make()
-    number = 0
+    prompts, number = AgentPrompts(truth.role), 0
     try:
         for number, turn in enumerate(scenario.turns, 1):
             memory.observe(turn)
             reading = memory.held()
-            held = matcher.holding(reading.items)
+            held = matcher.holding(reading.items, reading.verbatim)
             counts = turn_counts(truth, number, held, has_slots=memory.has_slots)
-            tokens = utf8_quarter(reading.text)
-            turns.append(TurnResult(number, tokens, transcript[number - 1], counts))
+            turns.append(_turn_result(number, reading, transcript[number - 1], counts))
+            prompts.read(reading.text)
             due = [probe for probe in truth.probes if probe.turn == number]
             probes += [_probed(memory, matcher, probe) for probe in due]
             on_turn()
@@ -153,10 +166,22 @@ def probe_scenario(
         truth.domain,
         tuple(turns),
         tuple(probes),
-        notable(truth, number, held),
+        notable(truth, number, held, has_slots=memory.has_slots),
         failures=tuple(getattr(memory, "failures", ())),
         max_tokens=getattr(memory, "max_tokens", None),
+        usage=_usage(memory),
+        agent=prompts.usage,
     )
+
+
+def _turn_result(number: int, reading: Reading, transcript: int, counts: Counts) -> TurnResult:
+    tokens, later = utf8_quarter(reading.text), sum(bool(item.later) for item in reading.items)
+    return TurnResult(number, tokens, transcript, counts, dict(reading.parts), later)
+
+
+def _usage(memory: EvaluatedMemory) -> Usage | None:
+    usage = getattr(memory, "usage", None)
+    return None if usage is None else dict(usage)
 
 
 def _probed(memory: EvaluatedMemory, matcher: Matcher, probe: Probe) -> ProbeResult:

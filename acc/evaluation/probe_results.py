@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,9 +18,11 @@ Better = Literal["more", "less", "neither"]
 RATES: dict[str, tuple[Better, str]] = {
     "constraints_kept": ("more", "active constraints held as rules"),
     "constraints_retired_held": ("less", "retired constraints still held as rules"),
+    "constraints_retired_unmarked": ("less", "the same, and what ended them is not read"),
     "constraints_false": ("less", "look-alikes held as rules"),
     "goals_kept": ("more", "active goals held open"),
     "goals_retired_held": ("less", "retired goals still held open"),
+    "goals_retired_unmarked": ("less", "the same, and what ended them is not read"),
     "facts_current": ("more", "current facts held"),
     "facts_stale": ("less", "superseded facts held as if they were so"),
     "facts_history": ("neither", "superseded facts held as something past"),
@@ -33,8 +35,18 @@ RATES: dict[str, tuple[Better, str]] = {
 SIGNS: Mapping[Better, str] = {"more": "+", "less": "-", "neither": ""}
 """The better direction of a rate, in a table."""
 
-WHEN = {"end": "after the last turn", "turns": "over all turns"}
-"""The two sets of counts that are averaged (`MemoryResult.averages`)."""
+LAST_TURNS = 10
+"""Turns at the end of a scenario that are averaged together."""
+
+WHEN = {
+    "end": "after the last turn",
+    "last": "mean over the last ten turns",
+    "turns": "over all turns",
+}
+"""The sets of counts that are averaged (`MemoryResult.averages`)."""
+
+UNMARKED = ("constraints_retired_unmarked", "goals_retired_unmarked")
+"""Parts of other rates. They stay out of the score, which would count the same fault twice."""
 
 PROBES = "probes_answered"
 
@@ -68,11 +80,16 @@ Counts = Mapping[str, Count]
 
 Rates = dict[str, float | None]
 
+Averages = dict[str, dict[str, Rates]]
+
+Usage = Mapping[str, int]
+"""Requests, and tokens by kind: ``input``, ``output`` and ``cached``, a part of ``input``."""
+
 
 def turn_counts(truth: GroundTruth, turn: int, held: Holding, *, has_slots: bool) -> Counts:
     """Score ``held`` at the end of ``turn``. Probes are counted separately."""
     expected = expected_at(truth, turn)
-    found = _found(held)
+    found = _found(held, has_slots)
     return {
         name: Count(len(keys & found[name]), len(keys))
         for name, keys in expected.items()
@@ -88,9 +105,11 @@ def expected_at(truth: GroundTruth, turn: int) -> dict[str, set[str]]:
     return {
         "constraints_kept": _active(truth.constraints, turn),
         "constraints_retired_held": _over(truth.constraints, turn),
+        "constraints_retired_unmarked": _over(truth.constraints, turn),
         "constraints_false": {look_alike(i) for i, e in alike if e.turn <= turn},
         "goals_kept": _active(truth.goals, turn),
         "goals_retired_held": _over(truth.goals, turn),
+        "goals_retired_unmarked": _over(truth.goals, turn),
         "facts_current": _active(truth.facts, turn),
         "facts_stale": superseded,
         "facts_history": superseded,
@@ -99,13 +118,17 @@ def expected_at(truth: GroundTruth, turn: int) -> dict[str, set[str]]:
     }
 
 
-def _found(held: Holding) -> dict[str, set[str]]:
+def _found(held: Holding, has_slots: bool) -> dict[str, set[str]]:
+    # The messages of a tail keep what was said in its order. Only a memory of items can let go.
+    kept = held.as_items if has_slots else held.constraints | held.goals
     return {
         "constraints_kept": held.constraints,
-        "constraints_retired_held": held.constraints,
+        "constraints_retired_held": held.constraints & kept,
+        "constraints_retired_unmarked": held.constraints - held.marked,
         "constraints_false": held.false,
         "goals_kept": held.goals,
-        "goals_retired_held": held.goals,
+        "goals_retired_held": held.goals & kept,
+        "goals_retired_unmarked": held.goals - held.marked,
         "facts_current": held.facts,
         "facts_stale": held.facts - held.history,
         "facts_history": held.history,
@@ -114,9 +137,11 @@ def _found(held: Holding) -> dict[str, set[str]]:
     }
 
 
-def notable(truth: GroundTruth, turn: int, held: Holding) -> dict[str, list[str]]:
+def notable(
+    truth: GroundTruth, turn: int, held: Holding, *, has_slots: bool = True
+) -> dict[str, list[str]]:
     """The entries that are missing or wrongly held, by rate."""
-    found = _found(held)
+    found = _found(held, has_slots)
     return {
         name: sorted(keys - found[name] if RATES[name][0] == "more" else keys & found[name])
         for name, keys in expected_at(truth, turn).items()
@@ -152,7 +177,8 @@ def score(found: Mapping[str, float | None]) -> float | None:
     The product gives an empty memory the score 0.
     """
     kept = mean(found[n] for n, (better, _) in RATES.items() if better == "more")
-    harm = mean(found[n] for n, (better, _) in RATES.items() if better == "less")
+    less = (n for n, (better, _) in RATES.items() if better == "less" and n not in UNMARKED)
+    harm = mean(found[name] for name in less)
     return None if kept is None else kept * (1 - (harm or 0.0))
 
 
@@ -215,13 +241,24 @@ def _shown(value: object) -> object:
 class TurnResult:
     """The score of a memory after a turn.
 
-    ``tokens`` counts the memory's contents, ``transcript_tokens`` all messages so far.
+    Attributes:
+        tokens: Tokens of what the agent reads of the memory.
+        transcript_tokens: Tokens of all messages so far.
+        parts: Those of ``tokens`` in each part (`Reading.parts`).
+        later: Number of items with later words beside them.
     """
 
     turn: int
     tokens: int
     transcript_tokens: int
     counts: Counts
+    parts: Mapping[str, int] = field(default_factory=dict)
+    later: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as plain JSON values."""
+        sizes = {part: self.parts.get(part, 0) for part in ("state", "tail")}
+        return {**asdict(self), "reads": self.tokens, **sizes}
 
 
 @dataclass(frozen=True)
@@ -243,6 +280,8 @@ class ScenarioResult:
         notable: Entries missing or wrongly held at the end, by rate.
         failures: Failed compressions that the memory reports.
         max_tokens: The memory's token limit; None for none.
+        usage: What the memory's model was asked; None for a memory that reports none.
+        agent: The requests of an agent that reads the memory: ``requests``, ``input``, ``cached``.
     """
 
     scenario: str
@@ -252,11 +291,18 @@ class ScenarioResult:
     notable: dict[str, list[str]]
     failures: tuple[str, ...] = ()
     max_tokens: int | None = None
+    usage: Usage | None = None
+    agent: Usage = field(default_factory=dict)
 
     @property
     def end(self) -> Counts:
         """Counts after the last turn, with all probes."""
         return {**self.turns[-1].counts, **self._asked()}
+
+    @property
+    def last(self) -> Counts:
+        """Counts summed over the last `LAST_TURNS` turns, with all probes."""
+        return {**pooled(turn.counts for turn in self.turns[-LAST_TURNS:]), **self._asked()}
 
     @property
     def over_turns(self) -> Counts:
@@ -286,28 +332,58 @@ class ScenarioResult:
             "scenario": self.scenario,
             "domain": self.domain,
             "end": _rounded(rates(self.end)),
+            "last": _rounded(rates(self.last)),
             "over_turns": _rounded(rates(self.over_turns)),
             "tokens": _rounded({**self.tokens, "share_of_transcript": self.share_of_transcript}),
             "notable": self.notable,
             "failures": list(self.failures),
             "max_tokens": self.max_tokens,
             "probes": [asdict(probe) for probe in self.probes],
-            "turns": [asdict(turn) for turn in self.turns],
+            "turns": [turn.as_json() for turn in self.turns],
+            "usage": None if self.usage is None else dict(self.usage),
+            "agent": dict(self.agent),
         }
 
 
 @dataclass(frozen=True)
 class MemoryResult:
-    """The results of one memory, by its label, on all scenarios."""
+    """The results of one memory, by its label, on all scenarios.
+
+    Attributes:
+        repeats: The results of further runs of the same memory.
+    """
 
     memory: str
     scenarios: tuple[ScenarioResult, ...]
+    repeats: tuple[MemoryResult, ...] = ()
 
-    def averages(self) -> dict[str, dict[str, dict[str, float | None]]]:
-        """Values by metric, under ``end`` or ``turns`` and then ``micro`` or ``macro``.
+    @property
+    def runs(self) -> tuple[MemoryResult, ...]:
+        """All runs, this one first."""
+        return (self, *self.repeats)
 
-        Tokens are averaged over scenarios, except the maximum, which is the maximum of all.
+    def averages(self) -> Averages:
+        """Values by metric, under ``end``, ``last`` or ``turns`` and then ``micro`` or ``macro``.
+
+        Tokens are averaged over scenarios, except the maximum, which is the maximum of all. Values
+        of several runs are averaged, too.
         """
+        each = [run.averages_of_run() for run in self.runs]
+        found = {
+            when: {
+                how: {name: mean(run[when][how][name] for run in each) for name in values}
+                for how, values in both.items()
+            }
+            for when, both in each[0].items()
+        }
+        highest = max(run["end"]["micro"]["tokens_max"] or 0.0 for run in each)
+        for both in found.values():
+            for values in both.values():
+                values["tokens_max"] = highest
+        return found
+
+    def averages_of_run(self) -> Averages:
+        """The same for this run alone."""
         each = [result.tokens for result in self.scenarios]
         tokens = {
             "tokens_mean": mean(tokens["tokens_mean"] for tokens in each),
@@ -316,6 +392,7 @@ class MemoryResult:
         }
         counts = {
             "end": [result.end for result in self.scenarios],
+            "last": [result.last for result in self.scenarios],
             "turns": [result.over_turns for result in self.scenarios],
         }
         return {
@@ -333,6 +410,7 @@ class MemoryResult:
             "memory": self.memory,
             "averages": averages,
             "scenarios": [result.as_json() for result in self.scenarios],
+            "repeats": [[each.as_json() for each in run.scenarios] for run in self.repeats],
         }
 
 

@@ -21,7 +21,7 @@ from acc.turn.conversations import read_conversation
 
 TURNS = 12
 KEYS = {
-    "turn", "state", "rendered", "tokens", "transcript_tokens",
+    "turn", "state", "rendered", "tokens", "reads", "tail", "later", "transcript_tokens",
     "verdicts", "refused", "evicted", "ms", "outcome", "failure", "usage", "money",
 }  # fmt: skip
 COLUMNS = [

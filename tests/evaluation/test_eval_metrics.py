@@ -45,9 +45,11 @@ def test_counts_of_a_turn_worked_by_hand() -> None:
     assert turn_counts(truth(), 4, held, has_slots=True) == {
         "constraints_kept": Count(0, 1),
         "constraints_retired_held": Count(1, 1),
+        "constraints_retired_unmarked": Count(1, 1),
         "constraints_false": Count(1, 1),
         "goals_kept": Count(0, 1),
         "goals_retired_held": Count(1, 1),
+        "goals_retired_unmarked": Count(1, 1),
         "facts_current": Count(0, 1),
         "facts_stale": Count(1, 1),
         "facts_history": Count(0, 1),

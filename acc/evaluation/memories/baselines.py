@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -28,9 +28,10 @@ def messages_of(turn: Turn) -> Iterator[str]:
     return (as_message(observation) for observation in turn.observations if observation.text)
 
 
-def reading_of(messages: Sequence[str]) -> Reading:
-    """A context of messages, each an item without a slot."""
-    return Reading("\n\n".join(messages), tuple(map(HeldItem, messages)))
+def reading_of(messages: Sequence[str], verbatim: Iterable[int] = ()) -> Reading:
+    """A context of messages, each an item without a slot, with the turns that it holds whole."""
+    items = tuple(map(HeldItem, messages))
+    return Reading("\n\n".join(messages), items, verbatim=frozenset(verbatim))
 
 
 class _TextMemory:
@@ -55,14 +56,16 @@ class TranscriptReplay(_TextMemory):
 
     def __init__(self) -> None:
         self._messages: list[str] = []
+        self._turns = 0
 
     def observe(self, turn: Turn) -> None:
         """Append the turn's messages."""
+        self._turns += 1
         self._messages.extend(messages_of(turn))
 
     def held(self) -> Reading:
         """All messages."""
-        return reading_of(self._messages)
+        return reading_of(self._messages, range(1, self._turns + 1))
 
 
 class RecentWindow(_TextMemory):
@@ -78,18 +81,25 @@ class RecentWindow(_TextMemory):
         """Create a memory of at most ``tokens`` tokens."""
         self.max_tokens = _checked_limit(tokens, "recent")
         self._messages: deque[str] = deque()
+        self._numbers: deque[int] = deque()
+        self._turns = self._cut = 0
 
     def observe(self, turn: Turn) -> None:
         """Append the turn's messages, and evict the oldest ones."""
-        self._messages.extend(messages_of(turn))
+        self._turns += 1
+        for message in messages_of(turn):
+            self._messages.append(message)
+            self._numbers.append(self._turns)
         while len(self._messages) > 1 and self._tokens() > self.max_tokens:
             self._messages.popleft()
+            self._cut = self._numbers.popleft()
         if self._messages and self._tokens() > self.max_tokens:
             self._messages[0] = tail(self._messages[0], self.max_tokens)
+            self._cut = self._numbers[0]
 
     def held(self) -> Reading:
         """The messages in the window."""
-        return reading_of(self._messages)
+        return reading_of(self._messages, range(self._cut + 1, self._turns + 1))
 
     def _tokens(self) -> int:
         return utf8_quarter("\n\n".join(self._messages))

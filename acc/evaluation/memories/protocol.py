@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,15 +44,17 @@ class HeldItem:
 
     Attributes:
         text: Its rendered text.
-        slot: Its slot; None in a memory without slots.
+        slot: Its slot; None in a memory without slots, and for the messages of a tail.
         is_hypothesis: Whether the memory marks it as unsettled.
         is_open: Whether it is still in force; False for a completed goal.
+        later: Numbers of the turns whose words of the user stand beside it as later words.
     """
 
     text: str
     slot: str | None = None
     is_hypothesis: bool = False
     is_open: bool = True
+    later: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -61,19 +64,25 @@ class Reading:
     Attributes:
         text: The context as it appears in the prompt; its tokens are the memory's tokens.
         items: The same content, one by one.
+        parts: Its tokens by part: ``state``, ``tail``, ``evidence``; empty for a memory without parts.
+        verbatim: Numbers of the observed turns, from 1, that stand in the text word for word.
     """
 
     text: str
     items: tuple[HeldItem, ...]
+    parts: Mapping[str, int] = field(default_factory=dict, hash=False)
+    verbatim: frozenset[int] = frozenset()
 
 
 @runtime_checkable
 class EvaluatedMemory(Protocol):
     """A memory of one conversation. Each conversation gets a new memory.
 
-    The same turns and questions must give the same readings. Reports include two optional
-    attributes: ``max_tokens``, the memory's token limit, and ``failures``, a sequence of texts
-    about errors that the memory survived.
+    The same turns and questions must give the same readings. Reports include three optional
+    attributes: ``max_tokens``, the memory's token limit; ``failures``, a sequence of texts about
+    errors that the memory survived; and ``usage``, what its model was asked for the turns so far:
+    a mapping with ``requests`` and the tokens ``input``, ``output`` and ``cached``, which is part
+    of ``input``. Questions do not count in it.
     """
 
     @property
@@ -130,4 +139,8 @@ class Joined:
 
 def _joined(readings: Sequence[Reading]) -> Reading:
     text = "\n\n".join(reading.text for reading in readings if reading.text)
-    return Reading(text, tuple(item for reading in readings for item in reading.items))
+    parts: Counter[str] = Counter()
+    for reading in readings:
+        parts.update(reading.parts)
+    verbatim = frozenset[int]().union(*(reading.verbatim for reading in readings))
+    return Reading(text, tuple(item for r in readings for item in r.items), dict(parts), verbatim)

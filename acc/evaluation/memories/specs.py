@@ -14,6 +14,7 @@ group ``acc.memories``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ from acc.state.policy import Lifting, Policy
 from acc.state.proposal import Mode
 from acc.state.render import Style
 from acc.stores.in_memory import InMemoryStore
+from acc.text.tokens import utf8_quarter
 from acc.turn.turn import UNDATED, Turn, dated
 
 GROUP = "acc.memories"
@@ -59,6 +61,7 @@ class ControlledMemory:
     Attributes:
         state: The last committed state.
         failures: Failed compressions, each with its turn.
+        usage: The model's requests and tokens for the turns so far; empty without a model.
     """
 
     has_slots = True
@@ -84,6 +87,7 @@ class ControlledMemory:
         self._conditioning = conditioning
         self.state: CompressedCognitiveState = self._policy.schema.empty()
         self.failures: list[str] = []
+        self.usage: Counter[str] = Counter()
 
     @property
     def max_tokens(self) -> int:
@@ -92,7 +96,10 @@ class ControlledMemory:
 
     def observe(self, turn: Turn) -> None:
         """Commit the completed turn."""
-        self.state = self._step(turn).state
+        step = self._step(turn)
+        self.state = step.state
+        if step.account is not None:
+            self.usage.update(step.usage, requests=len(step.account.calls))
 
     def held(self) -> Reading:
         """The committed state."""
@@ -127,7 +134,8 @@ class ControlledMemory:
             )
             for slot, item in state.items()
         )
-        return Reading(self._policy.rendered(state), tuple(items))
+        text = self._policy.rendered(state)
+        return Reading(text, tuple(items), {"state": utf8_quarter(text)})
 
 
 _checked = validate_call(config=ConfigDict(strict=True))

@@ -1,0 +1,114 @@
+"""The third design's core as an evaluated memory: state and tail, and gated evidence for a question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from acc.evaluation.memories.protocol import HeldItem, Reading
+from acc.next.commit.commit import Commit
+from acc.next.gate import Gate, qualify
+from acc.next.recall import ThreadIndex
+from acc.next.state.items import Goal, Pinned
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.policy import Policy
+from acc.next.state.render import render, shown
+from acc.next.step import Memory, drive, stepping
+from acc.next.tail import Message, labelled, messages_of
+from acc.text.tokens import utf8_quarter
+from acc.turn.turn import UNDATED, Turn, dated, normalize
+
+
+class NextMemory:
+    """State and tail, committed once per completed turn.
+
+    Attributes:
+        state: The last committed state.
+        commits: All commits.
+        failures: Failed compressions, each with its turn.
+        usage: The model's requests and tokens for the turns so far.
+        journal: All messages so far.
+    """
+
+    has_slots = True
+
+    def __init__(
+        self, memory: Memory[CompressedCognitiveState], *, gate: Gate | None = Gate()
+    ) -> None:
+        """Create a memory; ``gate`` None shows no evidence for a question."""
+        self._memory = memory
+        self._gate = gate
+        self._index = ThreadIndex()
+        self._tail: tuple[Message, ...] = ()
+        self.journal: list[Message] = []
+        self.state: CompressedCognitiveState = self._policy.schema.empty()
+        self.commits: list[Commit[CompressedCognitiveState]] = []
+        self.failures: list[str] = []
+        self.usage: Counter[str] = Counter()
+
+    @property
+    def _policy(self) -> Policy:
+        return self._memory.policy
+
+    @property
+    def max_tokens(self) -> int:
+        """The token limit of the rendered state, without the tail."""
+        return self._policy.max_tokens
+
+    def observe(self, turn: Turn) -> None:
+        """Commit the completed turn."""
+        numbered = normalize(dated(turn, UNDATED), "eval").numbered(self.state.turn + 1)
+        undated = numbered.model_copy(update={"at": "" if numbered.at == UNDATED else numbered.at})
+        step = drive(stepping(self._memory, self.state, undated, texts=self._tail))
+        self.state, self._tail = step.state, step.tail
+        self.commits += step.commits
+        for message in messages_of(undated):
+            self.journal.append(message)
+            self._index.add(message)
+        spent = step.usage
+        self.usage.update(
+            requests=spent.requests, input=spent.input, output=spent.output, cached=spent.cached
+        )
+        if step.failure:
+            self.failures.append(f"turn {undated.number}: {step.failure}")
+
+    def held(self) -> Reading:
+        """State and tail."""
+        return self._reading("")
+
+    def read(self, question: str) -> Reading:
+        """State and tail, and evidence for ``question``. Nothing is committed."""
+        return self._reading(question)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _reading(self, question: str) -> Reading:
+        state = render(self.state, self._policy.style)
+        share = self._memory.cadence.tool_share
+        shown_tail = [m for m in self._tail if m.status != "provisional"]
+        tail = [labelled(message, self._policy, share) for message in shown_tail]
+        read = "\n".join((state, *tail))
+        evidence: list[str] = []
+        if question and self._gate is not None:
+            refs = frozenset(message.ref for message in shown_tail)
+            found, _ = qualify(self._index.recall(question), question, read, refs, self._gate)
+            evidence = [f"[earlier, {e.channel.value}, turn {e.turn}] {e.text}" for e in found]
+        items = (*_held(self.state), *(HeldItem(text) for text in (*tail, *evidence)))
+        parts = {
+            "state": utf8_quarter(state),
+            "tail": utf8_quarter("\n".join(tail)),
+            "evidence": utf8_quarter("\n".join(evidence)),
+        }
+        text = "\n".join(part for part in (state, *tail, *evidence) if part)
+        verbatim = frozenset(message.turn for message in shown_tail)
+        return Reading(text, items, parts, verbatim)
+
+
+def _held(state: CompressedCognitiveState) -> Iterator[HeldItem]:
+    for slot, item in state.items():
+        later = (
+            frozenset(w.turn for w in item.later) if isinstance(item, Pinned) else frozenset[int]()
+        )
+        is_open = not (isinstance(item, Goal) and item.done is not None)
+        yield HeldItem(shown(item), slot=slot.name, is_open=is_open, later=later)
