@@ -1,0 +1,1 @@
+"""The third design's core: state, tail, commit, judge, compressors, `update_state`. Pure; it needs no store."""
