@@ -1,0 +1,105 @@
+"""What the library asks of a model: messages and a JSON Schema in, a text and its usage out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from acc.errors import ConfigurationError
+
+
+class PromptMessage(NamedTuple):
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+Messages: TypeAlias = Sequence[PromptMessage]
+Schema: TypeAlias = Mapping[str, Any] | None
+"""The JSON Schema of the object to answer with; None asks for plain text."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What requests cost. ``cached`` is the part of ``input`` that the provider had in its cache."""
+
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests, self.input + other.input,
+            self.output + other.output, self.cached + other.cached,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Price:
+    """Money per million tokens, in any currency. ``cached`` is ``input`` if it is None.
+
+    Raises:
+        ConfigurationError: A price is negative, infinite or not a number.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def __post_init__(self) -> None:
+        given = (self.input, self.output, self.cached or 0)
+        if not all(isinstance(n, int | float) and math.isfinite(n) and n >= 0 for n in given):
+            hint = "give money per million tokens, 0 or more"
+            raise ConfigurationError("a price is no number from 0 on", where="Price", hint=hint)
+
+    def of(self, usage: Usage) -> float:
+        """Return the money for ``usage``."""
+        cached = min(usage.cached, usage.input)
+        rate = self.input if self.cached is None else self.cached
+        money = (usage.input - cached) * self.input + cached * rate + usage.output * self.output
+        return round(money / 1_000_000, 9)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's answer.
+
+    Attributes:
+        text: Its words. Nobody has checked them against the schema.
+        usage: What the answer cost, with the number of requests that led to it.
+        model: The model that answered, as the endpoint names it.
+        cut_off: The answer ended at the limit of tokens. The text may be empty then.
+    """
+
+    text: str
+    usage: Usage
+    model: str
+    cut_off: bool = False
+
+
+class ChatModel(Protocol):
+    """A model that answers messages. ``name`` is for records, ``price`` None counts no money."""
+
+    name: str
+    price: Price | None
+
+    def complete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Return the answer to ``messages``.
+
+        Raises:
+            CompressionError: There is no answer. ``outcome`` names why, ``usage`` is what it cost.
+            ConfigurationError: No request can succeed with these settings.
+        """
+        ...
+
+    async def acomplete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Do the same without blocking the event loop."""
+        ...
