@@ -1,0 +1,210 @@
+"""Commit: the only maker of the next state (law 2). A pure function (law 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from acc.next.commit.draft import Draft
+from acc.next.commit.endings import Judgement, add_later, carry_out, judge
+from acc.next.commit.pinned import add_pinned, close_goals, set_cue
+from acc.next.commit.records import write_records
+from acc.next.commit.room import make_room
+from acc.next.commit.sources import LAWFUL, Sources
+from acc.next.state.items import Artifact, Event
+from acc.next.state.model import CompressedCognitiveState, TailRef
+from acc.next.state.policy import Policy
+from acc.next.state.proposal import Proposal
+from acc.next.state.reasons import REPAIRABLE, Note, Reason
+from acc.next.tail import MOST_REFS, Message, tail_ref
+from acc.turn.observations import Evidence
+
+MOST_FEEDBACK = 10
+MOST_TRIES = 3
+"""Readings of a message with an unsettled item (a compression, its repair, the next compression), before it leaves the
+tail all the same."""
+
+PINNED_LISTS = ("rules", "goals", "later")
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+@dataclass(frozen=True)
+class Commit(Generic[S]):
+    """What a commit made.
+
+    Attributes:
+        state: The next state.
+        notes: What became of each element of the proposal, and of what left.
+        no_room: Refs of messages whose rule, goal or later word did not fit. They left the tail.
+    """
+
+    state: S
+    notes: tuple[Note, ...] = ()
+    no_room: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> tuple[Note, ...]:
+        """Rules, goals and later words that were refused for a slip of form, which one repair may correct."""
+        return tuple(n for n in self.notes if n.reason in REPAIRABLE and n.of in PINNED_LISTS)
+
+
+def commit(
+    state: S,
+    policy: Policy,
+    *,
+    turn: Sequence[Message] = (),
+    number: int = 0,
+    read: Sequence[Message] = (),
+    proposal: Proposal | None = None,
+    evidence: Sequence[Evidence] = (),
+    judgements: Sequence[Judgement] = (),
+    is_provisional: bool = False,
+    is_repair: bool = False,
+    before: Iterable[Note] = (),
+) -> Commit[S]:
+    """Return the next state.
+
+    Args:
+        state: CCS_t-1.
+        policy: Schema, bounds, and how rules end.
+        turn: New messages. They join the tail.
+        number: Number of the turn that this commit belongs to; 0 for the state's last one.
+        read: The messages of the tail that the compressor was given to read, oldest first.
+        proposal: What the compressor says; None if nothing was compressed.
+        evidence: Evidence that the compressor was given to read.
+        judgements: What a second reading said of claims that rules ended.
+        is_provisional: Whether ``proposal`` is the fallback's. A working compressor reads the messages again.
+        is_repair: Whether ``proposal`` corrects the last one. Its messages were settled by the last commit.
+        before: Notes of the step so far: unread messages of the tail that are missing, which leave it; and those of
+            the commit that this one repairs.
+    """
+    sources = Sources(read, evidence, policy)
+    draft = Draft(state, sources, policy, number or state.turn)
+    if number > state.turn:
+        draft.lapse()
+    before = tuple(before)
+    missing = {note.ref for note in before if note.reason is Reason.MISSING}
+    draft.tail = [entry for entry in draft.tail if entry.ref not in missing]
+    draft.tail += [tail_ref(message, policy) for message in turn]
+    judge(draft, judgements)
+    if proposal is not None:
+        _apply(draft, proposal)
+        if not is_repair:
+            set_cue(draft, proposal)
+            carry_out(draft)
+            _trace(draft, read, evidence)
+        _settle_tail(draft, read, is_provisional=is_provisional)
+        make_room(draft)
+    _bound_tail(draft)
+    return _sealed(draft, proposal, before)
+
+
+def _apply(draft: Draft, proposal: Proposal) -> None:
+    draft.notes += proposal.notes
+    add_pinned(draft, proposal)
+    add_later(draft, proposal)
+    close_goals(draft, proposal.done)
+    write_records(draft, proposal)
+
+
+def _trace(draft: Draft, read: Sequence[Message], evidence: Sequence[Evidence]) -> None:
+    """Compute what was compressed and what was admitted (paper: episodic trace, retrieved artifacts)."""
+    new = [message for message in read if message.status != "read"]
+    if new:
+        slot = draft.slots["episodic_trace"]
+        event = Event(
+            id=draft.new_id(slot), turn=draft.turn, touched=draft.turn,
+            first=new[0].ref, last=new[-1].ref, count=len(new),
+        )  # fmt: skip
+        draft.items["episodic_trace"] = [event]
+    slot = draft.slots["retrieved_artifacts"]
+    draft.items["retrieved_artifacts"] = [
+        Artifact(id=draft.new_id(slot), turn=draft.turn, ref=each.ref, channel=each.channel)
+        for each in list(evidence)[: slot.rules.places]
+    ]
+
+
+def _settle_tail(draft: Draft, read: Sequence[Message], *, is_provisional: bool) -> None:
+    """Let the read messages leave the tail, except the last exchange and what is not settled (laws 1 and 9)."""
+    unsettled = _unsettled(draft, read)
+    is_read = {m.ref for m in read if not m.cut_end}
+    exchange = _last_exchange(read)
+    kept: list[TailRef] = []
+    for entry in draft.tail:
+        if entry.status == "read" and entry.ref not in exchange:
+            continue
+        if entry.ref not in is_read:
+            kept.append(entry)
+        elif entry.ref in unsettled and entry.tries + 1 < MOST_TRIES:
+            kept.append(entry.model_copy(update={"status": "unread", "tries": entry.tries + 1}))
+        elif is_provisional:
+            kept.append(entry.model_copy(update={"status": "provisional"}))
+        else:
+            if entry.ref in unsettled:
+                draft.note(Reason.GIVEN_UP, ref=entry.ref, detail=unsettled[entry.ref])
+            if entry.ref in exchange:
+                kept.append(entry.model_copy(update={"status": "read"}))
+    draft.tail = kept
+
+
+def _unsettled(draft: Draft, read: Sequence[Message]) -> dict[str, str]:
+    """Return the refs of messages with a rule, goal or later word that was refused for its form, and why."""
+    found: dict[str, str] = {}
+    for note in draft.notes:
+        if note.reason not in REPAIRABLE or note.of not in PINNED_LISTS:
+            continue
+        place = draft.sources.place(note.ref)
+        # A ref that names no message may mean any message whose words can be a rule.
+        meant = [m for m in read if m.channel in LAWFUL] if place is None else [read[place]]
+        found.update({message.ref: str(note) for message in meant if message.status != "read"})
+    return found
+
+
+def _last_exchange(read: Sequence[Message]) -> set[str]:
+    """Return the refs of the newest turn that was read, so that an answer such as "yes" refers to something."""
+    newest = max((message.turn for message in read), default=0)
+    return {message.ref for message in read if message.turn == newest}
+
+
+def _bound_tail(draft: Draft) -> None:
+    extra = len(draft.tail) - MOST_REFS
+    for entry in draft.tail[: max(0, extra)]:
+        if entry.status != "read":
+            draft.note(
+                Reason.GIVEN_UP, ref=entry.ref, detail=f"the tail holds {MOST_REFS} messages"
+            )
+    draft.tail = draft.tail[max(0, extra) :]
+
+
+_TOLD = frozenset(
+    {
+        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
+        Reason.NO_OFFER, Reason.MALFORMED, Reason.SHORTENED, Reason.NO_ROOM, Reason.EVICTED,
+    }
+)  # fmt: skip
+"""What the next request tells the compressor of its last answer."""
+
+
+def _sealed(draft: Draft, proposal: Proposal | None, before: tuple[Note, ...]) -> Commit[S]:
+    state: S = draft.state  # type: ignore[assignment]
+    update: dict[str, object] = {
+        **{name: tuple(items) for name, items in draft.items.items()},
+        "schema_name": draft.policy.schema.__name__,
+        "version": state.version + 1,
+        "turn": draft.turn,
+        "counter": draft.counter,
+        "policy": draft.policy.fingerprint,
+        "parent": state.hash,
+        "unread": tuple(draft.tail),
+        "gone": tuple(draft.gone),
+    }
+    if proposal is not None:
+        told = [note for note in (*before, *draft.notes) if note.reason in _TOLD]
+        update["feedback"] = tuple(str(note)[:160] for note in told[:MOST_FEEDBACK])
+    sealed = state.model_copy(update=update).sealed()
+    return Commit(sealed, tuple(draft.notes), tuple(dict.fromkeys(draft.no_room)))
+
+
+__all__ = ["Commit", "Judgement", "commit"]

@@ -1,0 +1,73 @@
+"""What leaves for want of room (law 3). Rules and goals never do.
+
+First leave records of a slot that is over its share or its places, then records of any slot: those that the
+compressor marked as minor before others, the longest untouched first. Of those that this very answer wrote, the last
+written leaves first, as the compressor is told.
+
+Seven orders were replayed on recorded answers (`benchmarks/eviction_orders.py`): by last use with these ties held the
+most current facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from acc.next.commit.draft import Draft
+from acc.next.state.items import Record, number_of
+from acc.next.state.reasons import Reason
+from acc.next.state.render import shown
+
+Order = Callable[[Draft, Record], tuple[object, ...]]
+
+
+def by_last_use(draft: Draft, item: Record) -> tuple[object, ...]:
+    """Return minor ones first, then the longest untouched, then what this answer wrote, from its end."""
+    number = number_of(item)
+    return (not item.minor, item.touched, -number if item.touched == draft.turn else number)
+
+
+def make_room(draft: Draft, order: Order = by_last_use) -> None:
+    """Remove records until the state keeps its bounds."""
+    for name, slot in draft.slots.items():
+        extra = len(draft.items[name]) - slot.rules.places
+        if extra > 0 and slot.is_record:
+            for item in sorted(_records(draft, name), key=lambda i: order(draft, i))[:extra]:
+                _evict(draft, name, item, "the slot is full")
+    while (over := draft.tokens() - draft.policy.max_tokens) > 0:
+        victims = _victims(draft, order)
+        if not victims:
+            return
+        for name, item in victims:
+            if over <= 0:
+                break
+            over -= cost(draft, item)
+            _evict(draft, name, item, "no room")
+
+
+def cost(draft: Draft, item: Record) -> int:
+    """Return the tokens of a record's line."""
+    return draft.policy.counter(f"- {shown(item)}\n")
+
+
+def _victims(draft: Draft, order: Order) -> list[tuple[str, Record]]:
+    """Return the records that may leave now, in order."""
+    policy = draft.policy
+    room = max(1, policy.max_tokens - draft.pinned_tokens())
+    found: list[tuple[bool, tuple[object, ...], str, Record]] = []
+    for name, slot in draft.slots.items():
+        records = _records(draft, name)
+        used = sum(cost(draft, item) for item in records)
+        is_over = slot.rules.share < 1 and used > slot.rules.share * room
+        found += [(not is_over, order(draft, item), name, item) for item in records]
+    found.sort(key=lambda each: each[:2])
+    over_share = [(name, item) for within, _, name, item in found if not within]
+    return over_share[:1] or [(name, item) for _, _, name, item in found]
+
+
+def _records(draft: Draft, name: str) -> list[Record]:
+    return [item for item in draft.items[name] if isinstance(item, Record)]
+
+
+def _evict(draft: Draft, name: str, item: Record, detail: str) -> None:
+    draft.evict(name, item)
+    draft.note(Reason.EVICTED, item.id, item.text_of, detail)

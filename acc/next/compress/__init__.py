@@ -1,0 +1,1 @@
+"""C_theta: the compressor's protocol, prompt and judge."""

@@ -1,0 +1,125 @@
+"""What a compressor and a judge are, and how a step asks a model without knowing of threads or event loops.
+
+A step is a generator. It yields a `Call` wherever it needs a model, and gets a `Completion` back. A synchronous and an
+asynchronous driver of a few lines execute the calls (`acc.next.step`), so that everything else is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+
+from acc.next.commit.endings import Judgement
+from acc.next.models.protocol import ChatModel, Completion, PromptMessage
+from acc.next.state.items import Pinned
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.policy import Policy
+from acc.next.state.proposal import Mode, Proposal
+from acc.next.state.reasons import Note
+from acc.next.tail import Message
+from acc.turn.observations import Evidence
+
+Purpose = Literal["compress", "repair", "judge"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request to a model that a step waits for."""
+
+    model: ChatModel
+    purpose: Purpose
+    messages: tuple[PromptMessage, ...]
+    schema: Mapping[str, Any]
+
+
+T = TypeVar("T")
+Asking = Generator[Call, Completion, T]
+"""A computation that asks a model on its way to a ``T``."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The input of a compressor.
+
+    Attributes:
+        messages: The messages to read, oldest first. Those of status ``"read"`` are in the state already.
+        state: CCS_t-1.
+        evidence: What the gate admitted.
+        policy: Schema and bounds.
+        number: Number of the turn.
+        at: When the turn happened, in ISO 8601; empty if unknown.
+    """
+
+    messages: tuple[Message, ...]
+    state: CompressedCognitiveState
+    evidence: tuple[Evidence, ...]
+    policy: Policy
+    number: int
+    at: str = ""
+
+
+@runtime_checkable
+class Compressor(Protocol):
+    """Proposes what changes. A plain function of a `Reading` qualifies."""
+
+    def __call__(self, reading: Reading) -> Proposal:
+        """Read, and propose.
+
+        Raises:
+            CompressionError: No usable proposal came out. The tail carries the agent (law 9).
+        """
+        ...
+
+
+@runtime_checkable
+class AskingCompressor(Protocol):
+    """A compressor that asks a model.
+
+    Attributes:
+        mode: ``revise``: it writes what changes. ``rewrite``: it writes all records again, as the paper's does.
+    """
+
+    mode: Mode
+
+    def proposing(self, reading: Reading) -> Asking[Proposal]:
+        """Return the proposal."""
+        ...
+
+    def repairing(self, reading: Reading, notes: Sequence[Note]) -> Asking[Proposal]:
+        """Ask once more for what commit refused for its form. The proposal holds only the corrections."""
+        ...
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that a rule ended, as a second reading gets it.
+
+    Attributes:
+        item: The rule with later words and ending.
+        messages: The message that holds the words in question, with the agent's message before it, as far as the
+            step has their texts.
+        today: When the turn happens, in ISO 8601; empty if unknown.
+    """
+
+    item: Pinned
+    messages: tuple[Message, ...] = ()
+    today: str = ""
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """A second reading without a model. A plain function qualifies."""
+
+    def __call__(self, claims: Sequence[Claim]) -> Sequence[Judgement]:
+        """Return a judgement for each claim that it can decide."""
+        ...
+
+
+@runtime_checkable
+class AskingJudge(Protocol):
+    """A second reading that asks a model."""
+
+    def judging(self, claims: Sequence[Claim]) -> Asking[Sequence[Judgement]]:
+        """Return a judgement for each claim. Without an answer there is none, and the rule stays."""
+        ...

@@ -1,0 +1,1 @@
+"""The Compressed Cognitive State: slots, items, policy, rendering, proposals, reasons."""

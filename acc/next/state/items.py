@@ -1,0 +1,291 @@
+"""The items in the slots of a state.
+
+Two kinds matter. A `Pinned` item is somebody's own sentence, which nobody rewrites (law 7). A `Record` is the
+compressor's own words with computed sources and trust (law 5). A domain adds a type by subclassing `Record`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, StringConstraints
+
+from acc.text.lines import one_line
+from acc.turn.observations import Channel, Trust
+
+LONGEST = 600
+"""Maximum length of a record's field in characters. A longer one is cut, and a note says so."""
+
+
+def _read_trust(value: Any) -> Any:
+    return Trust.__members__.get(value.upper(), value) if isinstance(value, str) else value
+
+
+TrustWord = Annotated[
+    Trust, BeforeValidator(_read_trust), PlainSerializer(lambda trust: trust.word, return_type=str)
+]
+"""A `Trust`, stored by its name."""
+
+
+def _as_line(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=LONGEST)]
+"""One line of text. Control, bidirectional and invisible characters become spaces."""
+
+
+def _folded(value: Any) -> Any:
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+Verbatim = Annotated[str, BeforeValidator(_folded), StringConstraints(max_length=LONGEST)]
+"""Somebody's words as given, white space folded. What is invisible in them stays: it is theirs."""
+
+
+class Part(BaseModel):
+    """A frozen part of a state."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Words(Part):
+    """Somebody's own words, verbatim: a whole sentence, or a span of one.
+
+    Attributes:
+        text: The words, white space folded.
+        ref: The message that holds them.
+        channel: Its channel.
+        speaker: Who said it, where several people speak through one channel.
+        at: When it was said, in ISO 8601; empty if unknown.
+        turn: Number of the turn.
+    """
+
+    text: Verbatim
+    ref: str
+    channel: Channel
+    speaker: str = ""
+    at: str = ""
+    turn: int = 0
+
+    @property
+    def trust(self) -> Trust:
+        """How far the speaker is trusted."""
+        return self.channel.trust
+
+
+Verdict = Literal["", "ends", "stays", "unclear"]
+
+
+class Ending(Part):
+    """A claim that a rule no longer binds (law 7).
+
+    Attributes:
+        kind: ``"lifted"``: later words end the rule. ``"no_rule"``: its sentence never was a standing rule.
+        words: The later words that end it; None for ``"no_rule"``.
+        asked: The agent's question to which ``words`` say yes; None if nobody was asked.
+        begins: From when it ends, as the compressor says; empty for at once. Shown, it decides nothing.
+        since: Version of the state in which the claim came. The rule stays for at least one turn after it.
+        verdict: What the second reading said; empty while there is none.
+    """
+
+    kind: Literal["lifted", "no_rule"] = "lifted"
+    words: Words | None = None
+    asked: Words | None = None
+    begins: str = ""
+    since: int = 0
+    verdict: Verdict = ""
+
+
+class Item(Part):
+    """What every item carries.
+
+    Attributes:
+        id: Slot letter and a number never reused in the thread, such as ``c17``.
+        turn: Turn of its source.
+        touched: Turn in which a compression last wrote or cited it; eviction goes by it.
+    """
+
+    id: str = ""
+    turn: int = 0
+    touched: int = 0
+
+    @classmethod
+    @cache
+    def own_fields(cls) -> tuple[str, ...]:
+        """Return the fields of the item's content, in the order of their declaration."""
+        return tuple(name for name in cls.model_fields if name not in _COMPUTED)
+
+    @property
+    def text_of(self) -> str:
+        """The item's content on one line, without marks."""
+        raise NotImplementedError
+
+
+class Pinned(Item):
+    """A sentence of user or operator that stands until it ends.
+
+    Attributes:
+        words: The whole sentence.
+        about: What the sentence is about, where its own words do not name it: a verbatim span of a message.
+        scope: Another sentence of the same or a more trusted speaker that limits it.
+        later: Later words of somebody at least as trusted, in order.
+        ending: The claim that it ended, if there is one.
+    """
+
+    words: Words
+    about: Words | None = None
+    scope: Words | None = None
+    later: tuple[Words, ...] = ()
+    ending: Ending | None = None
+
+    @property
+    def text_of(self) -> str:
+        """The sentence with what belongs to it, without later words."""
+        about = f" (about: {self.about.text})" if self.about else ""
+        scope = f" ({self.scope.text})" if self.scope else ""
+        return f"{self.words.text}{about}{scope}"
+
+
+class Rule(Pinned):
+    """A rule, limit, format, preference or permission that stands. Paper: constraints.
+
+    Attributes:
+        offer: The agent's sentence, where ``words`` only assent to it (an agreement).
+    """
+
+    offer: Words | None = None
+
+    @property
+    def text_of(self) -> str:
+        """The sentence, or offer and assent of an agreement."""
+        said = super().text_of
+        return (
+            f'agent: "{self.offer.text}" {self.words.channel.value}: "{said}"'
+            if self.offer
+            else said
+        )
+
+
+class Goal(Pinned):
+    """What the user wants achieved. Paper: goal orientation.
+
+    Attributes:
+        done: The message that says it is reached or given up: ref and channel, without text; None while open.
+    """
+
+    done: Words | None = None
+
+
+class Was(Part):
+    """What a more trusted source said before a lesser one gave another value."""
+
+    text: Text
+    trust: TrustWord
+
+
+class Record(Item):
+    """The compressor's own words about its sources. Subclass it for a domain's slot.
+
+    Attributes:
+        sources: Refs of what it rests on.
+        trust: That of the least trusted source.
+        was: The value of a more trusted source that this one follows, until somebody as trusted speaks.
+        minor: Whether the compressor marked it as the first to leave.
+    """
+
+    sources: tuple[str, ...] = ()
+    trust: TrustWord = Trust.DOCUMENT
+    was: Was | None = None
+    minor: bool = False
+
+    @property
+    def text_of(self) -> str:
+        """The own fields on one line: the first value, then the others as ``name value``."""
+        parts = [(n, getattr(self, n)) for n in type(self).own_fields()]
+        shown = [(n, v) for n, v in parts if v not in ("", None, False)]
+        return " ".join(
+            str(v) if i == 0 or n == "text" else f"{n} {'' if v is True else v}".strip()
+            for i, (n, v) in enumerate(shown)
+        )
+
+
+class Fact(Record):
+    """A fact: "subject: value". Paper: relational map."""
+
+    text: Text
+
+
+class Question(Record):
+    """What is not known, and matters. Paper: uncertainty signal."""
+
+    text: Text
+
+
+class Entity(Record):
+    """A thing or person under its canonical name. Paper: focal entities."""
+
+    text: Text
+
+
+class Gist(Record):
+    """The dominant topic. Paper: semantic gist."""
+
+    text: Text
+
+
+class Cue(Item):
+    """The next step that somebody announced. Paper: predictive cue. It lapses after a turn or compression."""
+
+    words: Words
+
+    @property
+    def text_of(self) -> str:
+        """The announcement."""
+        return self.words.text
+
+
+class Computed(Item):
+    """An item that no compressor writes."""
+
+
+class Event(Computed):
+    """What a compression read. Paper: episodic trace.
+
+    Attributes:
+        first: The first ref read.
+        last: The last ref read.
+        count: Number of messages read.
+    """
+
+    first: str
+    last: str
+    count: int
+
+    @property
+    def text_of(self) -> str:
+        """The range of refs."""
+        return f"{self.first} to {self.last}"
+
+
+class Artifact(Computed):
+    """Evidence that the gate admitted: its ref and channel, no content. Paper: retrieved artifacts."""
+
+    ref: str
+    channel: Channel
+
+    @property
+    def text_of(self) -> str:
+        """The ref."""
+        return self.ref
+
+
+_COMPUTED = frozenset({*Item.model_fields, *Record.model_fields, "ending", "later", "done"})
+"""Fields that commit alone fills."""
+
+
+def number_of(item: Item) -> int:
+    """Return the number in an item's id: a newer item has a higher one. 0 without an id."""
+    digits = item.id[1:]
+    return int(digits) if digits.isdigit() else 0

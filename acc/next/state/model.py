@@ -1,0 +1,243 @@
+"""The Compressed Cognitive State: nine slots of typed items, frozen, hashed, chained.
+
+Only `acc.next.commit.commit` makes the next state (law 2). `canonical` returns JSON with provenance, which is
+stored and which `load` reads. The agent reads the rendered text (`acc.next.state.render`) and the tail.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+from pydantic import ValidationError
+
+from acc.errors import StateError
+from acc.next.state.items import (
+    Artifact,
+    Cue,
+    Entity,
+    Event,
+    Fact,
+    Gist,
+    Goal,
+    Item,
+    Part,
+    Question,
+    Record,
+    Rule,
+)
+from acc.next.state.slots import Slot, SlotField, read_slots
+from acc.text.lines import sha256_of
+
+LABEL_WORDS = 8
+"""Words by which a record that left is named."""
+
+TailStatus = Literal["unread", "read", "provisional"]
+
+
+class TailRef(Part):
+    """One message of the tail: where its text is, and how to recognise it.
+
+    Attributes:
+        ref: The message's ref.
+        digest: Keyed digest of channel, name and text (`acc.next.tail.digest_of`).
+        tokens: Its tokens, by the policy's counter.
+        status: ``"unread"``: no compression has read it. ``"read"``: it is in the state, and stands until the next
+            compression, so that an answer such as "yes" refers to something. ``"provisional"``: only the fallback
+            has read it; the next working compressor reads it again.
+        tries: Compressions that read it and left an item of it unsettled (law 9).
+    """
+
+    ref: str
+    digest: str
+    tokens: int = 0
+    status: TailStatus = "unread"
+    tries: int = 0
+
+
+class Gone(Part):
+    """A record that left for want of room. The compressor can bring it back by its id.
+
+    Attributes:
+        id: Its id.
+        slot: Name of its slot.
+        label: Its first words.
+        data: The record as JSON.
+    """
+
+    id: str
+    slot: str
+    label: str
+    data: str
+
+    @classmethod
+    def of(cls, slot: str, record: Record) -> Self:
+        """Return what brings ``record`` back."""
+        label = " ".join(record.text_of.split()[:LABEL_WORDS])
+        return cls(id=record.id, slot=slot, label=label, data=record.model_dump_json())
+
+
+class CompressedCognitiveState(Part):
+    """CCS_t. Subclass it to add slots for a domain, or to tighten these.
+
+    Attributes:
+        schema_name: Name of the class.
+        version: Number of commits since the first state.
+        turn: Number of the last turn that the state or its tail holds.
+        branch: Branch of the thread; a fork gets its own.
+        counter: Last item number given out.
+        policy: Fingerprint of the policy of the last commit.
+        parent: Hash of the previous state; empty for the first.
+        hash: SHA-256 of the canonical JSON without the hash.
+        unread: The tail: messages that stand word for word beside the state (law 1).
+        gone: Records that left for want of room, the newest last.
+        feedback: What the last compression's commit refused or evicted. The next request shows it.
+    """
+
+    max_tokens: ClassVar[int] = 1_100
+
+    schema_name: str = ""
+    version: int = 0
+    turn: int = 0
+    branch: str = "main"
+    counter: int = 0
+    policy: str = ""
+    parent: str = ""
+    hash: str = ""
+
+    constraints: Annotated[tuple[Rule, ...], Slot("rules", "c", "Rules", places=60)] = ()
+    goal_orientation: Annotated[tuple[Goal, ...], Slot("goals", "g", "Goals", places=20)] = ()
+    semantic_gist: Annotated[
+        tuple[Gist, ...],
+        Slot("gist", "s", "Topic", places=1, guidance="the topic, if it changed"),
+    ] = ()
+    relational_map: Annotated[tuple[Fact, ...], Slot("facts", "r", "Facts", places=120)] = ()
+    focal_entities: Annotated[
+        tuple[Entity, ...],
+        Slot(
+            "entities",
+            "f",
+            "Names",
+            places=24,
+            share=0.2,
+            guidance="other names of a person or thing",
+        ),
+    ] = ()
+    uncertainty_signal: Annotated[
+        tuple[Question, ...], Slot("open", "q", "Open questions", places=16, share=0.25)
+    ] = ()
+    predictive_cue: Annotated[tuple[Cue, ...], Slot("next", "p", "Next step", places=2)] = ()
+    retrieved_artifacts: Annotated[
+        tuple[Artifact, ...], Slot("artifacts", "k", "Evidence", places=8)
+    ] = ()
+    episodic_trace: Annotated[tuple[Event, ...], Slot("trace", "e", "Trace", places=1)] = ()
+
+    unread: tuple[TailRef, ...] = ()
+    gone: tuple[Gone, ...] = ()
+    feedback: tuple[str, ...] = ()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        read_slots(cls)
+
+    @classmethod
+    def slots(cls) -> dict[str, SlotField]:
+        """Return the slots by name, in rendering order."""
+        return _slots_of(cls)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return an empty CCS_0 with its hash."""
+        return cls(schema_name=cls.__name__).sealed()
+
+    @classmethod
+    def load(cls, raw: Any) -> Self:
+        """Load a stored state. The only loader.
+
+        A state of a base class goes on as one of this subclass: what was written under the base class fits.
+
+        Args:
+            raw: None (the empty state), a state, its `canonical` dict, or that dict as JSON text.
+
+        Raises:
+            StateError: ``raw`` is not a state, has another schema, or was edited after its commit.
+        """
+        if raw is None:
+            return cls.empty()
+        if type(raw) is cls:
+            return raw
+        body = _body_of(raw, cls)
+        name = body.get("schema_name")
+        if name not in {base.__name__ for base in cls.__mro__}:
+            raise StateError(
+                f"the state has the schema {name!r}",
+                where=cls.__name__,
+                hint=f"load it with the class {name}, or with a subclass of it",
+            )
+        if body.get("hash") != sha256_of({k: v for k, v in body.items() if k != "hash"}):
+            raise StateError(
+                "the state was changed after its commit",
+                where=f"version {body.get('version')}",
+                hint="use the state as it was stored",
+            )
+        return _validated(cls, body)
+
+    def canonical(self) -> dict[str, Any]:
+        """Return the state as plain JSON values with all provenance; fields at their defaults are left out."""
+        return {"hash": self.hash, **self._body()}
+
+    def _body(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude={"hash"}, exclude_defaults=True)
+
+    def sealed(self) -> Self:
+        """Return a copy with its hash."""
+        return self.model_copy(update={"hash": sha256_of(self._body())})
+
+    def items(self) -> Iterator[tuple[SlotField, Item]]:
+        """Yield every item with its slot, in order."""
+        for name, slot in self.slots().items():
+            for item in getattr(self, name):
+                yield slot, item
+
+    def find(self, item_id: str) -> tuple[SlotField, Item] | None:
+        """Return the slot and the item with this id, or None."""
+        return next(((s, i) for s, i in self.items() if i.id == item_id), None)
+
+
+def _body_of(raw: Any, cls: type) -> Mapping[str, Any]:
+    if isinstance(raw, CompressedCognitiveState):
+        return raw.canonical()
+    try:
+        body = json.loads(raw) if isinstance(raw, str | bytes) else raw
+    except ValueError as error:
+        raise StateError("this is not JSON", where=cls.__name__, hint="pass canonical()") from error
+    if not isinstance(body, Mapping):
+        raise StateError(
+            f"{type(body).__name__} is no state", where=cls.__name__, hint="pass canonical()"
+        )
+    return body
+
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+def _validated(cls: type[S], body: Mapping[str, Any]) -> S:
+    try:
+        found = cls.model_validate(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise StateError(
+            f"the state does not fit the schema: {place}: {first['msg']}",
+            where=cls.__name__,
+            hint="load it with the class that wrote it",
+        ) from error
+    return found
+
+
+@cache
+def _slots_of(state: type[CompressedCognitiveState]) -> dict[str, SlotField]:
+    return read_slots(state)

@@ -1,0 +1,91 @@
+"""The policy of a commit: schema, bounds, counter, renderer, and how rules end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+from acc.errors import ConfigurationError
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.slots import fingerprint_of
+from acc.text.lines import sha256_of
+from acc.text.tokens import TokenCounter, guarded, utf8_quarter
+
+Lifting = Literal["show", "ask", "judge", "accept"]
+Style = Literal["lines", "predicates"]
+
+LAWS = 1
+RENDERER = 1
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules that commit applies to a state. Equal policies have equal fingerprints.
+
+    Attributes:
+        schema: The state class.
+        max_tokens: Token bound on the rendered state; 0 uses the bound of the class.
+        counter: Counts tokens. If it fails, tokens are estimated (`acc.text.tokens.guarded`).
+        style: The notation that the agent reads and that the bound applies to.
+        lifting: How a rule leaves. ``"show"``: only by an operator. ``"ask"``: by the user's yes to the agent's
+            question, and a second reading. ``"judge"``: by a second reading. ``"accept"``: by the compressor's word.
+            In each case later words stand beside it first, for a turn at least.
+        pinned_share: Share of the bound that rules, goals and later words may take together.
+        speakers: Names of those whose words may become rules, where messages carry names; None for everybody.
+        digest_key: Key of the digests in the tail. Without one, a digest of a short message can be guessed.
+
+    Raises:
+        ConfigurationError: A bound is too small, or a value is invalid.
+    """
+
+    schema: type[CompressedCognitiveState] = CompressedCognitiveState
+    max_tokens: int = 0
+    counter: TokenCounter = field(default=utf8_quarter)
+    style: Style = "lines"
+    lifting: Lifting = "judge"
+    pinned_share: float = 0.7
+    speakers: frozenset[str] | None = None
+    digest_key: bytes = field(default=b"", repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counter", guarded(self.counter))
+        if self.max_tokens == 0:
+            object.__setattr__(self, "max_tokens", self.schema.max_tokens)
+        checks = (
+            (self.max_tokens >= 64, "max_tokens", "64 or more"),
+            (self.style in get_args(Style), "style", f"one of {', '.join(get_args(Style))}"),
+            (
+                self.lifting in get_args(Lifting),
+                "lifting",
+                f"one of {', '.join(get_args(Lifting))}",
+            ),
+            (0 < self.pinned_share <= 1, "pinned_share", "a number above 0, up to 1"),
+        )
+        for is_fit, name, hint in checks:
+            if not is_fit:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)!r}", where="Policy", hint=f"give {hint}"
+                )
+
+    @property
+    def pinned_tokens(self) -> int:
+        """Tokens that rules, goals and later words may take together."""
+        return int(self.max_tokens * self.pinned_share)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that identify everything that affects the result of a commit."""
+        body = {
+            "laws": LAWS,
+            "renderer": RENDERER,
+            "schema": self.schema.__name__,
+            "slots": fingerprint_of(self.schema.slots()),
+            "max_tokens": self.max_tokens,
+            "counter": self.counter.name,
+            "style": self.style,
+            "lifting": self.lifting,
+            "pinned_share": self.pinned_share,
+            "speakers": None if self.speakers is None else sorted(self.speakers),
+        }
+        return sha256_of(body)[:16]

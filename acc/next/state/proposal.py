@@ -1,0 +1,302 @@
+"""A proposal: what a compressor says should change. Commit decides what becomes of it.
+
+A compressor writes one JSON object with only the lists it needs. `read` takes it leniently: a ref in odd marks, a
+string for a list, one object for a list of one. What cannot be read is named in a note, and the rest counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from acc.next.state.items import Record
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.reasons import Note, Reason
+from acc.next.state.slots import SlotField
+
+Mode = Literal["revise", "rewrite"]
+Author = Literal["model", "keyless", "operator"]
+
+MOST_ELEMENTS = 200
+"""Maximum number of elements of one list that commit reads. A note says how many were left."""
+
+_REF = re.compile(r"\w+(?:\.\w+)*")
+
+
+@dataclass(frozen=True)
+class ProposedPin:
+    """A rule or goal: where its words are.
+
+    Attributes:
+        quote: Words of its sentence.
+        ref: The message that holds them.
+        id: A name for other elements of the same proposal to refer to; may be empty.
+        about: Words of a message that name what the sentence is about; may be empty.
+        scope: Words of another sentence that limits it; may be empty.
+        offer: Words of the agent's sentence to which ``quote`` assents; may be empty.
+    """
+
+    quote: str
+    ref: str = ""
+    id: str = ""
+    about: str = ""
+    scope: str = ""
+    offer: str = ""
+
+
+@dataclass(frozen=True)
+class ProposedLater:
+    """Later words about a rule or goal.
+
+    Attributes:
+        id: The rule or goal.
+        quote: Words of the later sentence; may be empty if the sentence never was a rule.
+        ref: The message that holds them.
+        ends: Whether nothing of the rule is left.
+        begins: From when it ends; empty for at once.
+        offer: The agent's question to which ``quote`` says yes.
+        no_rule: Whether the sentence never was a standing rule.
+    """
+
+    id: str
+    quote: str = ""
+    ref: str = ""
+    ends: bool = False
+    begins: str = ""
+    offer: str = ""
+    no_rule: bool = False
+
+
+@dataclass(frozen=True)
+class ProposedDone:
+    """A goal that is reached or given up, and the message that says so."""
+
+    id: str
+    ref: str = ""
+
+
+@dataclass(frozen=True)
+class ProposedRecord:
+    """A fact, question or another record.
+
+    Attributes:
+        slot: Name of the slot.
+        fields: The item's own fields, or those that change.
+        refs: Refs of sources and ids of held items that it rests on, as written.
+        id: The held record that it replaces or rewrites, or a name for other elements; may be empty.
+    """
+
+    slot: str
+    fields: Mapping[str, Any]
+    refs: tuple[str, ...] = ()
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a compressor says should change. In mode ``rewrite``, records that it does not name leave."""
+
+    rules: tuple[ProposedPin, ...] = ()
+    goals: tuple[ProposedPin, ...] = ()
+    later: tuple[ProposedLater, ...] = ()
+    done: tuple[ProposedDone, ...] = ()
+    records: tuple[ProposedRecord, ...] = ()
+    next: tuple[ProposedPin, ...] = ()
+    drop: tuple[str, ...] = ()
+    minor: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    mode: Mode = "revise"
+    author: Author = "model"
+    notes: tuple[Note, ...] = field(default=(), compare=False)
+
+    def pins(self) -> Iterator[tuple[str, ProposedPin]]:
+        """Yield rules and goals with the slot's name."""
+        yield from (("constraints", pin) for pin in self.rules)
+        yield from (("goal_orientation", pin) for pin in self.goals)
+
+
+LISTS = ("rules", "goals", "later", "done", "next", "drop", "minor", "keep")
+"""The lists of a proposal that every schema has. Each record slot adds one under its `Slot.key`."""
+
+
+def read(
+    answer: Mapping[str, Any],
+    schema: type[CompressedCognitiveState],
+    *,
+    mode: Mode = "revise",
+    author: Author = "model",
+) -> Proposal:
+    """Return the proposal in a compressor's JSON object. Never raises for what the object holds."""
+    reader = _Reader()
+    rules, goals, cues = (
+        tuple(
+            ProposedPin(
+                quote=_text(e, "quote"), ref=_text(e, "ref"), id=_text(e, "id"),
+                about=_text(e, "about"), scope=_text(e, "scope"), offer=_text(e, "offer"),
+            )
+            for e in reader.objects(answer, key, "quote")
+        )
+        for key in ("rules", "goals", "next")
+    )  # fmt: skip
+    later = tuple(
+        ProposedLater(
+            id=_text(e, "id"), quote=_text(e, "quote"), ref=_text(e, "ref"),
+            ends=e.get("ends") is True, begins=_text(e, "from"), offer=_text(e, "offer"),
+            no_rule=e.get("no_rule") is True,
+        )
+        for e in reader.objects(answer, "later", "")
+    )  # fmt: skip
+    done = tuple(
+        ProposedDone(_text(e, "id"), _text(e, "ref")) for e in reader.objects(answer, "done", "id")
+    )
+    records = tuple(_records(answer, schema, reader))
+    known = {*LISTS, *(s.rules.key for s in schema.slots().values())}
+    reader.notes += [
+        Note(reason=Reason.MALFORMED, detail="no such list", of=str(key)[:40])
+        for key in answer
+        if key not in known
+    ]
+    drop, minor, keep = (reader.strings(answer, key) for key in ("drop", "minor", "keep"))
+    return Proposal(
+        rules=rules, goals=goals, next=cues, later=later, done=done, records=records,
+        drop=drop, minor=minor, keep=keep, mode=mode, author=author,
+        notes=tuple(reader.notes),
+    )  # fmt: skip
+
+
+def _records(
+    answer: Mapping[str, Any], schema: type[CompressedCognitiveState], reader: _Reader
+) -> Iterator[ProposedRecord]:
+    for slot in schema.slots().values():
+        if not slot.is_record:
+            continue
+        first = slot.item.own_fields()[0]
+        for element in reader.objects(answer, slot.rules.key, first):
+            names = [name for name in slot.item.own_fields() if name in element]
+            yield ProposedRecord(
+                slot=slot.name,
+                fields={name: element[name] for name in names},
+                refs=tuple(refs_in(element.get("refs"))),
+                id=_text(element, "id"),
+            )
+
+
+class _Reader:
+    """Reads lists of any form, and notes what it cannot read."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+
+    def objects(
+        self, answer: Mapping[str, Any], key: str, only: str
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the objects of a list. A string stands for an object with the field ``only``."""
+        for element in self._elements(answer, key):
+            if isinstance(element, Mapping):
+                yield element
+            elif isinstance(element, str) and only and element.strip():
+                yield {only: element}
+            elif element:
+                self._malformed(key, element)
+
+    def strings(self, answer: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        """Return the strings of a list; of an object its id."""
+        found = []
+        for element in self._elements(answer, key):
+            value = element.get("id") if isinstance(element, Mapping) else element
+            if isinstance(value, str):
+                found += list(refs_in(value))
+            elif value:
+                self._malformed(key, value)
+        return tuple(found)
+
+    def _elements(self, answer: Mapping[str, Any], key: str) -> list[Any]:
+        value = answer.get(key)
+        elements = value if isinstance(value, list) else [] if value is None else [value]
+        if len(elements) > MOST_ELEMENTS:
+            left = len(elements) - MOST_ELEMENTS
+            self.notes.append(
+                Note(reason=Reason.MALFORMED, detail=f"{left} elements too many", of=key)
+            )
+        return elements[:MOST_ELEMENTS]
+
+    def _malformed(self, key: str, value: Any) -> None:
+        self.notes.append(
+            Note(reason=Reason.MALFORMED, text=str(value)[:60], detail="not an object", of=key)
+        )
+
+
+def _text(element: Mapping[str, Any], key: str) -> str:
+    value = element.get(key)
+    if isinstance(value, Mapping):  # {"quote": ..., "ref": ...} where words are expected
+        value = value.get("quote")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value.strip() if isinstance(value, str) else ""
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    """Yield what may be refs or ids in ``value``: a string of any form, or a list of them."""
+    if isinstance(value, str):
+        yield from _REF.findall(value)
+    elif isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
+        for each in list(value)[:MOST_ELEMENTS]:
+            yield from refs_in(each) if isinstance(each, str) else ()
+
+
+def wire_schema(schema: type[CompressedCognitiveState]) -> dict[str, Any]:
+    """Return the JSON Schema of a proposal. Every list and every optional field may be left out."""
+    text = {"type": "string"}
+    pin = _object(
+        {"quote": text, "ref": text, "id": text, "about": text, "scope": text, "offer": text},
+        "quote",
+        "ref",
+    )
+    later = {
+        "id": text, "quote": text, "ref": text, "ends": {"type": "boolean"}, "from": text, "offer": text,
+        "no_rule": {"type": "boolean"},
+    }  # fmt: skip
+    lists: dict[str, Any] = {
+        "rules": pin,
+        "goals": pin,
+        "later": _object(later, "id"),
+        "done": _object({"id": text, "ref": text}, "id", "ref"),
+        **{s.rules.key: _record(s) for s in schema.slots().values() if s.is_record},
+        "next": _object({"quote": text, "ref": text}, "quote", "ref"),
+        **dict.fromkeys(("drop", "minor", "keep"), text),
+    }
+    return _object({key: {"type": "array", "items": each} for key, each in lists.items()})
+
+
+def _record(slot: SlotField) -> dict[str, Any]:
+    found = slot.item.model_json_schema()
+    definitions = found.get("$defs", {})
+    fields = {
+        name: _plain(found["properties"][name], definitions) for name in slot.item.own_fields()
+    }
+    refs = {"type": "array", "items": {"type": "string"}}
+    return _object({"id": {"type": "string"}, **fields, "refs": refs})
+
+
+def _plain(field_schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field's schema without what only validation needs."""
+    name = str(field_schema.get("$ref", "")).rpartition("/")[2]
+    found = {**definitions.get(name, {}), **field_schema}
+    return {k: v for k, v in found.items() if k in ("type", "enum", "anyOf", "const")}
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def merged_fields(held: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of ``held`` with those of a proposal in their place."""
+    own = {name: getattr(held, name) for name in type(held).own_fields()}
+    return {**own, **fields}

@@ -1,0 +1,157 @@
+"""The rules of slots, declared once on the state class.
+
+    constraints: Annotated[tuple[Rule, ...], Slot("rules", "c", "Rules", places=40)]
+
+The wire schema, the prompt, commit, eviction and the renderer all read the same `Slot`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from acc.errors import SchemaError
+from acc.next.state.items import Computed, Cue, Item, Pinned, Record
+
+Lesser = Literal["was", "beside"]
+
+TAKEN_LETTERS = "adotu"
+"""First letters of refs: agent, document, operator, tool, user. No item's id begins with one."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The rules of one slot.
+
+    Attributes:
+        key: The slot's name in a proposal, as short as it can be.
+        prefix: First letter of the items' ids; not in `TAKEN_LETTERS`.
+        title: The heading under which the agent reads the items.
+        places: Maximum number of items.
+        share: Share of the room beside rules and goals from which on the slot's own items leave first; 0 to 1.
+        lesser: What a less trusted source does to an item of a better one. ``"was"``: a tool's or agent's value
+            takes its place and the better one's stands beside it as ``was``; a document's value becomes an item of
+            its own. ``"beside"``: every lesser value becomes an item of its own (an account number, a dose).
+        guidance: Tells the compressor what belongs in the slot; empty for a slot that the prompt explains.
+        roles: Roles that see the slot; empty for every role.
+    """
+
+    key: str
+    prefix: str
+    title: str
+    places: int
+    share: float = 1.0
+    lesser: Lesser = "was"
+    guidance: str = ""
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SlotField:
+    """A slot of a state class: its name, item type and rules."""
+
+    name: str
+    item: type[Item]
+    rules: Slot
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the items are rules or goals, which stand in their speaker's words (law 7)."""
+        return issubclass(self.item, Pinned)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether the items are the compressor's own words."""
+        return issubclass(self.item, Record)
+
+
+def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
+    """Return the slots of a state class by name, in declaration order.
+
+    Raises:
+        SchemaError: A field with a `Slot` is not a tuple of one item type, or its rules are invalid.
+    """
+    found: dict[str, SlotField] = {}
+    for name, field in state.model_fields.items():
+        rules = next((m for m in field.metadata if isinstance(m, Slot)), None)
+        if rules is not None:
+            found[name] = SlotField(name, _item_type(state, name, field), rules)
+    _check_together(state, found)
+    return found
+
+
+def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item]:
+    arguments = get_args(field.annotation)
+    fits = (
+        get_origin(field.annotation) is tuple
+        and len(arguments) == 2
+        and arguments[1] is Ellipsis
+        and isinstance(arguments[0], type)
+        and issubclass(arguments[0], (Pinned, Record, Cue, Computed))
+    )
+    if not fits:
+        raise SchemaError(
+            f"slot {name!r} is not a tuple of one item type",
+            where=state.__qualname__,
+            hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)], MyItem a subclass of Record",
+        )
+    item: type[Item] = arguments[0]
+    return item
+
+
+def _check_together(state: type[BaseModel], slots: dict[str, SlotField]) -> None:
+    for attribute in ("key", "prefix"):
+        values = [getattr(slot.rules, attribute) for slot in slots.values()]
+        if twice := sorted({v for v in values if values.count(v) > 1}):
+            raise SchemaError(
+                f"two slots have the {attribute} {twice[0]!r}",
+                where=state.__qualname__,
+                hint="give each slot its own",
+            )
+    for slot in slots.values():
+        for what, hint in _problems(slot.rules):
+            raise SchemaError(f"slot {slot.name!r} {what}", where=state.__qualname__, hint=hint)
+
+
+def _problems(rules: Slot) -> list[tuple[str, str]]:
+    is_letter = len(rules.prefix) == 1 and rules.prefix.isascii() and rules.prefix.islower()
+    checks: list[tuple[bool, str, str]] = [
+        (
+            is_letter and rules.prefix not in TAKEN_LETTERS,
+            f"has the prefix {rules.prefix!r}",
+            f"give one small letter that is not in {TAKEN_LETTERS!r}",
+        ),
+        (
+            isinstance(rules.places, int) and rules.places > 0,
+            f"has {rules.places!r} places",
+            "give a whole number above 0",
+        ),
+        (0 < rules.share <= 1, f"has the share {rules.share!r}", "give a number above 0, up to 1"),
+        (
+            rules.key.isidentifier(),
+            f"has the key {rules.key!r}",
+            "give a name of letters, digits and _",
+        ),
+        (
+            rules.lesser in get_args(Lesser),
+            f"has lesser={rules.lesser!r}",
+            'give "was" or "beside"',
+        ),
+    ]
+    return [(what, hint) for is_fit, what, hint in checks if not is_fit]
+
+
+def fingerprint_of(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
+    """Return what the slots' declaration says, as plain data for a policy's fingerprint."""
+    return [
+        {
+            "slot": slot.name,
+            "item": slot.item.__name__,
+            "fields": sorted(slot.item.own_fields()),
+            **{k: v for k, v in vars(slot.rules).items() if k not in ("guidance", "roles")},
+        }
+        for slot in slots.values()
+    ]
