@@ -18,6 +18,8 @@ from acc.next.tail import Message, labelled, messages_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
+DEFAULT_GATE = Gate()
+
 
 class NextMemory:
     """State and tail, committed once per completed turn.
@@ -33,7 +35,7 @@ class NextMemory:
     has_slots = True
 
     def __init__(
-        self, memory: Memory[CompressedCognitiveState], *, gate: Gate | None = Gate()
+        self, memory: Memory[CompressedCognitiveState], *, gate: Gate | None = DEFAULT_GATE
     ) -> None:
         """Create a memory; ``gate`` None shows no evidence for a question."""
         self._memory = memory

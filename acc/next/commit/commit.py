@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from acc.next.commit.draft import Draft
 from acc.next.commit.endings import Judgement, add_later, carry_out, judge
-from acc.next.commit.pinned import add_pinned, close_goals, set_cue
+from acc.next.commit.pinned import add_cues, add_pinned, close_goals
 from acc.next.commit.records import write_records
 from acc.next.commit.room import make_room
 from acc.next.commit.sources import LAWFUL, Sources
@@ -92,7 +92,6 @@ def commit(
     if proposal is not None:
         _apply(draft, proposal)
         if not is_repair:
-            set_cue(draft, proposal)
             carry_out(draft)
             _trace(draft, read, evidence)
         _settle_tail(draft, read, is_provisional=is_provisional)
@@ -107,6 +106,7 @@ def _apply(draft: Draft, proposal: Proposal) -> None:
     add_later(draft, proposal)
     close_goals(draft, proposal.done)
     write_records(draft, proposal)
+    add_cues(draft, proposal)
 
 
 def _trace(draft: Draft, read: Sequence[Message], evidence: Sequence[Evidence]) -> None:

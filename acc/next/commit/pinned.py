@@ -165,14 +165,16 @@ def close_goals(draft: Draft, done: tuple[ProposedDone, ...]) -> None:
         draft.note(Reason.DONE, goal.id, goal.words.text)
 
 
-def set_cue(draft: Draft, proposal: Proposal) -> None:
-    """Set the next steps that agent, user or operator announced, in place of those of the last compression."""
+def add_cues(draft: Draft, proposal: Proposal) -> None:
+    """Add the next steps that agent, user or operator announced. The newest few stand until they are dropped."""
     slot = draft.slots["predictive_cue"]
-    draft.items["predictive_cue"] = []
-    for pin in proposal.next[: slot.rules.places]:
+    held = draft.items["predictive_cue"]
+    for pin in proposal.next:
         words = draft.sources.sentence(pin.quote, pin.ref, (Channel.AGENT, *LAWFUL), of="next")
         if isinstance(words, Note):
             draft.notes.append(words)
             continue
-        cue = Cue(id=draft.new_id(slot), turn=words.turn, touched=draft.turn, words=words)
-        draft.items["predictive_cue"].append(cue)
+        if any(isinstance(cue, Cue) and cue.words.text == words.text for cue in held):
+            continue
+        held.append(Cue(id=draft.new_id(slot), turn=words.turn, touched=draft.turn, words=words))
+    del held[: -slot.rules.places]

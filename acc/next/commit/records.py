@@ -6,6 +6,7 @@ one becomes an item of its own. Nothing is refused for its wording.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -83,30 +84,41 @@ def _change(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None
     record = _made(draft, slot, fields, sources)
     if record is None:
         return
-    grows = normalised(held.text_of) in normalised(record.text_of)
-    hides = not grows and _best(sources) < _best(held.sources)
+    lost = _lost(held.text_of, record.text_of)
+    hides = bool(lost) and _best(sources) < _best(held.sources)
     is_beside = slot.rules.lesser == "beside" or _best(sources) is Trust.DOCUMENT
     if hides and is_beside:
         _add(draft, each, is_beside=True)
         return
-    if grows:
+    if not lost:
         record = _made(draft, slot, fields, _joined(held.sources, sources)) or record
-    draft.replace(name, _with_was(held, record, draft.turn, hides=hides))
+    draft.replace(name, _with_was(held, record, draft.turn, lost if hides else ""))
     draft.note(Reason.UPDATED, held.id, record.text_of)
 
 
-def _with_was(held: Record, record: Record, turn: int, *, hides: bool) -> Record:
-    """Keep what user or operator said beside the new value, until somebody as trusted speaks."""
+def _with_was(held: Record, record: Record, turn: int, lost: str) -> Record:
+    """Keep what user or operator said and the new value lacks beside it, until somebody as trusted speaks."""
     was = held.was
     if was is not None and _best(record.sources) >= was.trust:
         was = None
-    if was is None and hides and _best(held.sources) >= Trust.USER:
-        was = Was(text=held.text_of, trust=_best(held.sources))
-    if was is not None and normalised(was.text) in normalised(record.text_of):
-        was = None  # nothing is hidden: the new text says it
+    if was is None and lost and _best(held.sources) >= Trust.USER:
+        was = Was(text=lost, trust=_best(held.sources))
+    if was is not None and not _lost(was.text, record.text_of):
+        was = None
     return record.model_copy(
         update={"id": held.id, "turn": held.turn, "touched": turn, "was": was, "minor": False}
     )
+
+
+_CLAUSE = re.compile(r"(?<=[;,.])\s+")
+_WORD = re.compile(r"\w+(?:[.,:/-]\w+)*")
+
+
+def _lost(old: str, new: str) -> str:
+    """Return the clauses of ``old`` that have a word which ``new`` lacks; empty if ``new`` says all of it."""
+    said = set(_WORD.findall(normalised(new)))
+    clauses = _CLAUSE.split(old)
+    return " ".join(c for c in clauses if not said.issuperset(_WORD.findall(normalised(c))))
 
 
 def _made(

@@ -19,7 +19,7 @@ from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Policy
 from acc.next.state.proposal import Mode
 from acc.next.state.reasons import Note
-from acc.next.state.render import lines, render
+from acc.next.state.render import lines, render, shown
 from acc.next.state.slots import SlotField
 from acc.next.tail import Message
 from acc.text.lines import one_line
@@ -61,9 +61,9 @@ findings, causes, promises. Terse: "subject: value"; names and numbers exactly; 
 refs: all it rests on. id: only of the held fact that this replaces or rewrites, in whole; "NEW, was OLD" if the old
 value may still be asked for.
 - "open": like facts, what is unknown and matters; a claim that a tool contradicts or nothing bears out.
-- "next": [{{"quote", "ref"}}] steps that the agent announced and has not taken.
+- "next": [{{"quote", "ref"}}] steps that the agent announced; drop them once taken.
 {slots}
-- "drop": [ids] facts and questions that are settled or said elsewhere. "minor": [ids] held ones that may leave first.
+- "drop": [ids] facts, questions, steps that are over or said elsewhere. "minor": [ids] held ones that may leave first.
 "keep": [ids] held ones that must not, or that left and are needed.
 A new item may carry an id of your own ("n1") for other lists to name.
 
@@ -184,9 +184,9 @@ _CLAIMED = {"": " [its end is being checked]", "ends": " [ended; leaves with you
 
 
 def _prefix(item: Item, policy: Policy) -> str:
-    if isinstance(item, Pinned):
-        return f"{item.id}{_CLAIMED.get(item.ending.verdict, '') if item.ending else ''} "
-    return f"{item.id} ({policy.counter(item.text_of)}) "
+    claimed = item.ending if isinstance(item, Pinned) else None
+    mark = _CLAIMED.get(claimed.verdict, "") if claimed else ""
+    return f"{item.id} ({policy.counter(shown(item))}){mark} "
 
 
 _REPAIR = """

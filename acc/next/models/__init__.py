@@ -4,7 +4,7 @@ from acc.next.models.answers import AnswerError, object_in
 from acc.next.models.choosing import as_model
 from acc.next.models.langchain_client import LangChainModel
 from acc.next.models.openai_client import OpenAIModel
-from acc.next.models.protocol import ChatModel, Completion, PromptMessage, Price, Usage
+from acc.next.models.protocol import ChatModel, Completion, Price, PromptMessage, Usage
 from acc.next.models.recorded import RecordedModel, RecordingModel
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "ChatModel",
     "Completion",
     "LangChainModel",
-    "PromptMessage",
     "OpenAIModel",
     "Price",
+    "PromptMessage",
     "RecordedModel",
     "RecordingModel",
     "Usage",

@@ -236,7 +236,7 @@ class Gist(Record):
 
 
 class Cue(Item):
-    """The next step that somebody announced. Paper: predictive cue. It lapses after a turn or compression."""
+    """A next step that somebody announced, until it is dropped or newer ones take its place. Paper: predictive cue."""
 
     words: Words
 

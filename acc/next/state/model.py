@@ -128,7 +128,7 @@ class CompressedCognitiveState(Part):
     uncertainty_signal: Annotated[
         tuple[Question, ...], Slot("open", "q", "Open questions", places=16, share=0.25)
     ] = ()
-    predictive_cue: Annotated[tuple[Cue, ...], Slot("next", "p", "Next step", places=2)] = ()
+    predictive_cue: Annotated[tuple[Cue, ...], Slot("next", "p", "Next steps", places=3)] = ()
     retrieved_artifacts: Annotated[
         tuple[Artifact, ...], Slot("artifacts", "k", "Evidence", places=8)
     ] = ()
