@@ -70,7 +70,7 @@ def _add(draft: Draft, each: ProposedRecord, *, is_beside: bool = False) -> None
 
 
 def _touch(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None:
-    draft.replace(name, held.model_copy(update={"touched": draft.turn, "minor": False}))
+    draft.replace(name, held.model_copy(update=held.used(draft.turn)))
     if each.id:
         draft.labels.setdefault(each.id, held.id)
     draft.note(Reason.KNOWN, held.id, held.text_of)
@@ -106,7 +106,7 @@ def _with_was(held: Record, record: Record, turn: int, lost: str) -> Record:
     if was is not None and not _lost(was.text, record.text_of):
         was = None
     return record.model_copy(
-        update={"id": held.id, "turn": held.turn, "touched": turn, "was": was, "minor": False}
+        update={"id": held.id, "turn": held.turn, "was": was, **held.used(turn)}
     )
 
 
@@ -226,17 +226,16 @@ def _keep(draft: Draft, ids: tuple[str, ...]) -> None:
     for item_id in ids:
         found = draft.find(item_id)
         if found is not None and isinstance(found[1], Record):
-            update = {"touched": draft.turn, "minor": False}
-            draft.replace(found[0], found[1].model_copy(update=update))
+            draft.replace(found[0], found[1].model_copy(update=found[1].used(draft.turn)))
             continue
         gone = next((each for each in draft.gone if each.id == item_id), None)
         if gone is None or gone.slot not in draft.slots:
             continue
         draft.gone.remove(gone)
         item = draft.slots[gone.slot].item.model_validate_json(gone.data)
-        update = {"touched": draft.turn, "minor": False}
-        draft.items[gone.slot].append(item.model_copy(update=update))
-        draft.note(Reason.RESTORED, item.id, item.text_of)
+        if isinstance(item, Record):
+            draft.items[gone.slot].append(item.model_copy(update=item.used(draft.turn)))
+            draft.note(Reason.RESTORED, item.id, item.text_of)
 
 
 def _leave_out(draft: Draft) -> None:

@@ -1,11 +1,10 @@
 """What leaves for want of room (law 3). Rules and goals never do.
 
 First leave records of a slot that is over its share or its places, then records of any slot: those that the
-compressor marked as minor before others, the longest untouched first. Of those that this very answer wrote, the last
-written leaves first, as the compressor is told.
+compressor marked as minor before others, the longest untouched first, where each writing counts. Of those that this
+very answer wrote, the last written leaves first, as the compressor is told.
 
-Seven orders were replayed on recorded answers (`benchmarks/eviction_orders.py`): by last use with these ties held the
-most current facts.
+Orders were replayed on recorded answers (`benchmarks/eviction_orders.py`): this one held the most current facts.
 """
 
 from __future__ import annotations
@@ -20,10 +19,15 @@ from acc.next.state.render import shown
 Order = Callable[[Draft, Record], tuple[object, ...]]
 
 
+USE = 6
+"""Turns by which each further writing of a record counts as later: what was written again is what the talk is about."""
+
+
 def by_last_use(draft: Draft, item: Record) -> tuple[object, ...]:
     """Return minor ones first, then the longest untouched, then what this answer wrote, from its end."""
     number = number_of(item)
-    return (not item.minor, item.touched, -number if item.touched == draft.turn else number)
+    last = item.touched + USE * (item.uses - 1)
+    return (not item.minor, last, -number if item.touched == draft.turn else number)
 
 
 def make_room(draft: Draft, order: Order = by_last_use) -> None:

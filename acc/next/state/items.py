@@ -193,12 +193,19 @@ class Record(Item):
         trust: That of the least trusted source.
         was: The value of a more trusted source that this one follows, until somebody as trusted speaks.
         minor: Whether the compressor marked it as the first to leave.
+        uses: Number of compressions that wrote it or asked to keep it.
     """
 
     sources: tuple[str, ...] = ()
     trust: TrustWord = Trust.DOCUMENT
     was: Was | None = None
     minor: bool = False
+    uses: int = 1
+
+    def used(self, turn: int) -> dict[str, int | bool]:
+        """Return what changes when a compression of ``turn`` writes or keeps the record."""
+        uses = self.uses + (self.touched != turn)
+        return {"touched": turn, "uses": uses, "minor": False}
 
     @property
     def text_of(self) -> str:

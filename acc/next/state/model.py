@@ -116,14 +116,7 @@ class CompressedCognitiveState(Part):
     relational_map: Annotated[tuple[Fact, ...], Slot("facts", "r", "Facts", places=120)] = ()
     focal_entities: Annotated[
         tuple[Entity, ...],
-        Slot(
-            "entities",
-            "f",
-            "Names",
-            places=24,
-            share=0.2,
-            guidance="other names of a person or thing",
-        ),
+        Slot("entities", "f", "Names", places=24, share=0.2),
     ] = ()
     uncertainty_signal: Annotated[
         tuple[Question, ...], Slot("open", "q", "Open questions", places=16, share=0.25)
