@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from acc.next.commit.draft import Draft
-from acc.next.commit.sources import LAWFUL
+from acc.next.commit.sources import LAWFUL, LONGEST_ABOUT
 from acc.next.state.items import Cue, Goal, Pinned, Rule, Words
 from acc.next.state.proposal import Proposal, ProposedDone, ProposedPin
 from acc.next.state.reasons import Note, Reason
+from acc.next.text.normal import normalised
 from acc.next.text.quoting import same_words
 from acc.turn.observations import Channel
 
@@ -110,7 +111,7 @@ def _asides(draft: Draft, pin: ProposedPin, words: Words) -> dict[str, Words]:
     """Return ``about`` and ``scope``, where they are verbatim. Without them the rule stands all the same."""
     found: dict[str, Words] = {}
     if pin.about:
-        about = draft.sources.span(pin.about)
+        about = draft.sources.span(pin.about) or _held_span(draft, pin.about)
         if about is None:
             draft.note(
                 Reason.NOT_FOUND,
@@ -128,6 +129,15 @@ def _asides(draft: Draft, pin: ProposedPin, words: Words) -> dict[str, Words]:
         elif scope.trust >= words.trust and not same_words(scope.text, words.text):
             found["scope"] = scope
     return found
+
+
+def _held_span(draft: Draft, text: str) -> Words | None:
+    """Return a verbatim span of a held rule or goal, whose message need not be read again."""
+    wanted = normalised(text)
+    for _, item in draft.pinned():
+        if len(text) <= LONGEST_ABOUT and wanted and wanted in normalised(item.words.text):
+            return item.words.model_copy(update={"text": text})
+    return None
 
 
 def has_room(draft: Draft, name: str, speaker: str) -> bool:
