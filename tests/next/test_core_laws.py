@@ -198,7 +198,7 @@ def test_what_a_better_source_said_is_never_hidden(run: Any) -> None:
         now = {i.id: i for _, i in step.state.items() if isinstance(i, Record)}
         for item_id, before in last.items():
             after = now.get(item_id)
-            if after is None or _best(before) < Trust.USER or _best(after) >= _best(before):
+            if after is None or before.trust < Trust.USER or _best(after) >= before.trust:
                 continue
             shown = after.text_of + " " + (after.was.text if after.was else "")
             assert _words(before.text_of) <= _words(shown)

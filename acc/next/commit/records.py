@@ -85,7 +85,7 @@ def _change(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None
     if record is None:
         return
     lost = _lost(held.text_of, record.text_of)
-    hides = bool(lost) and _best(sources) < _best(held.sources)
+    hides = bool(lost) and _best(sources) < held.trust
     is_beside = slot.rules.lesser == "beside" or _best(sources) is Trust.DOCUMENT
     if hides and is_beside:
         _add(draft, each, is_beside=True)
@@ -101,8 +101,8 @@ def _with_was(held: Record, record: Record, turn: int, lost: str) -> Record:
     was = held.was
     if was is not None and _best(record.sources) >= was.trust:
         was = None
-    if was is None and lost and _best(held.sources) >= Trust.USER:
-        was = Was(text=lost, trust=_best(held.sources))
+    if was is None and lost and held.trust >= Trust.USER:
+        was = Was(text=lost, trust=held.trust)
     if was is not None and not _lost(was.text, record.text_of):
         was = None
     return record.model_copy(
