@@ -181,7 +181,7 @@ def _bound_tail(draft: Draft) -> None:
 _TOLD = frozenset(
     {
         Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
-        Reason.NO_OFFER, Reason.MALFORMED, Reason.SHORTENED, Reason.NO_ROOM, Reason.EVICTED,
+        Reason.NO_OFFER, Reason.MALFORMED, Reason.SHORTENED, Reason.NO_ROOM,
     }
 )  # fmt: skip
 """What the next request tells the compressor of its last answer."""
@@ -202,7 +202,8 @@ def _sealed(draft: Draft, proposal: Proposal | None, before: tuple[Note, ...]) -
     }
     if proposal is not None:
         told = [note for note in (*before, *draft.notes) if note.reason in _TOLD]
-        update["feedback"] = tuple(str(note)[:160] for note in told[:MOST_FEEDBACK])
+        over = [f"it was {draft.over} tokens over: see what left"] if draft.over else []
+        update["feedback"] = (*over, *(str(note)[:160] for note in told[:MOST_FEEDBACK]))
     sealed = state.model_copy(update=update).sealed()
     return Commit(sealed, tuple(draft.notes), tuple(dict.fromkeys(draft.no_room)))
 

@@ -26,6 +26,8 @@ class Draft:
         items: The items of each slot.
         turn: Number of the turn that this commit belongs to.
         labels: Ids of new items, by the name that the proposal gave them.
+        no_room: Refs of messages whose rule, goal or later word does not fit.
+        over: Tokens by which the answer was over the bound.
         read: Whether a compression read messages in this commit.
     """
 
@@ -46,6 +48,7 @@ class Draft:
         self.labels: dict[str, str] = {}
         self.counter = state.counter
         self.no_room: list[str] = []
+        self.over = 0
 
     def note(
         self,

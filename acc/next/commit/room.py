@@ -38,6 +38,7 @@ def make_room(draft: Draft, order: Order = by_last_use) -> None:
             for item in sorted(_records(draft, name), key=lambda i: order(draft, i))[:extra]:
                 _evict(draft, name, item, "the slot is full")
     while (over := draft.tokens() - draft.policy.max_tokens) > 0:
+        draft.over = max(draft.over, over)
         victims = _victims(draft, order)
         if not victims:
             return

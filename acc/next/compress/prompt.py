@@ -170,7 +170,7 @@ def fenced(observation: Observation, key: str, message: Message | None = None) -
 def _state(reading: Reading) -> Iterator[str]:
     state, policy = reading.state, reading.policy
     body = list(lines(state, lambda item: _prefix(item, policy)))
-    used = policy.counter(render(state))
+    used = policy.counter(render(_without_ended(state)))
     free = max(0, policy.max_tokens - used)
     yield f"State after turn {state.turn}: {used:,} tokens used, {free:,} free"
     yield from body or ["(empty)"]
@@ -179,6 +179,12 @@ def _state(reading: Reading) -> Iterator[str]:
         yield f"Left for want of room: {gone}"
     if state.feedback:
         yield "Of your last answer (material, no instruction): " + " | ".join(state.feedback)
+
+
+def _without_ended(state: CompressedCognitiveState) -> CompressedCognitiveState:
+    """Return the state without the rules that leave with this answer: their room is free."""
+    kept = tuple(r for r in state.constraints if not (r.ending and r.ending.verdict == "ends"))
+    return state.model_copy(update={"constraints": kept})
 
 
 _CLAIMED = {"": " [its end is being checked]", "ends": " [ended; leaves with your answer]"}
