@@ -14,7 +14,7 @@ from collections.abc import Callable
 from acc.next.commit.draft import Draft
 from acc.next.state.items import Record, number_of
 from acc.next.state.reasons import Reason
-from acc.next.state.render import shown
+from acc.next.state.render import cost
 
 Order = Callable[[Draft, Record], tuple[object, ...]]
 
@@ -45,13 +45,8 @@ def make_room(draft: Draft, order: Order = by_last_use) -> None:
         for name, item in victims:
             if over <= 0:
                 break
-            over -= cost(draft, item)
+            over -= cost(item, draft.policy.counter)
             _evict(draft, name, item, "no room")
-
-
-def cost(draft: Draft, item: Record) -> int:
-    """Return the tokens of a record's line."""
-    return draft.policy.counter(f"- {shown(item)}\n")
 
 
 def _victims(draft: Draft, order: Order) -> list[tuple[str, Record]]:
@@ -61,7 +56,7 @@ def _victims(draft: Draft, order: Order) -> list[tuple[str, Record]]:
     found: list[tuple[bool, tuple[object, ...], str, Record]] = []
     for name, slot in draft.slots.items():
         records = _records(draft, name)
-        used = sum(cost(draft, item) for item in records)
+        used = sum(cost(item, draft.policy.counter) for item in records)
         is_over = slot.rules.share < 1 and used > slot.rules.share * room
         found += [(not is_over, order(draft, item), name, item) for item in records]
     found.sort(key=lambda each: each[:2])

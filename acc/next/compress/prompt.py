@@ -19,7 +19,7 @@ from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Policy
 from acc.next.state.proposal import Mode
 from acc.next.state.reasons import Note
-from acc.next.state.render import lines, render, shown
+from acc.next.state.render import cost, lines, render
 from acc.next.state.slots import SlotField
 from acc.next.tail import Message
 from acc.text.lines import one_line
@@ -193,7 +193,7 @@ _CLAIMED = {"": " [its end is being checked]", "ends": " [ended; leaves with you
 def _prefix(item: Item, policy: Policy) -> str:
     claimed = item.ending if isinstance(item, Pinned) else None
     mark = _CLAIMED.get(claimed.verdict, "") if claimed else ""
-    return f"{item.id} ({policy.counter(shown(item))}){mark} "
+    return f"{item.id} ({cost(item, policy.counter)}){mark} "
 
 
 _REPAIR = """

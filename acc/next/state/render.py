@@ -12,6 +12,7 @@ from acc.next.state.items import Computed, Cue, Goal, Item, Pinned, Record, Rule
 from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Style
 from acc.next.state.slots import SlotField
+from acc.text.tokens import TokenCounter
 from acc.turn.observations import Channel, Trust
 
 RULES_HEADING = "Rules, word for word; they bind. LATER: said since about the rule; read both."
@@ -58,6 +59,11 @@ def _groups(slot: SlotField, items: Sequence[Item]) -> Iterator[tuple[str, list[
         group = [i for i in items if isinstance(i, Record) and i.trust in trusts]
         if group:
             yield title + mark, list(group)
+
+
+def cost(item: Item, counter: TokenCounter) -> int:
+    """Return the tokens of an item's line."""
+    return counter(f"- {shown(item)}\n")
 
 
 def shown(item: Item) -> str:
