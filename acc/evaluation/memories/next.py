@@ -7,18 +7,31 @@ from collections.abc import Iterator
 
 from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.next.commit.commit import Commit
+from acc.next.compress.compressor import ModelCompressor
+from acc.next.compress.judge import ModelJudge
 from acc.next.gate import Gate, qualify
+from acc.next.models.choosing import as_model
+from acc.next.models.protocol import ChatModel
+from acc.next.models.recorded import RecordedModel, RecordingModel
 from acc.next.recall import ThreadIndex
 from acc.next.state.items import Goal, Pinned
 from acc.next.state.model import CompressedCognitiveState
-from acc.next.state.policy import Policy
+from acc.next.state.policy import Lifting, Policy, Style
+from acc.next.state.proposal import Mode
 from acc.next.state.render import render, shown
-from acc.next.step import Memory, drive, stepping
+from acc.next.step import Cadence, Memory, drive, stepping
 from acc.next.tail import Message, labelled, messages_of
+from acc.next.update import Options, memory_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
 DEFAULT_GATE = Gate()
+
+WITH_A_MODEL = (1_600, 2_000)
+"""Bound of the state and `Cadence.compress_over` where a model compresses: chosen from the curve in docs/models.md."""
+
+KEYLESS = (800, 0)
+"""The same for the keyless rules, which cost nothing."""
 
 
 class NextMemory:
@@ -114,3 +127,44 @@ def _held(state: CompressedCognitiveState) -> Iterator[HeldItem]:
         )
         is_open = not (isinstance(item, Goal) and item.done is not None)
         yield HeldItem(shown(item), slot=slot.name, is_open=is_open, later=later)
+
+
+def make_next(
+    *,
+    model: str = "",
+    answers: str = "",
+    record: str = "",
+    mode: Mode = "revise",
+    max_tokens: int = 0,
+    compress_over: int = -1,
+    lifting: Lifting = "judge",
+    style: Style = "lines",
+    evidence: bool = True,
+) -> NextMemory:
+    """Create a memory for a specification.
+
+    Args:
+        model: A model that compresses and judges; empty for the keyless rules.
+        answers: A file of recorded answers instead of a model.
+        record: Keep the model's answers in this file.
+        mode: How the model writes.
+        max_tokens: Bound of the state; 0 for `WITH_A_MODEL` or `KEYLESS`.
+        compress_over: Tokens of unread messages over which they are compressed; -1 for the same defaults.
+        lifting: How rules end.
+        style: The notation that the agent reads.
+        evidence: Whether a question is read with gated evidence.
+
+    Raises:
+        ConfigurationError: An option is invalid, or the model cannot be reached.
+    """
+    asked: ChatModel | None = None
+    if answers or model:
+        asked = RecordedModel(answers) if answers else as_model(model)
+        asked = RecordingModel(asked, record) if record else asked
+    bound, over = KEYLESS if asked is None else WITH_A_MODEL
+    policy = Policy(max_tokens=max_tokens or bound, lifting=lifting, style=style)
+    cadence = Cadence(compress_over=over if compress_over < 0 else compress_over)
+    compressor = ModelCompressor(asked, mode=mode) if asked is not None else None
+    judge = ModelJudge(asked) if asked is not None else None
+    options = Options(compressor=compressor, judge=judge, cadence=cadence)
+    return NextMemory(memory_of(options, policy), gate=DEFAULT_GATE if evidence else None)

@@ -2,6 +2,7 @@
 
     acc                           keyless rules, 800 tokens
     acc,max_tokens=400,label=small
+    next   next,model=openai:gpt-x,record=FILE   next,answers=FILE,max_tokens=1100,compress_over=800
     acc,model=openai:gpt-x,mode=rewrite,schema=my.states:ClinicState
     transcript   recent,tokens=800   retrieval,k=5,index=chroma   summary,tokens=1024   semantic
     summary+semantic              two memories, read one after the other
@@ -37,6 +38,7 @@ from acc.evaluation.memories.baselines import (
     TranscriptReplay,
     by_model,
 )
+from acc.evaluation.memories.next import make_next
 from acc.evaluation.memories.protocol import EvaluatedMemory, HeldItem, Joined, Reading, imported
 from acc.pipeline.session import Settings
 from acc.pipeline.turn_pipeline import Step
@@ -233,6 +235,7 @@ def make_recent(*, tokens: int = 800) -> RecentWindow:
 
 BUILT_IN: dict[str, Callable[..., EvaluatedMemory]] = {
     "acc": make_acc,
+    "next": _checked(make_next),
     "transcript": TranscriptReplay,
     "retrieval": make_retrieval,
     "summary": make_summary,

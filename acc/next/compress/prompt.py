@@ -50,7 +50,7 @@ standing permissions. Not a request for now, a question, how things are (a fact)
 words copied exactly from a message below, enough to find their sentence: it is kept whole, one item. If needed, copied
 too: "about", the subject if the sentence does not name it; "scope", another sentence that
 limits it; "offer", the agent's sentence just before, if the quote only agrees to it.
-- "goals": [{{"quote", "ref"}}] what the user wants achieved beyond this turn, in the same form.
+- "goals": [{{"quote", "ref"}}] what the user wants achieved beyond this turn, likewise.
 - "later": [{{"id", "quote", "ref", "ends"}}] the user's later words about a held rule or goal, to stand beside it: an
 exception, a change, a lifting. ends: true only if nothing of it binds any more, or if a new rule of yours says all that
 is left ("make it 100 instead" makes no sense alone: it ends nothing); "from": the date, if not at once.
@@ -58,7 +58,7 @@ is left ("make it 100 instead" makes no sense alone: it ends nothing); "from": t
 - "done": [{{"id", "ref"}}] a goal reached or given up, and the message of user or agent that says so.
 - "facts": [{{"text", "refs", "id"}}] what may be asked for later: identifiers, numbers, dates, owners, decisions,
 findings, causes, promises. Terse: "subject: value"; names and numbers exactly; the date for "tomorrow". refs: the
-messages it rests on. id: only of the held fact that this replaces or rewrites, in whole; "NEW, was OLD" if the old
+messages it rests on, none to reword. id: only of the held fact that this replaces or rewrites, in whole; "NEW, was OLD" if the old
 value may still be asked for.
 - "open": like facts, what is unknown and matters; a claim that a tool contradicts or nothing bears out.
 - "next": [{{"quote", "ref"}}] steps that the agent announced; drop them once taken.
@@ -187,7 +187,7 @@ def _without_ended(state: CompressedCognitiveState) -> CompressedCognitiveState:
     return state.model_copy(update={"constraints": kept})
 
 
-_CLAIMED = {"": " [its end is being checked]", "ends": " [ended; leaves with your answer]"}
+_CLAIMED = {"": " [its end is being checked]", "ends": " [ended; its room is free]"}
 
 
 def _prefix(item: Item, policy: Policy) -> str:

@@ -84,8 +84,9 @@ def _without_end(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without the punctuation, quotation marks and brackets at both ends."""
-    return text.strip("".join(char for char in set(text) if category(char)[0] == "P") + " ")
+    """Without the punctuation, quotation marks and brackets at both ends. A connector (_) is part of its word."""
+    outer = (char for char in set(text) if category(char)[0] == "P" and category(char) != "Pc")
+    return text.strip("".join(outer) + " ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,3 +180,11 @@ def test_no_text_breaks_it(quote: str, messages: list[str]) -> None:
 )  # fmt: skip
 def test_takes_time_in_proportion_to_the_length(unit: str, quote: str) -> None:
     assert ratio(lambda text: find_quote(quote, [text]), unit, 6_000) < 24
+
+
+@pytest.mark.parametrize(
+    "quote", ["with 'q_'", "always start names with 'q_'.", "end with '_x'", "with “q_”"]
+)
+def test_an_underscore_at_the_end_of_a_quote_is_part_of_its_word(quote: str) -> None:
+    said = "Hello. Always start names with 'q_'. And let functions end with '_x'! Ok?"
+    assert isinstance(find_quote(quote, [said]), Found)
