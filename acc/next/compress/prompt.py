@@ -57,9 +57,9 @@ is left ("make it 100 instead" makes no sense alone: it ends nothing); "from": t
 {{"id", "no_rule": true}} if it never was a standing rule.
 - "done": [{{"id", "ref"}}] a goal reached or given up, and the message of user or agent that says so.
 - "facts": [{{"text", "refs", "id"}}] what may be asked for later: identifiers, numbers, dates, owners, decisions,
-findings, causes, promises. Terse: "subject: value"; names and numbers exactly; the date for "tomorrow". refs: the
-messages it rests on, none to reword. id: only of the held fact that this replaces or rewrites, in whole; "NEW, was OLD" if the old
-value may still be asked for.
+findings, causes, promises. Terse, "subject: value", names and numbers exact; the date for "tomorrow". refs: messages
+it rests on, none to reword. id: only of the held fact that this replaces or rewrites, in whole; "NEW, was OLD" if the
+old value may still be asked for.
 - "open": like facts, what is unknown and matters; a claim that a tool contradicts or nothing bears out.
 - "next": [{{"quote", "ref"}}] steps that the agent announced; drop them once taken.
 {slots}
