@@ -187,4 +187,6 @@ def add_cues(draft: Draft, proposal: Proposal) -> None:
         if any(isinstance(cue, Cue) and cue.words.text == words.text for cue in held):
             continue
         held.append(Cue(id=draft.new_id(slot), turn=words.turn, touched=draft.turn, words=words))
+    for cue in held[: -slot.rules.places]:
+        draft.note(Reason.EVICTED, cue.id, cue.text_of, "newer steps took its place")
     del held[: -slot.rules.places]

@@ -172,7 +172,8 @@ def _state(reading: Reading) -> Iterator[str]:
     body = list(lines(state, lambda item: _prefix(item, policy)))
     used = policy.counter(render(_without_ended(state)))
     free = max(0, policy.max_tokens - used)
-    yield f"State after turn {state.turn}: {used:,} tokens used, {free:,} free"
+    upto = max((event.turn for event in state.episodic_trace), default=0)
+    yield f"State up to turn {upto}: {used:,} tokens used, {free:,} free"
     yield from body or ["(empty)"]
     if state.gone:
         gone = "; ".join(f"{each.id} {each.label}" for each in state.gone)
