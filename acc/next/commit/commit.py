@@ -111,18 +111,18 @@ def _apply(draft: Draft, proposal: Proposal) -> None:
 
 def _trace(draft: Draft, read: Sequence[Message], evidence: Sequence[Evidence]) -> None:
     """Compute what was compressed and what was admitted (paper: episodic trace, retrieved artifacts)."""
+    number = draft.state.version + 1
     new = [message for message in read if message.status != "read"]
     if new:
-        slot = draft.slots["episodic_trace"]
         event = Event(
-            id=draft.new_id(slot), turn=draft.turn, touched=draft.turn,
+            id=f"e{number}", turn=draft.turn, touched=draft.turn,
             first=new[0].ref, last=new[-1].ref, count=len(new),
         )  # fmt: skip
         draft.items["episodic_trace"] = [event]
-    slot = draft.slots["retrieved_artifacts"]
+    places = draft.slots["retrieved_artifacts"].rules.places
     draft.items["retrieved_artifacts"] = [
-        Artifact(id=draft.new_id(slot), turn=draft.turn, ref=each.ref, channel=each.channel)
-        for each in list(evidence)[: slot.rules.places]
+        Artifact(id=f"k{number}.{i}", turn=draft.turn, ref=each.ref, channel=each.channel)
+        for i, each in enumerate(evidence[:places])
     ]
 
 
@@ -201,7 +201,9 @@ def _sealed(draft: Draft, proposal: Proposal | None, before: tuple[Note, ...]) -
         "gone": tuple(draft.gone),
     }
     if proposal is not None:
-        told = [note for note in (*before, *draft.notes) if note.reason in _TOLD]
+        # What a repair was asked for is settled by its own notes.
+        earlier = [n for n in before if not (n.reason in REPAIRABLE and n.of in PINNED_LISTS)]
+        told = [note for note in (*earlier, *draft.notes) if note.reason in _TOLD]
         over = [f"it was {draft.over} tokens over: see what left"] if draft.over else []
         update["feedback"] = (*over, *(str(note)[:160] for note in told[:MOST_FEEDBACK]))
     sealed = state.model_copy(update=update).sealed()

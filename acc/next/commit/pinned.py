@@ -116,7 +116,7 @@ def _asides(draft: Draft, pin: ProposedPin, words: Words) -> dict[str, Words]:
             draft.note(
                 Reason.NOT_FOUND,
                 text=pin.about,
-                detail="no verbatim span",
+                detail="no short verbatim span",
                 of="about",
                 ref=words.ref,
             )

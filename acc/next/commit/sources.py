@@ -17,7 +17,7 @@ SPEECH = (Channel.OPERATOR, Channel.USER, Channel.AGENT)
 LAWFUL = (Channel.OPERATOR, Channel.USER)
 """Channels whose words can be a rule, a goal or a later word."""
 
-LONGEST_ABOUT = 80
+LONGEST_ABOUT = 120
 """Maximum length of an ``about`` in characters: a name, no second sentence."""
 
 
