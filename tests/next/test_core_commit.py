@@ -460,7 +460,7 @@ def test_minor_ones_leave_first_then_the_longest_untouched() -> None:
     thread.say(("user", "a"))
     thread.say(("user", "b"))
     held = [fact.id for fact in thread.state.relational_map]
-    assert held == ["r1", "r5", "r6", "r7"]
+    assert held == ["r1", "r6", "r7", "r8"]
 
 
 def test_rules_that_do_not_fit_are_told_and_everything_else_is_committed() -> None:

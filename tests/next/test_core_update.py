@@ -46,7 +46,8 @@ def test_the_whole_turn_runs_through_a_model() -> None:
     """Compression, a repair of what was refused, and a second reading: five requests in three turns."""
     wrong = {"rules": [{"quote": "restart nginx in the night", "ref": "u1"}]}
     verdict = {"verdicts": [{"case": 1, "verdict": "ends"}]}
-    with ModelServer([wrong, FIRST, LIFTED, verdict, {}]) as server:
+    lifted = {"later": [{**LIFTED["later"][0], "id": "c2"}]}
+    with ModelServer([wrong, FIRST, lifted, verdict, {}]) as server:
         model = _model(server)
         options: dict[str, Any] = {"compressor": ModelCompressor(model), "judge": ModelJudge(model)}
         one = update_state(None, Turn.said(RULE), **options)

@@ -111,18 +111,17 @@ def _apply(draft: Draft, proposal: Proposal) -> None:
 
 def _trace(draft: Draft, read: Sequence[Message], evidence: Sequence[Evidence]) -> None:
     """Compute what was compressed and what was admitted (paper: episodic trace, retrieved artifacts)."""
-    number = draft.state.version + 1
     new = [message for message in read if message.status != "read"]
     if new:
         event = Event(
-            id=f"e{number}", turn=draft.turn, touched=draft.turn,
+            id=draft.new_id(draft.slots["episodic_trace"]), turn=draft.turn, touched=draft.turn,
             first=new[0].ref, last=new[-1].ref, count=len(new),
         )  # fmt: skip
         draft.items["episodic_trace"] = [event]
-    places = draft.slots["retrieved_artifacts"].rules.places
+    slot = draft.slots["retrieved_artifacts"]
     draft.items["retrieved_artifacts"] = [
-        Artifact(id=f"k{number}.{i}", turn=draft.turn, ref=each.ref, channel=each.channel)
-        for i, each in enumerate(evidence[:places])
+        Artifact(id=draft.new_id(slot), turn=draft.turn, ref=each.ref, channel=each.channel)
+        for each in evidence[: slot.rules.places]
     ]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
@@ -21,7 +22,7 @@ from acc.next.state.proposal import Mode
 from acc.next.state.reasons import Note
 from acc.next.state.render import cost, lines, render
 from acc.next.state.slots import SlotField
-from acc.next.tail import Message
+from acc.next.tail import Message, shortened
 from acc.text.lines import one_line
 from acc.text.times import moment
 from acc.turn.observations import Channel, Observation
@@ -129,12 +130,22 @@ def material(reading: Reading) -> str:
         parts.append("Recalled, in case it answers something:")
         parts += [fenced(each, key) for each in reading.evidence]
     if old:
-        parts += [
-            "In the state already, shown so that answers refer to something:",
-            *_turns(old, key),
-        ]
+        heard = [_brief(message, reading.policy) for message in old]
+        parts += ["In the state already, so that answers refer to something:"]
+        parts += _turns(heard, key)
     parts += ["Not in the state yet:", *_turns(new, key)]
     return "\n".join(parts)
+
+
+BRIEF = 60
+"""Tokens of a tool's or document's text that is in the state already. Its turn is shown for what people say."""
+
+
+def _brief(message: Message, policy: Policy) -> Message:
+    if message.channel not in (Channel.TOOL, Channel.DOCUMENT):
+        return message
+    text = shortened(message.text, BRIEF, policy, message.ref)
+    return replace(message, observation=message.observation.model_copy(update={"text": text}))
 
 
 def _observations(reading: Reading) -> Iterator[Observation]:
