@@ -191,12 +191,14 @@ _EDGE = re.compile(r"[\n;|]")
 _PAST_BEFORE = re.compile(
     r"(?<![a-z])(?:was|were|had been|former(?:ly)?|previous(?:ly)?|prior|old|baseline|"
     r"initial(?:ly)?|original(?:ly)?|earlier|at first|used to be|no longer|instead of|"
-    r"replac(?:es|ed|ing)|supersed(?:es|ed|ing)|up from|down from|changed from)(?![a-z])",
+    r"replac(?:es|ed|ing)|supersed(?:es|ed|ing)|"
+    r"(?:up|down|changed|raised|lowered|increased|reduced|moved) from)(?![a-z])",
     re.IGNORECASE,
 )
 _PAST_AFTER = re.compile(
     r"->|→|⇒|(?<![a-z])(?:now[^\n;|]{0,12}\d|(?:replaced|superseded|obsolete|outdated|withdrawn|"
-    r"no longer|(?:changed|raised|lowered|moved|corrected|revised|updated) to|until then)(?![a-z]))",
+    r"no longer|(?:is|was|are|were|been) (?:over|lifted|cancelled|ended|dropped)|"
+    r"(?:changed|raised|lowered|moved|corrected|revised|updated) to|until then)(?![a-z]))",
     re.IGNORECASE,
 )
 REACH_BEFORE, REACH_AFTER = 24, 60
@@ -274,7 +276,7 @@ class Matcher:
             found = self.found(item.text)
             if not found.entries:
                 continue
-            self._hold_standing(held, item, found.entries)
+            self._hold_standing(held, item, found)
             if item.slot == CONSTRAINTS:
                 held.false |= found.entries & self._false
             poison = found.entries & self._poison - found.refused
@@ -287,14 +289,19 @@ class Matcher:
         held.history = held.facts - asserted
         return held
 
-    def _hold_standing(self, held: Holding, item: HeldItem, entries: frozenset[str]) -> None:
-        """Count the rules and goals of an item, and whether it shows what ended them."""
+    def _hold_standing(self, held: Holding, item: HeldItem, found: Found) -> None:
+        """Count the rules and goals of an item, and whether it shows what ended them.
+
+        A text without slots shows it where it calls the rule past.
+        """
+        entries = found.entries
         rules = entries & self._constraints if item.slot in (None, CONSTRAINTS) else frozenset()
         goals = entries & self._goals if item.slot in (None, GOALS) else frozenset()
         goals = goals if item.is_open else frozenset()
         held.constraints |= rules
         held.goals |= goals
         held.as_items |= rules | goals if item.slot is not None else frozenset()
+        held.marked |= found.past if item.slot is None else frozenset()
         last = max(item.later, default=0)
         held.marked |= {key for key in rules | goals if self._ends.get(key, last + 1) <= last}
 

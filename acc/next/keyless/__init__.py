@@ -1,0 +1,1 @@
+"""The compressor and the judge without a model: English, offline, deterministic."""

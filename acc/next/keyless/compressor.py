@@ -1,0 +1,149 @@
+"""A compressor without a model: English, offline, deterministic, in linear time.
+
+Small classifiers decide what a sentence does and how long it will be needed. Rules, goals and later words are whole
+sentences of the user's; facts are whole sentences of anybody. What it does not read stands in the tail, and a note
+says so.
+
+    language.py   which sentences are English
+    reading.py    the messages by channel, sentence by sentence
+    acts.py       what a clause does; network.py, weights.py: the classifiers
+    rules.py      rules and goals
+    later.py      later words; lifting.py: which rule a clause is about
+    goals.py      goals that are done
+    facts.py      facts; values.py: their worth
+    room.py       what fits
+    judge.py      the second reading of claims that a rule ended
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from acc.next.compress.protocol import Reading
+from acc.next.keyless.facts import Candidate, replaced_by, told_in
+from acc.next.keyless.goals import done_in
+from acc.next.keyless.later import Standing, later_in
+from acc.next.keyless.lifting import ENDS, SHOWN
+from acc.next.keyless.reading import Heard, Said, heard
+from acc.next.keyless.room import Room
+from acc.next.keyless.rules import is_goal, is_rule
+from acc.next.keyless.values import worth_of
+from acc.next.keyless.weights import one_thread
+from acc.next.keyless.words import plain
+from acc.next.state.items import Goal, Pinned, Record, Rule
+from acc.next.state.proposal import (
+    Proposal,
+    ProposedDone,
+    ProposedLater,
+    ProposedPin,
+    ProposedRecord,
+)
+from acc.next.state.reasons import Note, Reason
+from acc.next.text.quoting import same_words
+
+FACTS, RULES, GOALS = "relational_map", "constraints", "goal_orientation"
+
+PLENTY = 0.8
+"""Share of the room of rules and goals up to which later words stand beside a rule that they are unlikely about."""
+
+
+def compress(reading: Reading) -> Proposal:
+    """Propose what the messages of ``reading`` change. Never raises, for any text; equal input, equal proposal."""
+    with one_thread():
+        return _Reader(reading).proposal()
+
+
+class _Reader:
+    """One reading on its way to a proposal."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._heard: Heard = heard(reading)
+        self._room = Room(reading.state, reading.policy)
+        self._rules: list[ProposedPin] = []
+        self._goals: list[ProposedPin] = []
+        self._laid: dict[int, Standing] = {}
+        self._taken: set[int] = set()
+
+    def proposal(self) -> Proposal:
+        """Read rules, goals, later words and facts, in this order."""
+        for place, said in enumerate(self._heard.user):
+            self._pin(place, said)
+        later = list(self._later())
+        # A later word must not be missing for want of room; a goal that finds none stands in the tail.
+        goals = [pin for pin in self._goals if self._room.takes(pin.quote)]
+        done = done_in(self._heard, self._held(Goal))
+        records, drop = self._facts(done)
+        unread = (
+            Note(
+                reason=Reason.UNREAD,
+                ref=ref,
+                detail="a sentence is not English: its rules and facts are not read",
+            )
+            for ref in self._heard.unread
+        )
+        return Proposal(
+            rules=tuple(self._rules), goals=tuple(goals), later=tuple(later), done=tuple(done),
+            records=tuple(records), drop=tuple(drop), author="keyless", notes=tuple(unread),
+        )  # fmt: skip
+
+    def _later(self) -> Iterator[ProposedLater]:
+        """Yield the later words that have room: unlikely ones only while there is plenty, sure ones in any case."""
+        standing = [*self._held_rules(), *self._laid.values()]
+        for later, odds in later_in(self._heard, standing, frozenset(self._laid)):
+            share = PLENTY if odds < SHOWN else 1.0
+            if self._room.takes(later.quote, is_beside=True, share=share) or odds >= ENDS:
+                yield later
+
+    def _pin(self, place: int, said: Said) -> None:
+        """Propose a sentence as a goal or a rule, if it is one."""
+        is_first = not self._goals and not any(goal.done is None for goal in self._held(Goal))
+        rule = is_rule(said)
+        if rule:
+            self._taken.add(place)
+            if not self._stands(said, self._held(Rule)):
+                pin = ProposedPin(said.text, said.ref, id=f"rule{place}")
+                self._laid[place] = Standing(pin.id, said.words, since=place)
+                self._rules.append(pin)
+                self._room.needs(said.text)
+        elif is_goal(said, is_first=is_first) and not self._stands(said, self._held(Goal)):
+            self._taken.add(place)
+            self._goals.append(ProposedPin(said.text, said.ref))
+
+    def _held(self, kind: type[Any]) -> list[Any]:
+        return [item for _, item in self._reading.state.items() if isinstance(item, kind)]
+
+    def _stands(self, said: Said, held: Sequence[Pinned]) -> bool:
+        """Return whether the state holds the sentence already, with nothing that speaks against it."""
+        return any(same_words(item.words.text, said.text) and item.ending is None for item in held)
+
+    def _held_rules(self) -> Iterator[Standing]:
+        for item in self._held(Rule):
+            yield Standing(item.id, plain(item.text_of), len(item.later))
+
+    def _facts(self, done: Sequence[ProposedDone]) -> tuple[list[ProposedRecord], list[str]]:
+        """Return the facts to add or change, and the held ones to drop."""
+        held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
+        pinned = self._held(Pinned)
+        taken = frozenset(self._taken)
+        texts = [*(item.text_of for item in pinned), *(pin.quote for pin in self._rules)]
+        found: dict[str, Candidate] = {}
+        for new in told_in(self._heard, taken, texts):
+            old = replaced_by(new, [item for item in held if item.id not in found])
+            key = old.id if old else f"new{len(found)}"
+            found[key] = Candidate(new.text, new.ref, new.worth, 0, old.id if old else "")
+        for item in held:
+            if item.id not in found:
+                age = max(0, self._reading.number - item.touched)
+                found[item.id] = Candidate(
+                    item.text_of, "", worth_of(plain(item.text_of)), age, item.id
+                )
+        kept = self._room.kept(list(found.values()), pinned)
+        stays = {each.replaces for each in kept}
+        records = [
+            ProposedRecord(FACTS, {"text": each.text}, (each.ref,), each.replaces)
+            for each in kept
+            if each.ref
+        ]
+        return records, [item.id for item in held if item.id not in stays]

@@ -1,0 +1,145 @@
+"""The sentences of what a compressor was given to read, by channel, with their clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from acc.next.compress.protocol import Reading
+from acc.next.keyless.language import is_english
+from acc.next.keyless.words import Clause, clauses, plain
+from acc.next.tail import Message
+from acc.next.text.sentences import Sentence, sentences
+from acc.turn.observations import Channel
+
+MOST_SENTENCES = 200
+"""Maximum number of sentences read of one message, half from each end."""
+
+LONGEST = 400
+"""Maximum length in characters of a sentence that is read."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence of somebody's message.
+
+    Attributes:
+        text: The sentence, verbatim.
+        words: The same with straight apostrophes.
+        heading: The heading of its list.
+        before: The sentence before it in the message.
+        after: The sentence after it.
+        message: The message.
+        place: Its place among the messages that were read.
+    """
+
+    text: str
+    words: str
+    heading: str
+    before: str
+    after: str
+    message: Message
+    place: int
+
+    @property
+    def ref(self) -> str:
+        """The message's ref."""
+        return self.message.ref
+
+    @property
+    def whole(self) -> Clause:
+        """The sentence as one clause."""
+        return Clause(self.words, self.before, self.after)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it ends with a question mark."""
+        return self.words.rstrip("\"')” ").endswith("?")
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Its clauses, each with its neighbours."""
+        parts = clauses(self.words)
+        around = [self.before, *parts, self.after]
+        return tuple(Clause(part, around[i], around[i + 2]) for i, part in enumerate(parts))
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was read.
+
+    Attributes:
+        user: English sentences of user and operator, of those who may lay down rules.
+        others: Those of other users and of the agent, without its calls.
+        tools: Messages of tools and documents.
+        unread: Refs of messages with sentences of another language.
+    """
+
+    user: tuple[Said, ...]
+    others: tuple[Said, ...]
+    tools: tuple[Message, ...]
+    unread: tuple[str, ...]
+
+    def reply_before(self, said: Said) -> str:
+        """Return the agent's words before a sentence of the user's."""
+        before = [o for o in self.others if o.place < said.place]
+        return " ".join(o.words for o in before if o.place == before[-1].place)
+
+    def message_of(self, said: Said) -> str:
+        """Return all sentences of the user's message."""
+        return " ".join(each.words for each in self.user if each.place == said.place)
+
+
+def heard(reading: Reading) -> Heard:
+    """Split the messages of ``reading`` that no compression has read before; the others are context."""
+    user: list[Said] = []
+    others: list[Said] = []
+    unread: list[str] = []
+    for place, message in enumerate(reading.messages):
+        if message.channel in (Channel.TOOL, Channel.DOCUMENT) or message.observation.is_call:
+            continue
+        english = list(_said(message, place, unread))
+        (user if _lays_down(reading, message) else others).extend(english)
+    return Heard(
+        tuple(s for s in user if s.message.status != "read"),
+        tuple(others),
+        tuple(m for m in reading.messages if _is_told(m)),
+        tuple(dict.fromkeys(unread)),
+    )
+
+
+def _is_told(message: Message) -> bool:
+    return message.channel in (Channel.TOOL, Channel.DOCUMENT) and message.status != "read"
+
+
+def _lays_down(reading: Reading, message: Message) -> bool:
+    """Return whether the message is of user or operator, and of a speaker whose words may be rules (law 6)."""
+    if message.channel not in (Channel.USER, Channel.OPERATOR):
+        return False
+    speakers = reading.policy.speakers
+    return speakers is None or not message.speaker or message.speaker in speakers
+
+
+def _said(message: Message, place: int, unread: list[str]) -> Iterator[Said]:
+    found = sentences(message.text)
+    if len(found) > MOST_SENTENCES:
+        found = [*found[: MOST_SENTENCES // 2], *found[-MOST_SENTENCES // 2 :]]
+    texts = ["", *(plain(" ".join(each.text.split())) for each in found), ""]
+    is_foreign = not is_english(" ".join(texts))
+    for i, each in enumerate(found):
+        words = texts[i + 1]
+        if not _is_english(words, is_foreign):
+            if message.status != "read":
+                unread.append(message.ref)
+        elif len(words) <= LONGEST:
+            yield _one(each, words, texts[i], texts[i + 2], message, place)
+
+
+def _is_english(words: str, in_foreign: bool) -> bool:
+    """In a message of another language, a sentence is English only if it has more than two English words."""
+    return is_english(words) if not in_foreign else len(words.split()) > 3 and is_english(words)
+
+
+def _one(each: Sentence, words: str, before: str, after: str, message: Message, place: int) -> Said:
+    return Said(each.text, words, each.heading, before, after, message, place)

@@ -1,0 +1,148 @@
+"""The state update without a store or a framework: `update_state` and `aupdate_state`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from acc.errors import ConfigurationError, InputError
+from acc.next.compress.compressor import ModelCompressor
+from acc.next.compress.judge import ModelJudge
+from acc.next.compress.protocol import Asking, AskingCompressor, AskingJudge, Compressor, Judge
+from acc.next.overflow import raise_overflow
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.policy import Policy
+from acc.next.step import Cadence, Memory, Step, adrive, drive, stepping
+from acc.next.tail import Message
+from acc.turn.observations import Evidence
+from acc.turn.redact import Redact, redacted_turn, redactor
+from acc.turn.turn import Turn, normalize
+
+Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
+"""A state, its canonical JSON, or None for a thread's first turn."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How `update_state` works; every field has a default.
+
+    Attributes:
+        compressor: Proposes what changes; None uses the keyless rules.
+        model: A model to compress and judge (`acc.next.models.choosing.as_model`), instead of ``compressor``.
+        judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
+        policy: Schema, bounds, how rules end.
+        cadence: When to compress; by default each turn.
+        redact: Removes secrets from the turn (`acc.turn.redact`).
+    """
+
+    compressor: Compressor | AskingCompressor | None = None
+    model: Any = None
+    judge: Judge | AskingJudge | None = None
+    policy: Policy | None = None
+    cadence: Cadence = field(default_factory=Cadence)
+    redact: Redact | Literal["secrets"] | None = "secrets"
+
+
+def update_state(
+    state: Stored,
+    turn: Turn,
+    *,
+    tail: Sequence[Message] = (),
+    evidence: Sequence[Evidence] = (),
+    force: bool = False,
+    options: Options = Options(),
+    **changes: Any,
+) -> Step[CompressedCognitiveState]:
+    """Commit the next state from a prior state and a turn, without a store or a framework.
+
+    Args:
+        state: CCS_t-1, or its canonical JSON; None for an empty one.
+        turn: What happened since the last commit.
+        tail: `Step.tail` of the last step: the messages that the state does not hold yet.
+        evidence: Evidence that the caller recalled and qualified.
+        force: Compress now, whatever the size.
+        options: How to work.
+        changes: Fields of `Options` by name, instead of ``options``.
+
+    Returns:
+        The step. ``step.state`` and ``step.tail`` go into the next call; ``step.messages(role)`` into a prompt. If
+        the compressor fails, ``step.failure`` says why, and the tail carries the agent (law 9).
+
+    Raises:
+        PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.state``.
+        ConfigurationError: The compressor, judge, model or policy is invalid.
+        InputError: ``turn`` is not a turn.
+        StateError: The state was edited, or does not match the policy's schema.
+    """
+    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
+    return raise_overflow(drive(asking))
+
+
+async def aupdate_state(
+    state: Stored,
+    turn: Turn,
+    *,
+    tail: Sequence[Message] = (),
+    evidence: Sequence[Evidence] = (),
+    force: bool = False,
+    options: Options = Options(),
+    **changes: Any,
+) -> Step[CompressedCognitiveState]:
+    """Do what `update_state` does without blocking the event loop."""
+    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
+    return raise_overflow(await adrive(asking))
+
+
+def _options(options: Options, changes: Mapping[str, Any]) -> Options:
+    try:
+        return replace(options, **changes)
+    except TypeError as error:
+        raise ConfigurationError(
+            str(error).rpartition(") ")[2], where="update_state", hint="see acc.next.update.Options"
+        ) from error
+
+
+def _asking(
+    state: Stored,
+    turn: Turn,
+    tail: Sequence[Message],
+    evidence: Sequence[Evidence],
+    force: bool,
+    options: Options,
+) -> Asking[Step[CompressedCognitiveState]]:
+    if not isinstance(turn, Turn):
+        raise InputError(
+            f"the turn is {type(turn).__name__}",
+            where="update_state",
+            hint="create one with Turn.said(text) or Turn.from_messages(messages)",
+        )
+    given = type(state) if isinstance(state, CompressedCognitiveState) else None
+    policy = options.policy or Policy(schema=given or CompressedCognitiveState)
+    prior = policy.schema.load(state)
+    clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
+    return stepping(
+        memory_of(options, policy), prior, clean.numbered(prior.turn + 1),
+        texts=tail, evidence=evidence, force=force,
+    )  # fmt: skip
+
+
+def memory_of(options: Options, policy: Policy) -> Memory[CompressedCognitiveState]:
+    """Return who compresses and judges.
+
+    Raises:
+        ConfigurationError: Both a compressor and a model are given, or the model cannot be reached.
+    """
+    if options.compressor is not None and options.model is not None:
+        raise ConfigurationError(
+            "both a compressor and a model", where="update_state", hint="give one of the two"
+        )
+    from acc.next.keyless.compressor import compress as keyless
+    from acc.next.keyless.judge import judge as keyless_judge
+
+    compressor: Compressor | AskingCompressor = options.compressor or keyless
+    judge: Judge | AskingJudge = options.judge or keyless_judge
+    if options.model is not None:
+        compressor = ModelCompressor(options.model)
+        judge = options.judge or ModelJudge(compressor.model)
+    return Memory(compressor, judge, keyless, policy, options.cadence)
