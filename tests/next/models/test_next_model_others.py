@@ -131,7 +131,9 @@ def test_each_form_of_a_model(monkeypatch) -> None:
 @pytest.mark.parametrize(
     "given",
     ["", None, 5, "nobody:m", "llama3:8b", (None, "m"), openai.OpenAI(api_key="k"), ("m", "n")],
-    ids=str,
+    ids=lambda given: (
+        type(given).__name__ + str(given)[:9] if isinstance(given, str) else type(given).__name__
+    ),
 )
 def test_what_is_no_model_is_refused_with_the_fix(given) -> None:
     with pytest.raises(ConfigurationError, match="openai:"):
