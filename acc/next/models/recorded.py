@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import lzma
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
@@ -67,8 +68,14 @@ def _failure(error: CompressionError) -> dict[str, Any]:
     return {"what": error.what, "hint": error.hint, "outcome": error.outcome, "usage": error.usage}
 
 
+def _text_of(file: Path) -> str:
+    """Return the text of a file, which may be packed: ``.xz``."""
+    data = file.read_bytes()
+    return (lzma.decompress(data) if file.suffix == ".xz" else data).decode()
+
+
 class RecordedModel:
-    """Answers from a file of `RecordingModel` in its order, without a network.
+    """Answers from a file of `RecordingModel` in its order, without a network. The file may be packed by ``xz``.
 
     Args:
         file: The file; it is read at once.
@@ -81,11 +88,11 @@ class RecordedModel:
     def __init__(self, file: str | Path, *, strict: bool = False) -> None:
         self._file, self._strict, self._lock, self._next = str(file), strict, Lock(), 0
         try:
-            lines = Path(file).read_text(encoding="utf-8").splitlines()
+            lines = _text_of(Path(file)).splitlines()
             self._record = [
                 (json.loads(line)["messages"], _got(json.loads(line))) for line in lines
             ]
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, lzma.LZMAError, ValueError, LookupError, TypeError) as error:
             what, hint = f"the record cannot be read: {error!r}", "record it with RecordingModel"
             raise InputError(what, where=self._file, hint=hint) from error
         answers = [got.model for _, got in self._record if isinstance(got, Completion)]
