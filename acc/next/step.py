@@ -327,8 +327,6 @@ class _Stepping(Generic[S]):
         done = commit(
             self.state, self.memory.policy, number=self.turn.number, before=before, **arguments
         )
-        if missing:
-            done = replace(done, notes=(*missing, *done.notes))
         self.commits.append(done)
         self.state = done.state
         return done

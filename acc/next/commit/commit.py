@@ -31,6 +31,21 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 
 
 @dataclass(frozen=True)
+class Given:
+    """What `commit` is given beside state and policy: its arguments, by their names. A journal keeps it."""
+
+    turn: tuple[Message, ...] = ()
+    number: int = 0
+    read: tuple[Message, ...] = ()
+    proposal: Proposal | None = None
+    evidence: tuple[Evidence, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    is_provisional: bool = False
+    is_repair: bool = False
+    before: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
 class Commit(Generic[S]):
     """What a commit made.
 
@@ -38,11 +53,13 @@ class Commit(Generic[S]):
         state: The next state.
         notes: What became of each element of the proposal, and of what left.
         no_room: Refs of messages whose rule, goal or later word did not fit. They left the tail.
+        given: What it was made of, beside the state before and the policy.
     """
 
     state: S
     notes: tuple[Note, ...] = ()
     no_room: tuple[str, ...] = ()
+    given: Given = Given()
 
     @property
     def refused(self) -> tuple[Note, ...]:
@@ -80,12 +97,16 @@ def commit(
         before: Notes of the step so far: unread messages of the tail that are missing, which leave it; and those of
             the commit that this one repairs.
     """
+    given = Given(
+        tuple(turn), number, tuple(read), proposal, tuple(evidence), tuple(judgements),
+        is_provisional, is_repair, tuple(before),
+    )  # fmt: skip
     sources = Sources(read, evidence, policy)
     draft = Draft(state, sources, policy, number or state.turn)
     if number > state.turn:
         draft.lapse()
-    before = tuple(before)
-    missing = {note.ref for note in before if note.reason is Reason.MISSING}
+    draft.notes += [note for note in given.before if note.reason is Reason.MISSING]
+    missing = {note.ref for note in draft.notes}
     draft.tail = [entry for entry in draft.tail if entry.ref not in missing]
     draft.tail += [tail_ref(message, policy) for message in turn]
     judge(draft, judgements)
@@ -97,7 +118,7 @@ def commit(
         _settle_tail(draft, read, is_provisional=is_provisional)
         make_room(draft)
     _bound_tail(draft)
-    return _sealed(draft, proposal, before)
+    return _sealed(draft, given)
 
 
 def _apply(draft: Draft, proposal: Proposal) -> None:
@@ -186,7 +207,7 @@ _TOLD = frozenset(
 """What the next request tells the compressor of its last answer."""
 
 
-def _sealed(draft: Draft, proposal: Proposal | None, before: tuple[Note, ...]) -> Commit[S]:
+def _sealed(draft: Draft, given: Given) -> Commit[S]:
     state: S = draft.state  # type: ignore[assignment]
     update: dict[str, object] = {
         **{name: tuple(items) for name, items in draft.items.items()},
@@ -199,14 +220,14 @@ def _sealed(draft: Draft, proposal: Proposal | None, before: tuple[Note, ...]) -
         "unread": tuple(draft.tail),
         "gone": tuple(draft.gone),
     }
-    if proposal is not None:
+    if given.proposal is not None:
         # What a repair was asked for is settled by its own notes.
-        earlier = [n for n in before if not (n.reason in REPAIRABLE and n.of in PINNED_LISTS)]
+        earlier = [n for n in given.before if not (n.reason in REPAIRABLE and n.of in PINNED_LISTS)]
         told = [note for note in (*earlier, *draft.notes) if note.reason in _TOLD]
         over = [f"it was {draft.over} tokens over: see what left"] if draft.over else []
         update["feedback"] = (*over, *(str(note)[:160] for note in told[:MOST_FEEDBACK]))
     sealed = state.model_copy(update=update).sealed()
-    return Commit(sealed, tuple(draft.notes), tuple(dict.fromkeys(draft.no_room)))
+    return Commit(sealed, tuple(draft.notes), tuple(dict.fromkeys(draft.no_room)), given)
 
 
 __all__ = ["Commit", "Judgement", "commit"]
