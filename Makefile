@@ -1,4 +1,4 @@
-# Two commands: `make demo` replays a 50-turn conversation, `make test` passes the tests.
+# Two commands: `make demo` replays a 50-turn conversation, then shows how it ends with a recorded model; `make test` passes the tests.
 # Both set themselves up; they need Python 3.11 to 3.13 and a package index.
 
 PYTHON ?= python3
@@ -13,6 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 demo: $(VENV)/.installed
 	$(BIN)/acc replay examples/incident.jsonl
+	@$(BIN)/python examples/18_recorded_model.py
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"

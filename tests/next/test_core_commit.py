@@ -338,10 +338,10 @@ def test_a_goal_closes_on_the_word_of_user_operator_or_agent() -> None:
 def test_a_done_goal_is_shown_once_and_can_be_reopened() -> None:
     goal = {"goals": [{"quote": "Migrate the db", "ref": "u1"}]}
     done = {"done": [{"id": "g1", "ref": "a2"}]}
-    thread = Thread(goal, done, {})
+    by_user = {"done": [{"id": "g1", "ref": "u2"}]}
+    thread = Thread(goal, by_user, {})
     thread.say(("user", "Migrate the db."))
-    step = thread.say(("user", "And?"), ("agent", "Migrated."))
-    assert '"Migrate the db." DONE, says agent' in step.text()
+    assert '"Migrate the db." DONE, says user' in thread.say(("user", "It is migrated.")).text()
     assert "DONE" not in thread.say(("user", "Thanks.")).text()
 
     again = {"later": [{"id": "g1", "quote": "not done yet", "ref": "u2.1"}]}
@@ -351,6 +351,21 @@ def test_a_done_goal_is_shown_once_and_can_be_reopened() -> None:
         ("user", "And?"), ("agent", "Migrated."), ("user", "It is not done yet!"), force=True
     )
     assert thread.state.goal_orientation[0].done is not None
+
+
+def test_what_only_the_agent_calls_done_stands_with_the_mark_until_a_later_answer_drops_it() -> (
+    None
+):
+    goal = {"goals": [{"quote": "Migrate the db", "ref": "u1"}]}
+    done = {"done": [{"id": "g1", "ref": "a2"}], "drop": ["g1"]}
+    thread = Thread(goal, done, {}, {"drop": ["g1"]})
+    thread.say(("user", "Migrate the db."))
+    step = thread.say(("user", "And?"), ("agent", "Migrated."))
+    assert '"Migrate the db." DONE, says agent' in step.text(), (
+        "one answer does not mark and drop it"
+    )
+    assert "DONE, says agent" in thread.say(("user", "Thanks.")).text()
+    assert not thread.say(("user", "Bye.")).state.goal_orientation
 
 
 # Facts

@@ -23,6 +23,7 @@ from acc.next.step import Cadence, Memory, drive, stepping
 from acc.next.tail import Message, labelled, messages_of
 from acc.next.update import Options, memory_of
 from acc.text.tokens import utf8_quarter
+from acc.turn.observations import Channel
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
 DEFAULT_GATE = Gate()
@@ -125,7 +126,8 @@ def _held(state: CompressedCognitiveState) -> Iterator[HeldItem]:
         later = (
             frozenset(w.turn for w in item.later) if isinstance(item, Pinned) else frozenset[int]()
         )
-        is_open = not (isinstance(item, Goal) and item.done is not None)
+        done = item.done if isinstance(item, Goal) else None
+        is_open = done is None or done.channel is Channel.AGENT  # a mark; the goal stands
         yield HeldItem(shown(item), slot=slot.name, is_open=is_open, later=later)
 
 

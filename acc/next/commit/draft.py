@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from acc.next.commit.sources import Sources
+from acc.next.commit.sources import LAWFUL, Sources
 from acc.next.state.items import Goal, Item, Pinned, Record
 from acc.next.state.model import CompressedCognitiveState, Gone, TailRef
 from acc.next.state.policy import Policy
@@ -127,9 +127,14 @@ class Draft:
         return self.state.model_copy(update={n: tuple(i) for n, i in self.items.items()})
 
     def lapse(self) -> None:
-        """Let go of done goals, which were shown once (DESIGN section 4)."""
+        """Let go of goals that user or operator closed. They were shown once (DESIGN section 4).
+
+        A goal that only the agent calls done stands with that mark, until one of them closes it or a later
+        compression drops it: an agent that is wrong loses no goal.
+        """
         for name in self.slots:
             self.items[name] = [item for item in self.items[name] if not self._is_over(item)]
 
     def _is_over(self, item: Item) -> bool:
-        return isinstance(item, Goal) and item.done is not None and item.done.turn < self.turn
+        done = item.done if isinstance(item, Goal) else None
+        return done is not None and done.channel in LAWFUL and done.turn < self.turn

@@ -154,10 +154,12 @@ def close_goals(draft: Draft, done: tuple[ProposedDone, ...]) -> None:
     """Mark goals that user, operator or agent call reached or given up."""
     for each in done:
         found = draft.find_pinned(each.id)
-        if found is None or not isinstance(found[1], Goal):
+        name, goal = found if found else ("", None)
+        if not isinstance(goal, Goal):
             draft.note(Reason.UNKNOWN_ID, each.id, detail="no goal has this id", of="done")
             continue
-        name, goal = found
+        if goal.done is not None and goal.done.channel in LAWFUL:
+            continue
         place = draft.sources.place(each.ref)
         if place is None:
             draft.note(Reason.NOT_FOUND, each.id, detail=f"no message {each.ref!r}", of="done")

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from acc.next.commit.draft import Draft
 from acc.next.commit.sources import trust_of
-from acc.next.state.items import LONGEST, Cue, Item, Pinned, Record, Was
+from acc.next.state.items import LONGEST, Cue, Goal, Item, Pinned, Record, Was
 from acc.next.state.proposal import Proposal, ProposedRecord
 from acc.next.state.reasons import Reason
 from acc.next.state.slots import SlotField
@@ -207,7 +207,9 @@ def _drop(draft: Draft, item_id: str, *, may_drop_pinned: bool) -> None:
     if found is None:
         return  # what is gone already needs no note
     name, item = found
-    if isinstance(item, Pinned) and not may_drop_pinned:
+    done = item.done if isinstance(item, Goal) else None
+    is_over = done is not None and done.turn < draft.turn
+    if isinstance(item, Pinned) and not (may_drop_pinned or is_over):
         draft.note(Reason.UNTRUSTED, item_id, detail="only its speaker's words end it", of="drop")
         return
     draft.remove(name, item)

@@ -51,20 +51,20 @@ standing permissions. Not a request for now, a question, how things are (a fact)
 words copied exactly from a message below, enough to find their sentence: it is kept whole, one item. If needed, copied
 too: "about", the subject if the sentence does not name it; "scope", another sentence that
 limits it; "offer", the agent's sentence just before, if the quote only agrees to it.
-- "goals": [{{"quote", "ref"}}] what the user wants achieved beyond this turn, likewise.
+- "goals": [{{"quote", "ref"}}] what the user wants achieved or kept up (a report, a log) beyond this turn, likewise.
 - "later": [{{"id", "quote", "ref", "ends"}}] the user's later words about a held rule or goal, to stand beside it: an
 exception, a change, a lifting. ends: true only if nothing of it binds any more, or if a new rule of yours says all that
-is left ("make it 100 instead" makes no sense alone: it ends nothing); "from": the date, if not at once.
+is left ("make it 100 instead" ends nothing); "from": the date, if not at once.
 {{"id", "no_rule": true}} if it never was a standing rule.
 - "done": [{{"id", "ref"}}] a goal reached or given up, and the message of user or agent that says so.
 - "facts": [{{"text", "refs", "id"}}] what may be asked for later: identifiers, numbers, dates, owners, decisions,
-findings, causes, promises. Terse, "subject: value", names and numbers exact; the date for "tomorrow". refs: messages
-it rests on, none to reword. id: only of the held fact that this replaces or rewrites, in whole; "NEW, was OLD" if the
-old value may still be asked for.
-- "open": like facts, what is unknown and matters; a claim that a tool contradicts or nothing bears out.
-- "next": [{{"quote", "ref"}}] steps that the agent announced; drop them once taken.
+findings, causes, promises. One subject a fact, terse, "subject: value", names and numbers exact; the date for
+"tomorrow". refs: messages it rests on, none to reword. id: only of the held fact that this replaces or rewrites, in
+whole; "NEW, was OLD" if the old value may still be asked for.
+- "open": like facts, what is unknown and matters, a claim that a tool contradicts or nothing bears out.
+- "next": [{{"quote", "ref"}}] steps that the agent announced.
 {slots}
-- "drop": [ids] facts, questions, steps that are over or said elsewhere. "minor": [ids] held ones that may leave first.
+- "drop": [ids] facts, questions, steps, done goals that are over. "minor": [ids] held ones that may leave first.
 "keep": [ids] held ones that must not, or that left and are needed.
 A new item may carry an id of your own ("n1") for other lists to name.
 

@@ -75,7 +75,10 @@ def _text_of(file: Path) -> str:
 
 
 class RecordedModel:
-    """Answers from a file of `RecordingModel` in its order, without a network. The file may be packed by ``xz``.
+    """Answers from a file of `RecordingModel`, without a network. The file may be packed by ``xz``.
+
+    A request gets the next answer that the record has for the same messages. Where it has none, since a prompt has
+    changed, it gets the next one in order.
 
     Args:
         file: The file; it is read at once.
@@ -102,15 +105,17 @@ class RecordedModel:
     def complete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
-        """Return the next answer of the record, or raise the failure that it holds there.
+        """Return the answer of the record, or raise the failure that it holds there.
 
         Raises:
             ConfigurationError: The record is over; with ``strict``, the messages differ.
         """
+        digest = _digest(messages)
         with self._lock:
-            place, self._next = self._next, self._next + 1
+            place = self._place(digest)
+            self._next = place + 1
         known, got = self._record[place] if place < len(self._record) else ("", None)
-        if got is None or (self._strict and known != _digest(messages)):
+        if got is None or (self._strict and known != digest):
             raise ConfigurationError(
                 f"request {place + 1} of {len(self._record)} in the record "
                 + ("had other messages" if got else "does not exist"),
@@ -121,10 +126,14 @@ class RecordedModel:
             raise got
         return got
 
+    def _place(self, digest: str) -> int:
+        later = range(self._next, len(self._record))
+        return next((n for n in later if self._record[n][0] == digest), self._next)
+
     async def acomplete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
-        """Return the next answer of the record, or raise the failure that it holds there."""
+        """Return the answer of the record, or raise the failure that it holds there."""
         return self.complete(messages, schema, max_tokens=max_tokens)
 
 

