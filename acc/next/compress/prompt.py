@@ -27,7 +27,7 @@ from acc.text.lines import one_line
 from acc.text.times import moment
 from acc.turn.observations import Channel, Observation
 
-VERSION = "8"
+VERSION = "9"
 """Increased with each change of the prompt's words."""
 
 KEY_DIGITS = 4
@@ -51,7 +51,8 @@ standing permissions. Not a request for now, a question, how things are (a fact)
 words copied exactly from a message below, enough to find their sentence: it is kept whole, one item. If needed, copied
 too: "about", the subject if the sentence does not name it; "scope", another sentence that
 limits it; "offer", the agent's sentence just before, if the quote only agrees to it.
-- "goals": [{{"quote", "ref"}}] what the user wants achieved or kept up (a report, a log) beyond this turn, likewise.
+- "goals": [{{"quote", "ref"}}] likewise, what the user wants: aims, and tasks (find out, report, log) that one answer
+does not settle.
 - "later": [{{"id", "quote", "ref", "ends"}}] the user's later words about a held rule or goal, to stand beside it: an
 exception, a change, a lifting. ends: true only if nothing of it binds any more, or if a new rule of yours says all that
 is left ("make it 100 instead" ends nothing); "from": the date, if not at once.
