@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 
 from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.next.commit.commit import Commit
@@ -131,6 +132,11 @@ def _held(state: CompressedCognitiveState) -> Iterator[HeldItem]:
         yield HeldItem(shown(item), slot=slot.name, is_open=is_open, later=later)
 
 
+@cache
+def _recorded(file: str) -> RecordedModel:
+    return RecordedModel(file, repeat=True)
+
+
 def make_next(
     *,
     model: str = "",
@@ -147,7 +153,8 @@ def make_next(
 
     Args:
         model: A model that compresses and judges; empty for the keyless rules.
-        answers: A file of recorded answers instead of a model.
+        answers: A file of recorded answers instead of a model. A second memory of the same file goes on in it where
+            the first one stopped, as when several conversations were recorded in one file.
         record: Keep the model's answers in this file.
         mode: How the model writes.
         max_tokens: Bound of the state; 0 for `WITH_A_MODEL` or `KEYLESS`.
@@ -161,7 +168,7 @@ def make_next(
     """
     asked: ChatModel | None = None
     if answers or model:
-        asked = RecordedModel(answers) if answers else as_model(model)
+        asked = _recorded(answers) if answers else as_model(model)
         asked = RecordingModel(asked, record) if record else asked
     bound, over = KEYLESS if asked is None else WITH_A_MODEL
     policy = Policy(max_tokens=max_tokens or bound, lifting=lifting, style=style)

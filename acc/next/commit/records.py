@@ -209,6 +209,8 @@ def _drop(draft: Draft, item_id: str, *, may_drop_pinned: bool) -> None:
     name, item = found
     done = item.done if isinstance(item, Goal) else None
     is_over = done is not None and done.turn < draft.turn
+    if done is not None and not is_over:
+        return  # it was closed in this very answer, and is shown once
     if isinstance(item, Pinned) and not (may_drop_pinned or is_over):
         draft.note(Reason.UNTRUSTED, item_id, detail="only its speaker's words end it", of="drop")
         return

@@ -59,18 +59,18 @@ is left ("make it 100 instead" ends nothing); "from": the date, if not at once.
 {{"id", "no_rule": true}} if it never was a standing rule.
 - "done": [{{"id", "ref"}}] a goal reached or given up, and the message of user or agent that says so.
 - "facts": [{{"text", "refs", "id"}}] what may be asked for later: identifiers, numbers, dates, owners, decisions,
-findings, causes, promises. One subject a fact, terse, "subject: value", names and numbers exact; the date for
-"tomorrow". refs: messages it rests on, none to reword. id: only of the held fact that this replaces or rewrites, in
-whole; "NEW, was OLD" if the old value may still be asked for.
+findings, causes, promises. One subject a fact, "subject: value"; names exact, a number with what it counts, the date
+for "tomorrow". refs: messages it rests on, none to reword. id: only of the held fact that this replaces or
+rewrites, in whole; "NEW, was OLD" if the old value may still be asked for.
 - "open": like facts, what is unknown and matters, a claim that a tool contradicts or nothing bears out.
 - "next": [{{"quote", "ref"}}] steps that the agent announced.
 {slots}
 - "drop": [ids] facts, questions, steps, done goals that are over. "minor": [ids] held ones that may leave first.
 "keep": [ids] held ones that must not, or that left and are needed.
-A new item may carry an id of your own ("n1") for other lists to name.
+A new item may carry an id of yours ("n1") for other lists.
 
 Room: the heading tells the tokens used and free, (n) what an item takes; a token is some 4 letters. Write what fits,
-the weightiest first: else minor ones leave, then the longest untouched, then the last you wrote. Make room: drop what
+weightiest first: else minor ones leave, then the longest untouched, then the last you wrote. Make room: drop what
 is over, shorten or join facts (one rewritten under its id, the others dropped). Write nothing that the state
 says.{guidance}"""
 

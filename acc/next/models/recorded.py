@@ -83,12 +83,14 @@ class RecordedModel:
     Args:
         file: The file; it is read at once.
         strict: Refuse a request whose messages differ from those of the record.
+        repeat: Begin again after the last answer.
 
     Raises:
         InputError: The file cannot be read, or a line of it is none of a record.
     """
 
-    def __init__(self, file: str | Path, *, strict: bool = False) -> None:
+    def __init__(self, file: str | Path, *, strict: bool = False, repeat: bool = False) -> None:
+        self._repeat = repeat
         self._file, self._strict, self._lock, self._next = str(file), strict, Lock(), 0
         try:
             lines = _text_of(Path(file)).splitlines()
@@ -112,6 +114,8 @@ class RecordedModel:
         """
         digest = _digest(messages)
         with self._lock:
+            if self._repeat and self._next >= len(self._record):
+                self._next = 0
             place = self._place(digest)
             self._next = place + 1
         known, got = self._record[place] if place < len(self._record) else ("", None)

@@ -206,8 +206,12 @@ class _Haystack:
 
     def _found(self, span: _Span) -> Found:
         first, last = self._sentences[span.first], self._sentences[span.last]
-        texts = [_folded(each.text) for each in self._sentences[span.first : span.last + 1]]
-        whole = " ".join(texts)
+        sentences = self._sentences[span.first : span.last + 1]
+        texts = [_folded(each.text) for each in sentences]
+        whole = texts[0]
+        for before, after, text in zip(sentences, sentences[1:], texts[1:], strict=False):
+            gap = self._text[before.end : after.start]  # empty where "Mail.Read" was taken for two
+            whole += f" {text}" if gap else text
         if is_cut := max(map(len, texts)) > LONGEST:
             whole = self._words_around(span.ranges, first.start, last.end)
             is_cut = CUT in whole

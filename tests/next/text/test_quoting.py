@@ -188,3 +188,9 @@ def test_takes_time_in_proportion_to_the_length(unit: str, quote: str) -> None:
 def test_an_underscore_at_the_end_of_a_quote_is_part_of_its_word(quote: str) -> None:
     said = "Hello. Always start names with 'q_'. And let functions end with '_x'! Ok?"
     assert isinstance(find_quote(quote, [said]), Found)
+
+
+def test_sentences_that_stand_without_a_space_are_joined_without_one() -> None:
+    found = find_quote("Remove Mail.Read from it", ["Ok. Remove Mail.Read from it. Thanks."])
+    assert isinstance(found, Found)
+    assert "Mail.Read" in found.text

@@ -1,0 +1,266 @@
+"""One turn with a journal: recall, qualify, compress, commit, persist.
+
+Where nothing is asked of a model, turn and commit are one transaction. Where a model is asked, the turn is in the
+journal first; the model runs outside of any transaction; the commits follow by compare-and-swap on the head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar, cast
+
+from acc.core_controller.driving import Doing, Io
+from acc.errors import ConflictError, InputError
+from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
+from acc.journal.names import MAIN
+from acc.next.compress.protocol import Call
+from acc.next.gate import Gate, Verdict, qualify
+from acc.next.models.protocol import Usage
+from acc.next.recall import Candidate
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.render import render
+from acc.next.step import Memory, Step, stepping
+from acc.next.tail import Message, marked, messages_of, rendered
+from acc.turn.observations import Channel, Evidence
+from acc.turn.redact import Redact, redacted_turn
+from acc.turn.turn import Turn, dated, normalize
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+Recalls = Callable[[ThreadKey, str, str], Sequence[Candidate]]
+"""Recall: candidates for a question in a thread, on a branch."""
+
+Fills = Callable[[ThreadKey, str], None]
+"""Told after a commit that a branch of a thread has new messages."""
+
+
+def _nothing(*_: object) -> tuple[Candidate, ...]:
+    return ()
+
+
+def _idle(*_: object) -> None: ...
+
+
+@dataclass(frozen=True)
+class Parts(Generic[S]):
+    """What a turn needs.
+
+    Attributes:
+        journal: Where what happened is kept.
+        memory: Who compresses and judges, under which policy and cadence.
+        recall: Finds candidates; by default none.
+        gate: Bounds of what is admitted of them.
+        fill: Told of new messages, as by an index behind the commit.
+        redact: Removes secrets before anything is kept.
+        now: The time of a turn that carries none, in ISO 8601.
+    """
+
+    journal: Journal
+    memory: Memory[S]
+    recall: Recalls = _nothing
+    gate: Gate = field(default_factory=Gate)
+    fill: Fills = _idle
+    redact: Redact | None = None
+    now: Callable[[], str] = lambda: ""
+
+
+@dataclass(frozen=True)
+class Taken(Generic[S]):
+    """What became of a turn.
+
+    Attributes:
+        step: The step.
+        is_repeat: Whether the journal held it already: a repeated step, or another worker's with the same words.
+        branch: The branch that it was committed on.
+    """
+
+    step: Step[S]
+    is_repeat: bool
+    branch: str
+
+
+def taking(
+    parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey, *, force: bool = False
+) -> Doing[Taken[S]]:
+    """Take a turn of a thread.
+
+    Args:
+        parts: What it needs.
+        state: The state to go on from; None for the head of the main branch. A state that another step went on
+            from, as after a resumed checkpoint, begins a branch of its own.
+        turn: What happened.
+        key: The thread.
+        force: Compress now, whatever the size.
+
+    Raises:
+        ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
+        StateError: The journal does not hold ``state``.
+    """
+    clean = redacted_turn(normalize(dated(turn, parts.now()), "step"), parts.redact)
+    if not clean.observations:
+        raise InputError(
+            "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
+        )
+    latest, turned = yield from _found(parts, state, clean, key)
+    if turned is not None:
+        return Taken((yield from _again(parts, key, turned)), True, turned.head.branch)
+    base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
+    numbered = clean.numbered(base.turn + 1)
+    evidence, verdicts = yield from _qualified(parts, key, latest, numbered)
+    asking = stepping(
+        parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
+    )
+    new, branch, epoch = messages_of(numbered), latest.head.branch, latest.head.epoch
+    where: dict[str, Any] = {"follows": latest.head.hash, "branch": branch}
+    journal = parts.journal
+    try:
+        call: Call = next(asking)
+    except StopIteration as stop:
+        step: Step[S] = stop.value
+        made = _entries(step, verdicts)
+        turned = yield Io(lambda: journal.append_and_commit(key, new, made, epoch=epoch, **where))
+    else:
+        turned = yield Io(lambda: journal.append(key, new, **where))
+        if not turned.is_committed:
+            step = yield from _driven(asking, call)
+            made = _entries(step, verdicts)
+            yield Io(lambda: journal.commit(key, made, epoch=epoch, turn=turned, **where))
+    if turned.is_committed and not turned.is_new:
+        return Taken((yield from _again(parts, key, turned)), True, branch)
+    yield Io(lambda: parts.fill(key, branch))
+    return Taken(step, False, branch)
+
+
+def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
+    """Compress what waits in a thread's tail; return None if nothing does.
+
+    Before a hand-over to another agent, a shared write, the end of a session.
+    """
+    latest: Latest[S] = yield Io(
+        lambda: parts.journal.latest(key, branch=branch, schema=parts.memory.policy.schema)
+    )
+    state = latest.state
+    if state is None or all(entry.status == "read" for entry in state.unread):
+        return None
+    nothing = Turn(observations=()).numbered(state.turn)
+    asking = stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
+    step: Step[S] = yield from _pumped(asking)
+    head = latest.head
+    if step.commits:
+        yield Io(
+            lambda: parts.journal.commit(
+                key, _entries(step, ()), follows=head.hash, branch=branch, epoch=head.epoch
+            )
+        )
+    return step
+
+
+def _found(
+    parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey
+) -> Doing[tuple[Latest[S], Appended | None]]:
+    """Return the branch that a turn goes on, and the turn itself if the journal holds it already.
+
+    A state that is no head is either that of a repeated step, which finds its turn, or one to fork from.
+    """
+    schema = parts.memory.policy.schema
+    branch = state.branch if state is not None else MAIN
+
+    def latest_of(name: str) -> Io:
+        return Io(lambda: parts.journal.latest(key, branch=name, schema=schema))
+
+    latest: Latest[S] = yield latest_of(branch)
+    is_first = state is not None and not state.version and not latest.head.hash
+    if state is None or is_first or state.hash == latest.head.hash:
+        return latest, None
+    known = yield from _known(parts, key, turn, state, branch, state.hash)
+    if known is not None:
+        return latest, known
+    name = _fork_name(state, turn)
+    try:
+        yield Io(lambda: parts.journal.fork(key, state.hash, name))
+    except ConflictError:  # the step is repeated: its branch is there
+        first = yield Io(lambda: next(parts.journal.commits(key, name)))
+        known = yield from _known(parts, key, turn, state, name, first.hash)
+    latest = yield latest_of(name)
+    return latest, known
+
+
+def _known(
+    parts: Parts[S], key: ThreadKey, turn: Turn, state: S, branch: str, follows: str
+) -> Doing[Appended | None]:
+    """Return the turn if it was committed after ``follows``."""
+    messages = messages_of(turn.numbered(state.turn + 1))
+    try:
+        found: Appended = yield Io(
+            lambda: parts.journal.append(key, messages, follows=follows, branch=branch)
+        )
+    except ConflictError:
+        return None
+    return found if found.is_committed else None
+
+
+def _fork_name(state: CompressedCognitiveState, turn: Turn) -> str:
+    """Name a fork by its state and its first turn, so that a repeated step finds it."""
+    parts = (state.hash, *(observation.identity for observation in turn.observations))
+    return "fork-" + hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _qualified(
+    parts: Parts[S], key: ThreadKey, latest: Latest[S], turn: Turn
+) -> Doing[tuple[tuple[Evidence, ...], tuple[Verdict, ...]]]:
+    """Recall and qualify evidence for the user's words, beside what the agent reads anyway."""
+    question = " ".join(o.text for o in turn.observations if o.channel is Channel.USER)
+    if not question.strip():
+        return (), ()
+    policy, cadence = parts.memory.policy, parts.memory.cadence
+    found = yield Io(lambda: parts.recall(key, question, latest.head.branch))
+    shown = rendered(latest.tail, policy, cadence.tool_share)
+    state = render(latest.state, policy.style) if latest.state is not None else ""
+    refs = frozenset(message.ref for message in latest.tail)
+    read = "\n".join((state, *shown))
+    return qualify(found, question, read, refs, parts.gate, policy.counter)
+
+
+def _driven(asking: Any, call: Call) -> Doing[Step[S]]:
+    """Go on with a computation that has asked its first call."""
+    try:
+        while True:
+            try:
+                done = yield call
+            except Exception as error:
+                call = asking.throw(error)
+            else:
+                call = asking.send(done)
+    except StopIteration as stop:
+        step: Step[S] = stop.value
+        return step
+
+
+def _pumped(asking: Any) -> Doing[Step[S]]:
+    try:
+        call: Call = next(asking)
+    except StopIteration as stop:
+        step: Step[S] = stop.value
+        return step
+    return (yield from _driven(asking, call))
+
+
+def _entries(step: Step[S], verdicts: Sequence[Verdict]) -> list[Entry[S]]:
+    """Return the commits as the journal takes them. Usage and verdicts stand with the first."""
+    found = [Entry(commit, step.policy, failure=step.failure) for commit in step.commits]
+    found[0] = replace(found[0], usage=step.usage, verdicts=tuple(verdicts))
+    return found
+
+
+def _again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
+    """Return the step that the journal holds of a turn."""
+    head, memory = turned.head, parts.memory
+    state: S = yield Io(
+        lambda: parts.journal.state(key, head.hash, branch=head.branch, schema=memory.policy.schema)
+    )
+    tail: tuple[Message, ...] = yield Io(
+        lambda: parts.journal.texts(key, [entry.ref for entry in state.unread], branch=head.branch)
+    )
+    return Step(state, marked(state.unread, tail), (), Usage(), "", memory.policy, memory.cadence)
