@@ -275,7 +275,7 @@ class _Stepping(Generic[S]):
         claims = [
             Claim(item, _context(item, read), self.turn.at)
             for _, item in self.state.items()
-            if isinstance(item, Pinned) and is_to_judge(item, policy.lifting)
+            if isinstance(item, Pinned) and is_to_judge(item, policy.lifting, self.turn.at)
         ]
         if judge is None or not claims:
             return

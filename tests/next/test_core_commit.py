@@ -210,6 +210,20 @@ def test_a_rule_leaves_after_claim_second_reading_and_a_turn_beside_the_words() 
     assert "ended" in thread.reasons()
 
 
+def test_an_end_that_begins_later_is_judged_on_its_day() -> None:
+    judge = Judging("ends")
+    later = {"later": [{**LIFTED["later"][0], "from": "2026-03-09"}]}
+    thread = _ruled(later, {}, {}, {}, judge=judge)
+    thread.say(SAID, at="2026-03-02T10:00:00Z")
+    thread.say(("user", "Hm."), at="2026-03-05T10:00:00Z")
+    assert not judge.claims
+    assert "(from 2026-03-09)" in thread.steps[-1].text()
+    thread.say(("user", "Hm."), at="2026-03-09T10:00:00Z")
+    assert judge.claims
+    thread.say(("user", "Hm."), at="2026-03-10T10:00:00Z")
+    assert not thread.rules
+
+
 def test_without_a_verdict_the_rule_stays_and_is_asked_about_once() -> None:
     for verdict in ("stays", "unclear"):
         judge = Judging(verdict)

@@ -40,10 +40,15 @@ def claim_digest(item: Pinned) -> str:
     return hashlib.sha256(body.encode()).hexdigest()[:32]
 
 
-def is_to_judge(item: Pinned, lifting: str) -> bool:
-    """Return whether a second reading has to be asked about ``item``. For the same words it is asked once."""
+def is_to_judge(item: Pinned, lifting: str, today: str = "") -> bool:
+    """Return whether a second reading has to be asked about ``item``. For the same words it is asked once.
+
+    An end that begins on a later day than ``today`` (both ISO dates) is asked about on that day.
+    """
     ending = item.ending
     if ending is None or ending.verdict or lifting in ("show", "accept"):
+        return False
+    if today and ending.begins[:4].isdigit() and ending.begins[:10] > today[:10]:
         return False
     return lifting == "judge" or ending.kind == "no_rule" or ending.asked is not None
 
