@@ -1,0 +1,191 @@
+"""Commit by compare-and-swap on the head of a branch (law 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from acc.errors import ConflictError, StateError
+from acc.journal import places
+from acc.journal.appending import Desk, conflict
+from acc.journal.names import Appended, Head, ThreadKey
+from acc.journal.places import Place
+from acc.journal.policies import policy_body
+from acc.journal.record import Entry, as_bytes, packed, record_of, squeezed
+from acc.journal.states import WHOLE_EVERY, read_state
+from acc.journal.tables import COMMITS, HEADS, MESSAGES, POLICIES
+
+ADD_COMMIT = COMMITS.insert()
+
+
+def commit(
+    connection: Connection,
+    desk: Desk,
+    key: ThreadKey,
+    branch: str,
+    entries: Sequence[Entry[Any]],
+    follows: str,
+    *,
+    epoch: int | None = None,
+    turn: Appended | None = None,
+    place: Place | None = None,
+) -> Head:
+    """Append commits if the head is ``follows``. ``place`` is where the branch lies, if this transaction knows."""
+    place = place or places.find(connection, key, branch)
+    if place is None and turn is None and entries and entries[0].kind == "taken" and not follows:
+        place = places.create(connection, key, desk.now)
+    if place is None:
+        raise places.missing(connection, key, branch, desk.digest_key)
+    head = place.head
+    if not entries or head.hash == entries[-1].commit.state.hash:  # repeated: it is there
+        return head
+    if head.hash != follows:
+        raise conflict(connection, place, follows)
+    if epoch is not None and head.epoch != epoch:
+        raise ConflictError(
+            f"somebody took the branch over: its epoch is {head.epoch}, not {epoch}",
+            where=f"{key}, branch {branch}",
+            hint="read the head and step again from it",
+        )
+    _check(entries, place, turn)
+    if turn is not None:
+        _take(connection, place, turn, entries[0].commit.state.version)
+    return _write(connection, desk, place, entries, turn)
+
+
+def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -> None:
+    """Raise `StateError` if the commits do not follow each other, or took another turn."""
+    parent, version = place.head.hash, place.head.version
+    for number, entry in enumerate(entries):
+        state = entry.commit.state
+        is_next = state.version == version + 1 and (state.parent == parent or not parent)
+        if entry.kind == "step" and not is_next:
+            raise _unfit(f"version {state.version} does not follow version {version}", place)
+        if state.branch != place.head.branch:
+            raise _unfit(f"the state is of branch {state.branch}", place)
+        refs = tuple(message.ref for message in entry.turn)
+        if refs != (turn.refs if turn is not None and number == 0 else ()):
+            raise _unfit(f"version {state.version} took other messages than were appended", place)
+        parent, version = state.hash, state.version
+
+
+def _unfit(what: str, place: Place) -> StateError:
+    return StateError(
+        what,
+        where=f"{place.head.thread}, branch {place.head.branch}",
+        hint="commit what one step made, in its order, with the turn that was appended for it",
+    )
+
+
+_MARK = (
+    MESSAGES.update()
+    .where(
+        MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq >= bindparam("first"),
+        MESSAGES.c.seq <= bindparam("last"), MESSAGES.c.version == 0,
+    )
+    .values(version=bindparam("taken_by"))
+)  # fmt: skip
+
+
+def _take(connection: Connection, place: Place, turn: Appended, version: int) -> None:
+    """Mark the messages of a turn that was appended before as taken."""
+    if turn.is_committed:
+        return
+    span = {"of_branch": place.branch_id, "first": turn.first, "last": turn.last}
+    done = connection.execute(_MARK, {**span, "taken_by": version})
+    if done.rowcount != len(turn.refs):
+        raise ConflictError(
+            "the turn is not in the journal any more",
+            where=f"{place.head.thread}, branch {place.head.branch}",
+            hint="append it again",
+        )
+
+
+_HEAD = (
+    HEADS.update()
+    .where(HEADS.c.branch_id == bindparam("of_branch"), HEADS.c.hash == bindparam("old"))
+    .values(hash=bindparam("new"), version=bindparam("to"), seq=bindparam("up_to"))
+)
+_POLICY = select(POLICIES.c.fingerprint).where(POLICIES.c.fingerprint == bindparam("fingerprint"))
+
+
+def _write(
+    connection: Connection,
+    desk: Desk,
+    place: Place,
+    entries: Sequence[Entry[Any]],
+    turn: Appended | None,
+) -> Head:
+    head = place.head
+    before = desk.recent.get(head.hash) or _read_head(connection, place)
+    seq = head.seq if turn is None else turn.last
+    rows = []
+    for number, entry in enumerate(entries):
+        state = entry.commit.state
+        body = state.canonical()
+        data = as_bytes(body)
+        is_whole = not before or entry.kind != "step" or state.version % WHOLE_EVERY == 1
+        own = turn if number == 0 else None
+        rows.append(
+            {
+                **commit_row(place, body, entry.kind, desk.now),
+                "epoch": head.epoch, "first_seq": own.first if own else 0, "seq": seq,
+                "last_seq": own.last if own else 0, "is_whole": int(is_whole),
+                "record": packed(record_of(entry)),
+                "state": squeezed(data, b"" if is_whole else before),
+            }
+        )  # fmt: skip
+        desk.recent.put(state, data)
+        before = data
+        _keep_policy(connection, entry)
+    connection.execute(ADD_COMMIT, rows)
+    last = entries[-1].commit.state
+    return move_head(connection, place, last.hash, last.version, seq)
+
+
+def _keep_policy(connection: Connection, entry: Entry[Any]) -> None:
+    fingerprint = {"fingerprint": entry.policy.fingerprint}
+    if connection.execute(_POLICY, fingerprint).first() is None:
+        connection.execute(POLICIES.insert(), {**fingerprint, "body": policy_body(entry.policy)})
+
+
+def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> dict[str, Any]:
+    """Return a row of commits for a state; without messages, record and body."""
+    return {
+        "branch_id": place.branch_id, "version": body.get("version", 0), "kind": kind,
+        "parent": body.get("parent", ""), "hash": body["hash"], "policy": body.get("policy", ""),
+        "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": 0, "last_seq": 0,
+        "seq": place.head.seq, "at": now, "is_whole": 1,
+    }  # fmt: skip
+
+
+def _read_head(connection: Connection, place: Place) -> bytes:
+    if not place.is_begun:
+        return b""
+    return read_state(connection, place.branch_id, place.head.version) or b""
+
+
+def move_head(connection: Connection, place: Place, to: str, version: int, seq: int) -> Head:
+    head = place.head
+    if not place.is_begun:
+        row = {
+            "branch_id": place.branch_id,
+            "hash": to,
+            "version": version,
+            "epoch": head.epoch,
+            "seq": seq,
+        }
+        connection.execute(HEADS.insert(), row)
+    else:
+        moved = {
+            "of_branch": place.branch_id,
+            "old": head.hash,
+            "new": to,
+            "to": version,
+            "up_to": seq,
+        }
+        if connection.execute(_HEAD, moved).rowcount != 1:  # on a database that locks rows only
+            raise conflict(connection, place, head.hash)
+    return Head(head.thread, head.branch, to, version, head.epoch, seq)

@@ -1,0 +1,217 @@
+"""Export and import of a thread as JSON lines, which `jq` and another memory read.
+
+The first line names format and thread. Each further line is a ``row``: policy, branch, turn, message, commit, head,
+tombstone. A commit's ``state`` is whole on a branch's first commit; after it, it holds what changed against the commit
+before, and ``without`` names the fields that went.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+
+from acc.errors import ConflictError, InputError
+from acc.journal import places
+from acc.journal.appending import Desk
+from acc.journal.committing import ADD_COMMIT, commit_row
+from acc.journal.database import Database
+from acc.journal.migrate import FORMAT_NUMBER, written_by
+from acc.journal.names import MAIN, ThreadKey
+from acc.journal.places import Place, names_of
+from acc.journal.reading import PAGE, StoredCommit, commit_page
+from acc.journal.record import packed
+from acc.journal.states import damaged
+from acc.journal.tables import HEADS, MESSAGES, POLICIES, TOMBSTONES, TURNS
+from acc.text.lines import sha256_of
+
+_ROWS: dict[str, Table] = {
+    "turn": TURNS, "message": MESSAGES, "head": HEADS, "tombstone": TOMBSTONES,
+}  # fmt: skip
+
+
+def export(database: Database, key: ThreadKey, digest_key: bytes) -> Iterator[str]:
+    """Yield the lines of a thread. Each page is read by itself, so that writers go on."""
+
+    def begin(connection: Connection) -> list[tuple[str, Place]]:
+        main = places.found(connection, key, MAIN, digest_key)
+        names = places.branch_names(connection, main.thread_id)
+        return [(n, places.found(connection, key, n, digest_key)) for n in names.values()]
+
+    branches = database.read(begin)
+    by_id = {place.branch_id: name for name, place in branches}
+    yield _line({"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **names_of(key)})
+    for name, place in branches:
+        ancestry = [[by_id[branch], up_to] for branch, up_to in place.ancestry]
+        yield _line({"row": "branch", "branch": name, "ancestry": ancestry})
+        for kind, table in _ROWS.items():
+            if kind != "head":
+                yield from _rows(database, kind, table, place)
+        yield from _commits(database, place)
+        yield from _rows(database, "head", HEADS, place)
+    yield from _policies(database)
+
+
+def _line(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=True)
+
+
+def _rows(database: Database, kind: str, table: Table, place: Place) -> Iterator[str]:
+    column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c.branch_id)
+    last = -1
+    while True:
+        statement = (
+            select(table)
+            .where(table.c.branch_id == place.branch_id, column > last)
+            .order_by(column)
+            .limit(PAGE)
+        )
+        rows = database.read(lambda c, s=statement: c.execute(s).mappings().all())  # type: ignore[misc]
+        for row in rows:
+            plain = {k: v for k, v in row.items() if k not in ("id", "branch_id")}
+            if "identity" in plain:
+                plain["identity"] = plain["identity"].hex()
+            yield _line({"row": kind, "branch": place.head.branch, **plain})
+        if len(rows) < PAGE:
+            return
+        last = rows[-1][column.name]
+
+
+def _commits(database: Database, place: Place) -> Iterator[str]:
+    after, before = 0, b""
+    held: Mapping[str, Any] = {}
+    while True:
+        page, before = database.read(
+            lambda c, a=after, b=before: commit_page(c, place, a, PAGE, b)  # type: ignore[misc]
+        )
+        for stored in page:
+            if stored.problem:
+                raise damaged(stored.problem, place.branch_id)
+            yield _line(_commit_body(stored, held))
+            held = stored.state or {}
+        if len(page) < PAGE:
+            return
+        after = page[-1].version
+
+
+def _commit_body(stored: StoredCommit, held: Mapping[str, Any]) -> dict[str, Any]:
+    body = {k: v for k, v in vars(stored).items() if k not in ("id", "problem")}
+    if stored.state is not None:
+        body["state"] = {k: v for k, v in stored.state.items() if k not in held or held[k] != v}
+        body["without"] = [k for k in held if k not in stored.state]
+    return {"row": "commit", **body}
+
+
+def _policies(database: Database) -> Iterator[str]:
+    for row in database.read(lambda c: c.execute(select(POLICIES)).all()):
+        yield _line({"row": "policy", "fingerprint": row.fingerprint, "body": row.body})
+
+
+def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> ThreadKey:
+    """Write the thread that `export` read.
+
+    Raises:
+        InputError: A line is malformed, or the chain of hashes is broken.
+        ConflictError: The thread is there already.
+    """
+    importer: _Importer | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            body = json.loads(line)
+            if importer is None:
+                importer = _Importer(connection, desk, body)
+            else:
+                importer.take(body)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"the line is no line of a journal: {type(error).__name__}: {error}",
+                where=f"line {number}",
+                hint="give what acc export wrote",
+            ) from error
+    if importer is None:
+        raise InputError("there are no lines", where="import", hint="give what acc export wrote")
+    return importer.key
+
+
+class _Importer:
+    """Writes line after line."""
+
+    def __init__(self, connection: Connection, desk: Desk, first: Mapping[str, Any]) -> None:
+        if first["acc"] != "journal" or first["format"] != FORMAT_NUMBER:
+            raise ValueError(f"its format is {first['format']}")
+        self.key = ThreadKey(**{name: first[name] for name in names_of(ThreadKey(""))})
+        if places.find(connection, self.key) is not None:
+            raise ConflictError(
+                "the thread is in the journal already", where=str(self.key),
+                hint="delete it first, or import under another name",
+            )  # fmt: skip
+        self._connection, self._desk = connection, desk
+        self._places: dict[str, Place] = {}
+        self._states: dict[str, Mapping[str, Any]] = {}
+        self._hashes: dict[str, str] = {}
+
+    def take(self, body: dict[str, Any]) -> None:
+        """Write one line."""
+        kind = body.pop("row")
+        if kind == "policy":
+            self._policy(body)
+        elif kind == "branch":
+            self._branch(body)
+        elif kind == "commit":
+            self._commit(body)
+        else:
+            place = self._places[body.pop("branch")]
+            if kind == "turn":
+                body["identity"] = bytes.fromhex(body["identity"])
+            self._connection.execute(_ROWS[kind].insert(), {**body, "branch_id": place.branch_id})
+
+    def _policy(self, body: Mapping[str, str]) -> None:
+        known = select(POLICIES).where(POLICIES.c.fingerprint == body["fingerprint"])
+        if self._connection.execute(known).first() is None:
+            self._connection.execute(POLICIES.insert(), dict(body))
+
+    def _branch(self, body: Mapping[str, Any]) -> None:
+        name, now = body["branch"], self._desk.now
+        ancestry = tuple((self._places[n].branch_id, int(seq)) for n, seq in body["ancestry"])
+        if name == MAIN:
+            made = places.create(self._connection, self.key, now)
+        else:
+            thread_id = self._places[MAIN].thread_id
+            made = places.add_branch(self._connection, self.key, thread_id, name, ancestry, now)
+        self._places[name] = made
+
+    def _commit(self, body: dict[str, Any]) -> None:
+        place = self._places[body["branch"]]
+        name, version = place.head.branch, body["version"]
+        if (
+            name in self._hashes
+            and body["parent"] != self._hashes[name]
+            and body["kind"] != "taken"
+        ):
+            raise ValueError(f"version {version} does not follow the one before it")
+        self._hashes[name] = body["hash"]
+        state = self._state(name, body)
+        row = {
+            **commit_row(place, {"hash": body["hash"]}, body["kind"], body["at"]),
+            **{k: body[k] for k in ("version", "parent", "policy", "epoch", "turn", "seq")},
+            "first_seq": body["span"][0], "last_seq": body["span"][1],
+            "record": None if body["record"] is None else packed(body["record"]),
+            "state": None if state is None else packed(state),
+        }  # fmt: skip
+        self._connection.execute(ADD_COMMIT, row)
+
+    def _state(self, branch: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        if body["state"] is None:
+            self._states[branch] = {}
+            return None
+        kept = {k: v for k, v in self._states.get(branch, {}).items() if k not in body["without"]}
+        state = {**kept, **body["state"]}
+        found = sha256_of({k: v for k, v in state.items() if k != "hash"})
+        if not found == state["hash"] == body["hash"]:
+            raise ValueError(f"the state of version {body['version']} was changed")
+        self._states[branch] = state
+        return state

@@ -1,0 +1,67 @@
+"""What a database raises, as errors of the library. No vendor's exception escapes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import exc
+
+from acc.errors import AccError, AuditError, StoreError, StoreLockedError
+
+_REPEAT = "repeat the step: nothing of it was written, or it finds what was written"
+
+_TOLD: dict[str, tuple[type[AccError], str, str]] = {
+    "SQLITE_BUSY": (StoreLockedError, "another process is writing", _REPEAT),
+    "SQLITE_LOCKED": (StoreLockedError, "another connection is writing", _REPEAT),
+    "SQLITE_PROTOCOL": (StoreLockedError, "the lock could not be taken", _REPEAT),
+    "SQLITE_FULL": (StoreError, "the disk is full", f"make room, then {_REPEAT}"),
+    "SQLITE_READONLY": (StoreError, "the file may only be read", "make file and folder writable"),
+    "SQLITE_PERM": (StoreError, "access is denied", "make file and folder readable and writable"),
+    "SQLITE_CANTOPEN": (StoreError, "the file cannot be opened", "check the folder and its rights"),
+    "SQLITE_NOTADB": (StoreError, "the file is no journal", "name another folder, or restore a backup"),
+    "SQLITE_CORRUPT": (AuditError, "the file is damaged", "restore a backup; export what can be read"),
+    "SQLITE_IOERR": (StoreError, "the disk fails", "check the disk, then repeat the step"),
+    "SQLITE_NOMEM": (StoreError, "memory is full", _REPEAT),
+    "SQLITE_TOOBIG": (StoreError, "a text is too long for the database", "shorten it"),
+    "SQLITE_INTERRUPT": (StoreError, "the statement was interrupted", _REPEAT),
+}  # fmt: skip
+
+
+@contextmanager
+def told(where: object) -> Iterator[None]:
+    """Raise a `StoreError`, `StoreLockedError` or `AuditError` for what a database or its driver raises.
+
+    ``where`` names the journal without credentials.
+    """
+    try:
+        yield
+    except (exc.TimeoutError, TimeoutError) as error:
+        raise StoreLockedError(
+            "no connection became free", where=str(where), hint=_REPEAT
+        ) from error
+    except (exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise translated(error, where) from error
+
+
+def translated(error: BaseException, where: object) -> AccError:
+    """Return the library's error for ``error``."""
+    cause = getattr(error, "orig", None) or error
+    name = getattr(cause, "sqlite_errorname", None) or ""
+    if not name and "is not a database" in str(cause):
+        name = "SQLITE_NOTADB"
+    for known, (kind, what, hint) in _TOLD.items():
+        if name.startswith(known):
+            return kind(f"{what}: {cause}", where=str(where), hint=hint)
+    if isinstance(cause, OSError):
+        said = cause.strerror or str(cause)
+        return StoreError(said, where=str(where), hint="check the folder, its rights and the disk")
+    return StoreError(
+        f"{type(cause).__name__}: {cause}", where=str(where), hint="see the database's own log"
+    )
+
+
+def is_of_database(error: BaseException) -> bool:
+    """Whether a database or its driver raised ``error``: after it, nothing of the transaction is certain."""
+    return isinstance(error, exc.SQLAlchemyError | sqlite3.Error)

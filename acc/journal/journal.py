@@ -1,0 +1,199 @@
+"""The journal: what happened is a row, and a commit is a transaction (DESIGN, principle 5).
+
+A step appends its turn before anything can fail, and commits by compare-and-swap on the branch's head::
+
+    with Journal.open(folder) as journal:
+        head = journal.head("ticket-7")
+        turn = journal.append("ticket-7", messages, follows=head.hash)
+        ...                                                       # the compressor runs outside any transaction
+        journal.commit("ticket-7", entries, follows=head.hash, epoch=head.epoch, turn=turn)
+
+Where nothing has to be compressed, `Journal.append_and_commit` does both in one transaction.
+
+**Conflict or fork.** A commit whose ``follows`` is not the head raises `ConflictError`: somebody committed since. The
+same holds for a turn that is appended to an older state. Who wants to go on from an older state all the same, as
+after a resumed checkpoint, forks the branch first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from acc.folders import expanded
+from acc.journal import erasing, exchange, places, reading, verifying
+from acc.journal.backing import backup, check_pages
+from acc.journal.erasing import Blanked
+from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
+from acc.journal.opened import FILE, Key, key_of
+from acc.journal.reading import PAGE, StoredCommit
+from acc.journal.stepping import Latest, Stepping
+from acc.journal.verify import Report
+from acc.next.state.policy import Policy
+from acc.next.tail import Message
+
+
+class Journal(Stepping):
+    """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
+
+    Every method may raise `StoreError`, `StoreLockedError` if another process writes for too long, and `AuditError`
+    if rows are damaged. After each of them the step may be repeated.
+    """
+
+    def waiting(self, thread: Key, branch: str = MAIN) -> tuple[Message, ...]:
+        """Return the messages that were appended after the head and that no commit took: of a step that failed."""
+        after = self.head(thread, branch).seq
+        page = self.messages(thread, after, branch=branch, also_open=True)
+        return tuple(each.message for each in page if not each.version)
+
+    def messages(
+        self,
+        thread: Key,
+        from_seq: int = 0,
+        limit: int | None = None,
+        *,
+        branch: str = MAIN,
+        also_open: bool = False,
+    ) -> Iterator[StoredMessage]:
+        """Yield the messages that a branch sees, in order, from a number on.
+
+        ``also_open``: also those that no commit took. They are read by pages, while others write.
+        """
+        key, after, left = key_of(thread), from_seq - 1, limit
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            page = self._at(
+                key, branch,
+                lambda c, p, a=after, n=size: reading.message_page(c, p, a, n, also_open=also_open),  # type: ignore[misc]
+            ) or []  # fmt: skip
+            yield from page
+            if len(page) < size:
+                return
+            after, left = page[-1].seq, None if left is None else left - len(page)
+
+    def commits(self, thread: Key, branch: str = MAIN, after: int = 0) -> Iterator[StoredCommit]:
+        """Yield the commits of a branch itself, in order, after a version. They are read by pages.
+
+        A damaged one says so in ``problem``.
+        """
+        key, before = key_of(thread), b""
+        while True:
+            found = self._at(
+                key, branch,
+                lambda c, p, a=after, b=before: reading.commit_page(c, p, a, 64, b),  # type: ignore[misc]
+            )  # fmt: skip
+            if found is None:
+                return
+            page, before = found
+            yield from page
+            if len(page) < 64:
+                return
+            after = page[-1].version
+
+    def heads(self, /, **prefixes: str) -> Iterator[Head]:
+        """Yield the heads of all branches, in the order of their making; to be kept outside, for `verify`.
+
+        ``prefixes``: how thread, tenant, user and agent begin.
+        """
+        after = 0
+        while True:
+            page = self._database.read(
+                lambda c, a=after: reading.head_page(c, a, prefixes)  # type: ignore[misc]
+            )
+            yield from (head for _, head in page)
+            if len(page) < PAGE:
+                return
+            after = page[-1][0]
+
+    def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
+        """Yield the threads whose names begin so."""
+        return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
+
+    def blank(
+        self,
+        thread: Key,
+        refs: Sequence[str],
+        *,
+        words: Sequence[str] = (),
+        why: str = "",
+        branch: str = MAIN,
+    ) -> Blanked:
+        """Overwrite the texts of messages, and each commit that cites them or holds one of ``words``.
+
+        A head that held them gets a successor without them. A tombstone says ref, digest, when and why. Workers that
+        began before are told when they commit.
+        """
+        key = key_of(thread)
+        done = self._write(
+            lambda c, d: erasing.blank(c, d, key, branch, tuple(refs), tuple(words), why)
+        )
+        return replace(done, is_scrubbed=self._forget())
+
+    def delete_thread(self, thread: Key, why: str = "") -> int:
+        """Delete a thread; return how many messages it had. A digest of its names stays."""
+        key = key_of(thread)
+        count = self._write(lambda c, d: erasing.delete_thread(c, d, key, why))
+        self._forget()
+        return count
+
+    def was_deleted(self, thread: Key) -> bool:
+        """Whether a thread of this name was deleted."""
+        key = key_of(thread)
+        return self._database.read(lambda c: places.was_deleted(c, key, self._digest_key))
+
+    def export(self, thread: Key) -> Iterator[str]:
+        """Yield a thread as JSON lines (`acc.journal.exchange`)."""
+        return exchange.export(self._database, key_of(thread), self._digest_key)
+
+    def import_(self, lines: Iterable[str]) -> ThreadKey:
+        """Write the thread that `export` yielded, all or nothing.
+
+        Raises:
+            InputError: A line is malformed, or the chain of hashes is broken.
+            ConflictError: The thread is in the journal already.
+        """
+        given = tuple(lines)
+        return self._write(lambda c, d: exchange.import_(c, d, given))
+
+    def backup(self, path: str | Path) -> Path:
+        """Copy the journal to a new file while it is used, by SQLite's online backup.
+
+        Raises:
+            InputError: There is such a file.
+        """
+        return backup(self._database, expanded(path))
+
+    def check_pages(self) -> list[str]:
+        """Return what is wrong with the database's pages, as SQLite finds it; empty if nothing is."""
+        return check_pages(self._database)
+
+    def verify(
+        self,
+        policies: Sequence[Policy],
+        *,
+        threads: Iterable[Key] | None = None,
+        anchors: Iterable[Head] = (),
+        processes: int = 1,
+        progress: Callable[[Report], None] | None = None,
+    ) -> Report:
+        """Recompute every commit, and check chain, digests and heads.
+
+        Args:
+            policies: Schema, counter and digest key of each policy in use. The numbers of older ones are stored.
+            threads: The threads; None for all.
+            anchors: Heads that were kept outside: each has to be a commit still.
+            processes: Processes to use.
+            progress: Gets the report so far, again and again.
+        """
+        heads = self.heads() if threads is None else (Head(key_of(each)) for each in threads)
+        work = verifying.by_thread(heads, anchors)
+        if processes > 1:
+            path = self._database.path
+            return verifying.verify_spread(
+                path, work, policies, self._digest_key, processes, progress
+            )
+        return verifying.verify_here(self._database, work, policies, self._digest_key, progress)
+
+
+__all__ = ["FILE", "Journal", "Key", "Latest"]

@@ -1,0 +1,119 @@
+"""Recompute the commits of a branch one after the other, from what the journal holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from acc.errors import AccError
+from acc.journal.database import Database
+from acc.journal.places import Place
+from acc.journal.policies import policy_of
+from acc.journal.reading import StoredCommit, message_page, texts
+from acc.journal.record import given_of, notes_of
+from acc.next.commit.commit import commit
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.policy import Policy
+from acc.next.tail import Message
+
+_DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, AccError)
+
+UNKNOWN = "not recomputed"
+"""What `Recomputing.problem` returns for a commit whose state before is not there."""
+
+
+class Recomputing:
+    """Gives each commit's record to `commit` once more.
+
+    Args:
+        database: The journal's.
+        place: The branch.
+        policies: Schemas, counters and digest keys of its commits.
+        bodies: The journal's policies by fingerprint.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        place: Place,
+        policies: Sequence[Policy],
+        bodies: Mapping[str, str],
+    ) -> None:
+        self._database, self._place = database, place
+        self._policies, self._bodies = policies, bodies
+        self._known: dict[str, Policy | None] = {}
+        self._texts: dict[str, Message] = {}
+        self._ahead: dict[int, Message] = {}
+        self._last: CompressedCognitiveState | None = None
+
+    def prepare(self, page: Sequence[StoredCommit]) -> None:
+        """Read the messages that the commits of a page took."""
+        first = min((each.span[0] for each in page if each.span[1]), default=1)
+        last = max((each.span[1] for each in page), default=0)
+        found = self._database.read(
+            lambda c: message_page(c, self._place, first - 1, last - first + 1, also_open=True)
+        )
+        self._ahead = {each.seq: each.message for each in found}
+
+    def problem(self, stored: StoredCommit, before: StoredCommit | None) -> str:
+        """Return how a commit differs from what its record makes of the state before; empty if it does not."""
+        policy = self._policy(stored.policy)
+        if policy is None:
+            return f"its policy {stored.policy} is not known here"
+        try:
+            prior = self._prior(stored, before, policy)
+            return UNKNOWN if prior is None else self._differs(stored, prior, policy)
+        except _DAMAGED as error:
+            return f"its record is damaged: {type(error).__name__}: {error}"
+
+    def _policy(self, fingerprint: str) -> Policy | None:
+        if fingerprint not in self._known:
+            found = policy_of(fingerprint, self._bodies.get(fingerprint), self._policies)
+            self._known[fingerprint] = found
+        return self._known[fingerprint]
+
+    def _prior(
+        self, stored: StoredCommit, before: StoredCommit | None, policy: Policy
+    ) -> CompressedCognitiveState | None:
+        """Return the state that the commit followed."""
+        if before is None:
+            empty = policy.schema.empty()
+            return empty if stored.parent == empty.hash else None
+        last = self._last
+        if last is not None and last.hash == before.hash and type(last) is policy.schema:
+            return last
+        return None if before.state is None else policy.schema.load(dict(before.state))
+
+    def _differs(
+        self, stored: StoredCommit, prior: CompressedCognitiveState, policy: Policy
+    ) -> str:
+        record: Mapping[str, Any] = stored.record or {}
+        turn = self._turn(stored, prior)
+        made = commit(prior, policy, **vars(given_of(record, turn, self._text)))
+        if made.state.hash != stored.hash:
+            return "it does not recompute: another state comes out"
+        self._last = made.state
+        if notes_of(record.get("notes", ())) != made.notes:
+            return "it does not recompute: other notes come out"
+        if tuple(record.get("no_room", ())) != made.no_room:
+            return "it does not recompute: other messages find no room"
+        return ""
+
+    def _turn(self, stored: StoredCommit, prior: CompressedCognitiveState) -> tuple[Message, ...]:
+        """Return the messages that a commit took, and keep those that the step can still read."""
+        first, last = stored.span
+        if not last:
+            return ()
+        turn = tuple(self._ahead[seq] for seq in range(first, last + 1))
+        tail = {entry.ref for entry in prior.unread}
+        self._texts = {ref: text for ref, text in self._texts.items() if ref in tail}
+        self._texts |= {message.ref: message for message in turn}
+        return turn
+
+    def _text(self, ref: str) -> Message:
+        if ref not in self._texts:  # of a branch that this one came from
+            found = self._database.read(lambda c: texts(c, self._place, [ref]))
+            if not found:
+                raise KeyError(ref)
+            self._texts[ref] = found[0]
+        return self._texts[ref]

@@ -1,0 +1,226 @@
+"""SQLite as the journal uses it.
+
+A write-ahead log with ``synchronous=FULL``: a commit that was told is on the disk. On a network file system, where a
+write-ahead log damages the database, a rollback journal. The lock is SQLite's own, on the data itself.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.pool import QueuePool
+
+from acc.errors import StoreError
+from acc.folders import opened_private, private_folder
+from acc.journal.database import Gate, watch
+from acc.journal.faults import told
+from acc.journal.files import Files, is_network
+from acc.journal.together import Queue
+
+CONNECTIONS = 8
+CHECKPOINT_PAGES = 1_000
+
+T = TypeVar("T")
+
+
+class Sqlite:
+    """One database file, for all threads and event loops of a process, beside other processes.
+
+    Args:
+        path: The file. It is made, for its owner alone, if it is missing.
+        file_system: Type of the file system it lies on.
+        wait: Seconds to wait for another process that is writing.
+        engine: The caller's own engine on this file, instead of one of the journal's. Its new connections get the
+            journal's settings.
+    """
+
+    def __init__(
+        self, path: Path, *, file_system: str = "", wait: float = 30.0, engine: Engine | None = None
+    ) -> None:
+        self.path = path
+        self.where = str(path)
+        self.mode = "delete" if is_network(file_system) else "wal"
+        self._wait = wait
+        self._files = Files(path, has_log=self.mode == "wal")
+        with told(self.where):
+            _create(path)
+            made = engine or create_engine(
+                "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool,
+                pool_size=CONNECTIONS, max_overflow=0, pool_timeout=wait,
+            )  # fmt: skip
+            made.dispose()  # a connection that the caller had open would lack the settings
+            event.listen(made, "connect", self._set_up)
+            self._engine = made.execution_options(isolation_level="AUTOCOMMIT")
+            self._begin()
+        self._is_closed = self._is_torn = False
+        watch(self)
+
+    def _begin(self) -> None:
+        self._gate = Gate()
+        self._queue = Queue(self._transaction)
+
+    def _connect(self) -> sqlite3.Connection:
+        # mode=rw: a file that was deleted is an error, no empty journal
+        return sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=rw", uri=True, timeout=self._wait,
+            isolation_level=None, check_same_thread=False, cached_statements=256,
+        )  # fmt: skip
+
+    def _set_up(self, connection: Any, _: Any) -> None:
+        cursor = connection.cursor()
+        try:
+            cursor.execute(f"PRAGMA busy_timeout={int(self._wait * 1000)}")
+            self._set_mode(cursor)
+            # In rollback mode EXTRA also syncs the folder after the journal file was deleted.
+            cursor.execute(f"PRAGMA synchronous={'FULL' if self.mode == 'wal' else 'EXTRA'}")
+            cursor.execute("PRAGMA secure_delete=ON")
+            cursor.execute("PRAGMA cell_size_check=ON")
+            cursor.execute("PRAGMA trusted_schema=OFF")
+            cursor.execute("PRAGMA foreign_keys=ON")
+            cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+        finally:
+            cursor.close()
+
+    def _set_mode(self, cursor: Any) -> None:
+        """Set the mode of the file. SQLite's busy handler does not wait for this lock."""
+        until = time.monotonic() + self._wait
+        while True:
+            try:
+                if cursor.execute("PRAGMA journal_mode").fetchone()[0] == self.mode:
+                    return
+                if cursor.execute(f"PRAGMA journal_mode={self.mode}").fetchone()[0] == self.mode:
+                    return
+                problem = sqlite3.OperationalError(f"its mode cannot be set to {self.mode}")
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorname", "")[:11] not in (
+                    "SQLITE_BUSY",
+                    "SQLITE_LOCK",
+                ):
+                    raise
+                problem = error
+            if time.monotonic() > until:
+                raise problem
+            time.sleep(0.02)
+
+    def read(self, job: Callable[[Connection], T]) -> T:
+        """See `acc.journal.database.Database.read`."""
+        with self._gate, told(self.where):
+            with self._open() as connection:
+                connection.exec_driver_sql("BEGIN")
+                try:
+                    found = job(connection)
+                    self._files.remember()
+                finally:
+                    with suppress(Exception):  # it was read; SQLite may have ended it by itself
+                        connection.exec_driver_sql("ROLLBACK")
+            return found
+
+    def write(self, job: Callable[[Connection], T]) -> T:
+        """See `acc.journal.database.Database.write`."""
+        with self._gate, told(self.where):
+            self._check_usable()
+            return self._queue.run(job)
+
+    def raw(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what ``job`` makes of a driver's connection, outside any transaction."""
+        with self._gate, told(self.where), self._open() as connection:
+            driver: Any = connection.connection.driver_connection
+            return job(driver)
+
+    def _check_usable(self) -> None:
+        if self._is_closed:
+            raise StoreError("the journal is closed", where=self.where, hint="open it again")
+        if self._is_torn:
+            raise StoreError(
+                "this process was forked while the journal was being written",
+                where=self.where,
+                hint="open the journal in the child",
+            )
+
+    def _open(self) -> Connection:
+        """Return a connection to files that are the ones seen before."""
+        self._check_usable()
+        connection = self._engine.connect()
+        if changed := self._files.changed():
+            with connection:
+                self._mend(connection, changed)
+            connection = self._engine.connect()
+        return connection
+
+    def _transaction(self, act: Callable[[Connection], None]) -> None:
+        with self._open() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                self._files.remember()
+                act(connection)
+                connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                with suppress(Exception):  # SQLite ends the transaction itself after some errors
+                    connection.exec_driver_sql("ROLLBACK")
+                raise
+            if changed := self._files.changed():
+                self._mend(connection, changed)
+
+    def _mend(self, connection: Connection, changed: list[str]) -> None:
+        """Bring what a deleted log holds into the database, or raise.
+
+        The open connection still has the log, though its name is gone. If nobody made a new one, all of it goes into
+        the database, and the connections are opened anew.
+        """
+        is_gone = not any(Path(each).exists() for each in changed)
+        row = None
+        if is_gone and str(self.path) not in changed:
+            row = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._files.forget()
+        self._engine.dispose()
+        connection.invalidate()  # as long as one is open, new ones share its deleted files
+        if row is None or row[0]:
+            raise self._files.lost(changed)
+
+    def scrub(self) -> bool:
+        """See `acc.journal.database.Database.scrub`."""
+        if self.mode != "wal":
+            return True
+        for _ in range(20):
+            row = self.raw(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+            if row[0] == 0:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def close(self) -> None:
+        """See `acc.journal.database.Database.close`."""
+        if not self._is_closed:
+            with self._gate:
+                self._is_closed = True
+                self._files.forget()
+                self._engine.dispose()
+
+    def before_fork(self) -> None:
+        """See `acc.journal.database.Forkable`."""
+        self._is_torn = not self._gate.shut(self._wait + 5)
+        if not self._is_torn:
+            self._files.forget()
+            self._engine.dispose()
+
+    def after_fork_in_parent(self) -> None:
+        """See `acc.journal.database.Forkable`."""
+        self._is_torn = False
+        self._gate.open()
+
+    def after_fork_in_child(self) -> None:
+        """See `acc.journal.database.Forkable`."""
+        self._begin()
+
+
+def _create(path: Path) -> None:
+    private_folder(path.parent)
+    with suppress(FileExistsError), opened_private(path, "xb"):
+        pass

@@ -1,0 +1,235 @@
+"""Verify: recompute each commit from the journal, and check chain, digests and heads (law 10).
+
+It reads thread by thread, so that it reports as it goes; `acc.journal.verifying` spreads threads over processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from acc.errors import AccError
+from acc.journal import places
+from acc.journal.branching import successor
+from acc.journal.database import Database
+from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
+from acc.journal.places import Place
+from acc.journal.reading import PAGE, StoredCommit, commit_page, message_page, state_at
+from acc.journal.recompute import UNKNOWN, Recomputing
+from acc.journal.states import Recent, body_of
+from acc.journal.tables import POLICIES, TOMBSTONES
+from acc.next.state.policy import Policy
+from acc.next.tail import digest_of
+from acc.text.lines import sha256_of
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that is not as it was written.
+
+    Attributes:
+        thread: The thread.
+        branch: Its branch.
+        table: The table of the row.
+        row: The row's id; 0 if rows are missing.
+        what: What is wrong.
+    """
+
+    thread: ThreadKey
+    branch: str
+    table: str
+    row: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.thread}, branch {self.branch}: {self.table} row {self.row}: {self.what}"
+
+
+@dataclass
+class Report:
+    """What `verify` found in some threads.
+
+    Attributes:
+        threads: Number of threads.
+        messages: Messages whose digest was checked.
+        recomputed: Commits that came out the same.
+        unexplained: Commits that could not be recomputed: an erasure blanked them, or they came from outside.
+        damages: What is wrong.
+    """
+
+    threads: int = 0
+    messages: int = 0
+    recomputed: int = 0
+    unexplained: int = 0
+    damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.damages
+
+    def add(self, other: Report) -> None:
+        """Add what was found in other threads."""
+        self.threads += other.threads
+        self.messages += other.messages
+        self.recomputed += other.recomputed
+        self.unexplained += other.unexplained
+        self.damages += other.damages
+
+
+def verify_thread(
+    database: Database,
+    key: ThreadKey,
+    policies: Sequence[Policy],
+    digest_key: bytes,
+    anchors: Iterable[Head] = (),
+) -> Report:
+    """Check one thread.
+
+    Args:
+        database: The journal's.
+        key: The thread.
+        policies: Schemas, counters and digest keys of the thread's commits. Their numbers are in the journal.
+        digest_key: Key of the messages' digests.
+        anchors: Heads of the thread that were kept outside. Each has to be a commit.
+    """
+    report = Report(threads=1)
+
+    def begin(connection: Connection) -> tuple[list[Place], dict[str, str]]:
+        main = places.found(connection, key, MAIN, digest_key)
+        names = places.branch_names(connection, main.thread_id).values()
+        bodies = {row.fingerprint: row.body for row in connection.execute(select(POLICIES))}
+        return [places.found(connection, key, name, digest_key) for name in names], bodies
+
+    try:
+        branches, bodies = database.read(begin)
+    except AccError as error:
+        report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
+        return report
+    for place in branches:
+        wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
+        _Branch(database, place, policies, bodies, digest_key, wanted, report).check()
+    return report
+
+
+class _Branch:
+    """The check of one branch."""
+
+    def __init__(
+        self,
+        database: Database,
+        place: Place,
+        policies: Sequence[Policy],
+        bodies: Mapping[str, str],
+        digest_key: bytes,
+        anchors: dict[int, str],
+        report: Report,
+    ) -> None:
+        self.database, self.place, self.report = database, place, report
+        self.recomputing = Recomputing(database, place, policies, bodies)
+        self.digest_key, self.anchors = digest_key, anchors
+        self.before: StoredCommit | None = None
+
+    def damage(self, table: str, row: int, what: str) -> None:
+        head = self.place.head
+        self.report.damages.append(Damage(head.thread, head.branch, table, row, what))
+
+    def check(self) -> None:
+        """Check messages, commits and head."""
+        try:
+            self._check_messages()
+            self._check_commits()
+        except AccError as error:
+            self.damage("commits", 0, str(error))
+            return
+        head, last = self.place.head, self.before
+        if (head.hash, head.version) != ((last.hash, last.version) if last else ("", 0)):
+            self.damage("heads", self.place.branch_id, "the head is not the last commit")
+        for version in self.anchors:
+            if version > head.version:
+                self.damage("commits", 0, f"version {version}, which was anchored outside, is gone")
+
+    def _check_messages(self) -> None:
+        after, at = 0, self.place.ancestry[0][1] if self.place.ancestry else 0
+        after = at
+        while True:
+            page = self.database.read(
+                lambda c, a=after: message_page(c, self.place, a, PAGE, also_open=True)  # type: ignore[misc]
+            )
+            for each in page:
+                self._check_message(each, at + 1)
+                at = each.seq
+            if len(page) < PAGE:
+                return
+            after = page[-1].seq
+
+    def _check_message(self, each: StoredMessage, expected: int) -> None:
+        self.report.messages += 1
+        if each.seq != expected:
+            self.damage("messages", each.id, f"messages before number {each.seq} are missing")
+        if not each.digest:
+            if not self._is_tombstone(each.seq):
+                self.damage("messages", each.id, "it was blanked, and no tombstone says so")
+        elif digest_of(each.message.observation, self.digest_key) != each.digest:
+            self.damage("messages", each.id, f"the message {each.message.ref} was changed")
+
+    def _is_tombstone(self, seq: int) -> bool:
+        statement = select(TOMBSTONES.c.id).where(
+            TOMBSTONES.c.branch_id == self.place.branch_id, TOMBSTONES.c.seq == seq
+        )
+        return self.database.read(lambda c: c.execute(statement).first()) is not None
+
+    def _check_commits(self) -> None:
+        after, data = 0, b""
+        while True:
+            page, data = self.database.read(
+                lambda c, a=after, d=data: commit_page(c, self.place, a, 64, d)  # type: ignore[misc]
+            )
+            self.recomputing.prepare(page)
+            for stored in page:
+                self._check_commit(stored)
+                self.before = stored
+            if len(page) < 64:
+                return
+            after = page[-1].version
+
+    def _check_commit(self, stored: StoredCommit) -> None:
+        before = self.before
+        if before is not None and stored.version != before.version + 1 and stored.kind != "taken":
+            self.damage("commits", stored.id, f"versions before {stored.version} are missing")
+        if before is not None and stored.parent != before.hash and stored.kind != "taken":
+            self.damage("commits", stored.id, "it does not follow the commit before it")
+        if self.anchors.pop(stored.version, stored.hash) != stored.hash:
+            self.damage("commits", stored.id, "its hash is not the one anchored outside")
+        if stored.problem:
+            self.damage("commits", stored.id, stored.problem)
+        elif stored.state is not None:
+            self._check_state(stored, stored.state)
+        if stored.problem or stored.state is None or stored.kind != "step":
+            self.report.unexplained += 1
+            return
+        problem = self.recomputing.problem(stored, before)
+        if problem == UNKNOWN:
+            self.report.unexplained += 1
+        elif problem:
+            self.damage("commits", stored.id, problem)
+        else:
+            self.report.recomputed += 1
+
+    def _check_state(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
+        body = {k: v for k, v in state.items() if k != "hash"}
+        if not sha256_of(body) == stored.hash == state.get("hash"):
+            self.damage("commits", stored.id, "its state was changed")
+        elif (state.get("version", 0), state.get("parent", "")) != (stored.version, stored.parent):
+            self.damage("commits", stored.id, "its state is of another version")
+        elif stored.kind == "fork":
+            self._check_fork(stored, state)
+
+    def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
+        """Check that the first state of a branch is the one that it was forked from."""
+        data = self.database.read(lambda c: state_at(c, self.place, Recent(), stored.parent))
+        if data and successor(body_of(data), branch=stored.branch)["hash"] != state["hash"]:
+            self.damage("commits", stored.id, "it is not the state that the branch was forked from")

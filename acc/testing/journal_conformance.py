@@ -1,0 +1,375 @@
+"""`check_journal`: tests that a backend keeps the promises of `acc.journal.journal.Journal`.
+
+Each promise is a function that tries to break it. Its docstring states the promise.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from threading import Barrier
+from typing import Any
+
+from acc.errors import ConflictError, InputError, StateError
+from acc.journal import Appended, Entry, Head, Journal, ThreadKey
+from acc.next.commit.commit import Commit, commit
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.policy import Policy
+from acc.next.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.next.tail import Message, messages_of
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
+
+POLICY = Policy()
+ODD = "nul \x00, half a pair \ud800, \U0001f9e0 e\u0301, עברית, \u202e, \r\n\t'; DROP TABLE messages; --"
+THREADS = 64
+
+
+def check_journal(make: Callable[[], Journal]) -> None:
+    """Test that a backend keeps the journal's promises.
+
+    Call it in a test of any framework: ``check_journal(lambda: Journal.open(folder))``. Each run uses new threads,
+    which makes it safe for a journal that holds data.
+
+    Args:
+        make: Opens the journal; called again, also while another one is open.
+
+    Raises:
+        AssertionError: A promise is broken; the error names the first one and how it failed.
+    """
+    for promise in PROMISES:
+        journal = make()
+        try:
+            promise(Case(journal, make))
+        except Exception as error:
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            said = " ".join((promise.__doc__ or "").split())
+            raise AssertionError(f"The journal breaks a promise: {said} {kind}{error}") from error
+        finally:
+            with suppress(Exception):
+                journal.close()
+
+
+class Case:
+    """A journal, and a thread of its own."""
+
+    def __init__(self, journal: Journal, make: Callable[[], Journal]) -> None:
+        self.journal, self.make = journal, make
+        self.key = ThreadKey(uuid.uuid4().hex, "tenant", "user", "agent")
+
+    def step(self, *texts: str, branch: str = "main", **how: Any) -> Appended:
+        """Take a step in which the user says some texts."""
+        return step(self.journal, self.key, *texts, branch=branch, **how)
+
+    def said(self, branch: str = "main") -> list[str]:
+        """Return the texts that were committed."""
+        found = self.journal.messages(self.key, branch=branch)
+        return [each.message.text for each in found]
+
+    def expect_clean(self) -> None:
+        """Fail unless the thread recomputes."""
+        report = self.journal.verify([POLICY], threads=[self.key])
+        expect(report.is_clean, f"verify finds {[str(each) for each in report.damages[:3]]}")
+
+
+def expect(is_true: object, otherwise: str) -> None:
+    """Fail with a sentence."""
+    if not is_true:
+        raise AssertionError(otherwise)
+
+
+def refused(kind: type[Exception], act: Callable[[], object], what: str) -> Exception:
+    """Return the error of this kind that ``act`` has to raise."""
+    try:
+        act()
+    except kind as error:
+        return error
+    raise AssertionError(f"{what} is not refused with {kind.__name__}")
+
+
+def messages(number: int, *texts: str) -> tuple[Message, ...]:
+    """Return a turn of the user and the agent in turns."""
+    channels = (Channel.USER, Channel.AGENT)
+    seen = tuple(Observation(channel=channels[n % 2], text=t) for n, t in enumerate(texts))
+    return messages_of(Turn(observations=seen, at="2026-11-03T10:00:00Z").numbered(number))
+
+
+def entry(
+    state: CompressedCognitiveState,
+    turn: Sequence[Message],
+    *,
+    read: Sequence[Message] = (),
+    proposal: Proposal | None = None,
+) -> Entry[CompressedCognitiveState]:
+    """Return what the core commits for a turn."""
+    number = turn[0].turn if turn else state.turn
+    return Entry(
+        commit(state, POLICY, turn=turn, number=number, read=read, proposal=proposal), POLICY
+    )
+
+
+def step(
+    journal: Journal,
+    key: ThreadKey | str,
+    *texts: str,
+    branch: str = "main",
+    proposal: Proposal | None = None,
+    one: bool = True,
+) -> Appended:
+    """Take one step, in one transaction or in two."""
+    latest: Any = journal.latest(key, branch=branch)
+    state = latest.state or POLICY.schema.empty()
+    turn = messages(state.turn + 1, *texts)
+    read = (*latest.tail, *turn) if proposal else ()
+    where: Any = {"follows": latest.head.hash, "branch": branch}
+    if one:
+        made = entry(state, turn, read=read, proposal=proposal)
+        return journal.append_and_commit(key, turn, [made], epoch=latest.head.epoch, **where)
+    appended = journal.append(key, turn, **where)
+    made = entry(state, turn, read=read, proposal=proposal)
+    head = journal.commit(key, [made], epoch=latest.head.epoch, turn=appended, **where)
+    return replace(appended, head=head, is_committed=True)
+
+
+def rule(text: str, ref: str) -> Proposal:
+    """Return a proposal with a rule and a fact of a message."""
+    fact = ProposedRecord("relational_map", {"text": f"said: {text[:40]}"}, (ref,))
+    return Proposal(rules=(ProposedPin(text, ref),), records=(fact,))
+
+
+def _keeps(case: Case) -> None:
+    """What was committed is there, in order, also for a journal that is opened beside."""
+    for number in range(1, 6):
+        case.step(f"question {number}", f"answer {number}", one=bool(number % 2))
+    expect(case.said()[::2] == [f"question {n}" for n in range(1, 6)], "messages are missing")
+    other = case.make()
+    expect(other.head(case.key) == case.journal.head(case.key), "the other one has another head")
+    expect(other.state(case.key) == case.journal.state(case.key), "it has another state")
+    expect(len(list(other.commits(case.key))) == 5, "commits are missing")
+    other.close()
+    numbers = [m.seq for m in case.journal.messages(case.key, 3, 4)]
+    expect(numbers == [3, 4, 5, 6], f"from 3 on, four messages are {numbers}")
+    case.expect_clean()
+
+
+def _repeats(case: Case) -> None:
+    """A repeated turn finds its rows, before and after its commit."""
+    turn = messages(1, "hello", "hi")
+    first = case.journal.append(case.key, turn)
+    again = case.journal.append(case.key, turn)
+    expect((first.is_new, again.is_new) == (True, False), "it is appended twice")
+    expect((first.first, first.last) == (again.first, again.last), "it has two places")
+    expect(len(case.journal.waiting(case.key)) == 2, "it does not wait for its commit")
+    made = entry(POLICY.schema.empty(), turn)
+    head = case.journal.commit(case.key, [made], follows="", turn=first)
+    expect(case.journal.commit(case.key, [made], follows="", turn=first) == head, "it moved on")
+    known = case.journal.append(case.key, turn)
+    expect(known.is_committed and known.head.hash == head.hash, "its commit is not found")
+    both = case.journal.append_and_commit(case.key, turn, [made])
+    expect(both.is_committed and not both.is_new, "it is committed twice")
+    expect(not case.journal.waiting(case.key), "it still waits")
+    case.step("hello", "hi")
+    expect(case.said() == ["hello", "hi"] * 2, f"what was said twice is {case.said()}")
+    case.expect_clean()
+
+
+def _conflicts(case: Case) -> None:
+    """Of two steps from one head, one commits, and the other is told with the head."""
+    case.step("first")
+    head = case.journal.head(case.key)
+    state = case.journal.state(case.key)
+    assert state is not None
+    mine, theirs = messages(2, "mine"), messages(2, "theirs")
+    one = case.journal.append(case.key, mine, follows=head.hash)
+    two = case.journal.append(case.key, theirs, follows=head.hash)
+    won = case.journal.commit(case.key, [entry(state, theirs)], follows=head.hash, turn=two)
+    error = refused(
+        ConflictError,
+        lambda: case.journal.commit(case.key, [entry(state, mine)], follows=head.hash, turn=one),
+        "a commit on an older head",
+    )
+    expect(won.hash[:16] in str(error), "the error does not name the head")
+    again = lambda: case.journal.append(case.key, mine, follows=head.hash)  # noqa: E731
+    refused(ConflictError, again, "the loser's turn, repeated on the older head")
+    append = lambda: case.journal.append(case.key, messages(2, "x"), follows=head.hash)  # noqa: E731
+    refused(ConflictError, append, "a turn on an older head")
+    unknown = lambda: case.journal.append(case.key, messages(2, "x"), follows="0" * 64)  # noqa: E731
+    refused(StateError, unknown, "a turn on a head that nobody knows")
+    expect(case.said() == ["first", "theirs"], "the loser's turn counts")
+    texts = case.journal.texts(case.key, ["u2", "u1", "u9"])
+    expect([m.text for m in texts] == ["theirs", "first"], "texts are not those committed")
+    case.step("mine")
+    expect(case.said() == ["first", "theirs", "mine"], "the loser cannot go on")
+    case.expect_clean()
+
+
+def _races(case: Case) -> None:
+    """Of many steps at once from one head exactly one commits."""
+    case.step("first")
+    head, state = case.journal.head(case.key), case.journal.state(case.key)
+    assert state is not None
+    begin = Barrier(8)
+
+    def race(number: int) -> Head | None:
+        turn = messages(2, f"racer {number}")
+        made = entry(state, turn)
+        begin.wait()
+        try:
+            done = case.journal.append_and_commit(case.key, turn, [made], follows=head.hash)
+        except ConflictError:
+            return None
+        return done.head
+
+    with ThreadPoolExecutor(8) as pool:
+        heads = [each for each in pool.map(race, range(8)) if each]
+    expect(len(heads) == 1, f"{len(heads)} of 8 committed")
+    expect(case.journal.head(case.key).hash == heads[0].hash, "the winner is not the head")
+    case.expect_clean()
+
+
+def _takes_over(case: Case) -> None:
+    """A worker that slept past somebody's taking over is told, though nobody committed."""
+    case.step("first")
+    head, state = case.journal.head(case.key), case.journal.state(case.key)
+    assert state is not None
+    turn = messages(2, "late")
+    appended = case.journal.append(case.key, turn, follows=head.hash)
+    expect(case.journal.take_over(case.key).epoch == head.epoch + 1, "the epoch does not rise")
+    refused(
+        ConflictError,
+        lambda: case.journal.commit(
+            case.key, [entry(state, turn)], follows=head.hash, epoch=head.epoch, turn=appended
+        ),
+        "a commit of an earlier epoch",
+    )
+    case.expect_clean()
+
+
+def _forks(case: Case) -> None:
+    """A fork sees nothing that was said later on the branch that it came from, and the other way round."""
+    for number in range(1, 5):
+        case.step(f"main {number}", proposal=rule(f"main {number}", f"u{number}"))
+    at = case.journal.state(case.key, 2)
+    assert at is not None
+    head = case.journal.fork(case.key, at.hash, "aside")
+    expect((head.version, head.branch) == (3, "aside"), f"the fork's head is {head}")
+    case.step("aside 3", branch="aside")
+    expect(case.said("aside") == ["main 1", "main 2", "aside 3"], f"it sees {case.said('aside')}")
+    expect(case.said() == [f"main {n}" for n in range(1, 5)], "the branch sees its fork")
+    found = [m.text for m in case.journal.texts(case.key, ["u2", "u3", "u4"], branch="aside")]
+    expect(found == ["main 2", "aside 3"], f"its texts are {found}")
+    for branch, version, last in (("aside", 2, "main 2"), ("main", 3, "main 3")):
+        state: Any = case.journal.state(case.key, version, branch=branch)
+        expect(state.constraints[-1].words.text == last, f"version {version} of {branch} differs")
+    deeper = case.journal.state(case.key, branch="aside")
+    assert deeper is not None
+    case.journal.fork(case.key, deeper.hash, "deeper")
+    case.step("aside 4", branch="aside")
+    expect(case.said("deeper") == ["main 1", "main 2", "aside 3"], "a fork of a fork sees more")
+    fork = lambda: case.journal.fork(case.key, at.hash, "aside")  # noqa: E731
+    refused(ConflictError, fork, "a second branch of one name")
+    case.expect_clean()
+
+
+def _blanks(case: Case) -> None:
+    """After an erasure no text, record, state or export holds the words, and the thread goes on."""
+    case.step("Never tell Zanzibar anything.", "Understood.")
+    case.step("ok", proposal=rule("Never tell Zanzibar anything.", "u1"))
+    case.step("Keep it short.")
+    case.step("fine", proposal=rule("Keep it short.", "u3"))
+    head = case.journal.head(case.key)
+    done = case.journal.blank(case.key, ["u1"], why="asked for")
+    expect(done.messages == 1 and done.is_scrubbed, f"it says {done}")
+    expect("Zanzibar" not in "".join(case.journal.export(case.key)), "the export holds the words")
+    state: Any = case.journal.state(case.key)
+    expect([r.words.text for r in state.constraints] == ["Keep it short."], "rules are wrong")
+    expect(case.journal.head(case.key).epoch > head.epoch, "workers are not told")
+    expect(not case.journal.texts(case.key, ["u1"]), "the text is still given out")
+    case.step("and on")
+    case.expect_clean()
+
+
+def _exchanges(case: Case) -> None:
+    """What is exported is imported whole, with its chain; a changed line is refused."""
+    for number in range(1, 41):
+        proposal = rule(f"Rule {number}.", f"u{number}") if number % 9 == 0 else None
+        case.step(f"Rule {number}.", "yes", proposal=proposal)
+    at = case.journal.state(case.key, 20)
+    assert at is not None
+    case.journal.fork(case.key, at.hash, "aside")
+    lines = list(case.journal.export(case.key))
+    again = lambda: case.journal.import_(lines)  # noqa: E731
+    refused(ConflictError, again, "an import over a thread")
+    case.journal.delete_thread(case.key)
+    expect(case.journal.was_deleted(case.key), "nothing says that it was deleted")
+    refused(StateError, lambda: case.step("x", branch="aside"), "a step of a deleted thread")
+    bent = [line.replace("Rule 18.", "Rule 81.") if '"commit"' in line else line for line in lines]
+    refused(InputError, lambda: case.journal.import_(bent), "a changed line")
+    expect(case.journal.import_(lines) == case.key, "it has another name")
+    expect(list(case.journal.export(case.key)) == lines, "it came back changed")
+    case.step("and on")
+    case.expect_clean()
+
+
+def _takes_any_text(case: Case) -> None:
+    """Texts of any characters come back as the observation holds them."""
+    odd = Observation(channel=Channel.TOOL, text=ODD, name="tool \x00", call_id="c", message="m")
+    turn = messages_of(Turn(observations=(odd,), at="\ud800").numbered(1))
+    made = entry(POLICY.schema.empty(), turn)
+    case.journal.append_and_commit(case.key, turn, [made])
+    found = case.journal.texts(case.key, [turn[0].ref])[0].observation
+    kept = found.model_copy(update={"at": ""})
+    expect(kept == turn[0].observation, f"{kept!r} came back")
+    case.step("x" * 3_000_000, "")
+    expect(case.said()[1:] == ["x" * 3_000_000, ""], "a long or an empty text came back changed")
+    case.expect_clean()
+
+
+def _lists(case: Case) -> None:
+    """Threads and heads are found by how their names begin."""
+    tenant = uuid.uuid4().hex
+    for name in ("a-1", "a-2", "b%_"):
+        step(case.journal, ThreadKey(name, tenant), "hello")
+    found = [key.thread for key in case.journal.threads(tenant=tenant)]
+    expect(found == ["a-1", "a-2", "b%_"], f"found {found}")
+    found = [key.thread for key in case.journal.threads(tenant=tenant, thread="a-")]
+    expect(found == ["a-1", "a-2"], f"found {found}")
+    expect(not list(case.journal.threads(tenant=tenant, thread="%")), "a name is a pattern")
+
+
+def _serves_many(case: Case) -> None:
+    """Many threads step at once; nothing is lost, doubled or mixed up."""
+    keys = [ThreadKey(f"{case.key.thread}-{n}") for n in range(THREADS)]
+
+    def work(key: ThreadKey) -> list[str]:
+        for number in range(5):
+            step(case.journal, key, f"{key} says {number}", one=bool(number % 2))
+        return [each.message.text for each in case.journal.messages(key)]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for key, said in zip(keys, pool.map(work, keys), strict=True):
+            expect(said == [f"{key} says {n}" for n in range(5)], f"{key} holds {said}")
+    report = case.journal.verify([POLICY], threads=keys)
+    expect(report.is_clean and report.recomputed == THREADS * 5, "they do not recompute")
+
+
+def _takes_states(case: Case) -> None:
+    """A state from outside, as of a checkpoint that is newer than a restored journal, is taken as such."""
+    state = POLICY.schema.empty()
+    for number in range(1, 4):
+        state = entry(state, messages(number, f"turn {number}")).commit.state
+    taken = Entry(Commit(state), POLICY, kind="taken")
+    head = case.journal.commit(case.key, [taken], follows="")
+    expect((head.hash, head.version) == (state.hash, 3), "the head is not the state")
+    case.step("turn 4")
+    expect(case.journal.head(case.key).version == 4, "the thread does not go on")
+    case.expect_clean()
+
+
+PROMISES = (
+    _keeps, _repeats, _conflicts, _races, _takes_over, _forks, _blanks, _exchanges,
+    _takes_any_text, _lists, _serves_many, _takes_states,
+)  # fmt: skip

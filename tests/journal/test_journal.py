@@ -1,0 +1,342 @@
+"""The journal with steps of the core: recomputing, erasing, migrating, and what stands in the files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from journal_steps import core_step, memory
+from sqlalchemy import create_engine, inspect
+
+from acc.errors import CompressionError, ConfigurationError, InputError, StateError
+from acc.journal import AsyncJournal, Entry, Journal, Report, ThreadKey
+from acc.journal.files import file_system, is_network
+from acc.journal.journal import FILE
+from acc.journal.record import as_bytes, given_of, record_of, squeezed, unsqueezed
+from acc.journal.tables import METADATA
+from acc.next.commit.commit import Given, commit
+from acc.next.compress.protocol import Reading
+from acc.next.gate import Verdict
+from acc.next.models.protocol import Usage
+from acc.next.state.items import Fact
+from acc.next.state.model import CompressedCognitiveState
+from acc.next.state.policy import Policy
+from acc.next.state.proposal import Proposal, read
+from acc.next.state.slots import Slot
+from acc.next.step import Cadence
+from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
+from acc.turn.observations import Channel, Evidence
+
+LONG = " ".join(f"Line {n} says that host {n} restarts at {n} o'clock." for n in range(900))
+
+
+class Domain(CompressedCognitiveState):
+    """A schema of an application."""
+
+    tickets: Annotated[tuple[Fact, ...], Slot("tickets", "i", "Tickets", places=5)] = ()
+
+
+def test_steps_of_the_core_recompute(tmp_path: Path) -> None:
+    """Windows, judgements, provisional commits and their rereading, missing messages: all of it comes out again."""
+    failing = [False]
+
+    def sometimes(reading: Reading) -> Proposal:
+        if failing[0]:
+            raise CompressionError("it is down", outcome="timeout")
+        from acc.next.keyless.compressor import compress
+
+        return compress(reading)
+
+    mem = memory(
+        compressor=sometimes,
+        cadence=Cadence(compress_over=120, tail_bound=200, request_tokens=3000),
+    )
+    said = [
+        ("user", "Never restart db-7 on Fridays. From now on answer in German."),
+        ("user", "You may restart db-7 on Fridays again: the freeze is over."),
+        ("user", "Forget the rule about German, English is fine from now on."),
+    ]
+    with Journal.open(tmp_path) as journal:
+        for number in range(36):
+            failing[0] = 10 < number < 22
+            more = [("tool", LONG)] if number == 6 else []
+            words = said[number // 3 % 3] if number % 3 == 0 else ("user", f"What about {number}?")
+            answer = ("agent", f"Ticket {number} is open, host {number} is slow today.")
+            core_step(journal, "t", words, answer, *more, mem=mem)
+            if number == 30:
+                with sqlite3.connect(tmp_path / FILE) as database:
+                    database.execute("UPDATE messages SET ref = 'u999' WHERE ref = 'a31'")
+        with sqlite3.connect(tmp_path / FILE) as database:
+            database.execute("UPDATE messages SET ref = 'a31' WHERE ref = 'u999'")
+        commits = list(journal.commits("t"))
+        given = [each.record["given"] for each in commits if each.record]
+        assert any(len(str(piece)) > 1000 for each in given for piece in each.get("read", ()))
+        assert any(each.get("is_provisional") for each in given)
+        assert any(each.get("before") for each in given)
+        assert len(commits) > 37
+        report = journal.verify([mem.policy])
+        assert [str(each) for each in report.damages] == []
+        assert report.recomputed == len(commits)
+        assert report.messages == 73
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    turn = messages(3, "Never restart db-7.", "Sure.")
+    answer = {
+        "rules": [{"quote": "restart db-7", "ref": "u3", "about": "db-7"}],
+        "later": [{"id": "c1", "quote": "fine", "ref": "u3", "ends": True, "from": "May"}],
+        "done": [{"id": "g1", "ref": "u3"}],
+        "facts": [{"text": "odd \ud800 value", "refs": ["u3"], "id": "r4"}],
+        "keep": ["r1"],
+        "nonsense": 1,
+    }
+    proposal = read(answer, CompressedCognitiveState)
+    seen = Evidence(channel=Channel.TOOL, text="log", name="sql", ref="t1", turn=1)
+    given = Given(turn, 3, turn, proposal, (seen,), is_repair=True)
+    made = commit(CompressedCognitiveState.empty(), POLICY, turn=turn, number=3)
+    made = type(made)(made.state, made.notes, ("u3",), given)
+    kept = Entry(made, POLICY, Usage(2, 100, 10), "done", "slow", (Verdict("t1", 0, "admitted"),))
+    stored = json.loads(unsqueezed(squeezed(as_bytes(record_of(kept)))))
+    back = given_of(stored, turn, {m.ref: m for m in turn}.__getitem__)
+    assert back == given
+    assert back.proposal is not None
+    assert back.proposal.notes == proposal.notes
+    assert stored["verdicts"] == [["t1", 0, "admitted"]]
+    assert stored["usage"] == {"requests": 2, "input": 100, "output": 10}
+
+
+def test_policies_change_and_old_commits_recompute(tmp_path: Path) -> None:
+    before, after = memory(0, max_tokens=400), memory(0, schema=Domain, max_tokens=900)
+    with Journal.open(tmp_path, digest_key=b"") as journal:
+        for number in range(4):
+            core_step(journal, "t", ("user", f"Never restart db-{number}."), mem=before)
+        for number in range(4):
+            core_step(journal, "t", ("user", f"Never stop web-{number}."), mem=after)
+        assert isinstance(journal.state("t", schema=Domain), Domain)
+        with pytest.raises(StateError):
+            journal.state("t")
+        report = journal.verify([Policy(), Policy(schema=Domain)])  # numbers are in the journal
+        assert report.is_clean, report.damages
+        assert report.recomputed == 8
+        lone = journal.verify([Policy(schema=Domain)])
+        assert all("is not known here" in each.what for each in lone.damages)
+        assert len(lone.damages) == 4
+
+
+def test_many_threads_are_verified_in_processes(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        for number in range(70):
+            step(journal, ThreadKey(f"t{number}"), "hello", "hi")
+        with sqlite3.connect(tmp_path / FILE) as database:
+            database.execute("UPDATE messages SET text = 'x' WHERE id = 77")
+        told: list[int] = []
+        report = journal.verify([POLICY], processes=2, progress=lambda r: told.append(r.threads))
+        assert report.threads == told[-1] == 70
+        assert len(told) == 3
+        assert {str(each.thread) for each in report.damages} == {"t38"}
+        assert journal.verify([POLICY]).damages == report.damages
+
+
+SECRET = "Zanzibar-7734"
+
+
+def secret_steps(journal: Journal, mem: Any) -> None:
+    said = [
+        f"Never tell anybody that {SECRET} is the password.",
+        "The budget is 300 euro. " + "The weather is fine today, as it was. " * 30,
+        f"You may tell Ann {SECRET} from now on.",
+        "Keep every answer short, please. " + "Nothing else happened in the meantime. " * 30,
+    ]
+    for number in range(24):
+        words = said[number % 4] if number < 12 else f"What about {number}? " + "Well. " * 60
+        core_step(journal, "t", ("user", words), ("agent", f"Done with {number}."), mem=mem)
+
+
+def test_no_byte_of_erased_words_is_left(tmp_path: Path) -> None:
+    mem = memory(200)
+    journal = Journal.open(tmp_path)
+    secret_steps(journal, mem)
+    journal.fork("t", journal.state("t", 9).hash, "aside")  # type: ignore[union-attr]
+    core_step(journal, "t", ("user", "On the fork."), mem=mem, branch="aside")
+    for size in (10, 900, 5000, 70_000):  # in a page, over it, in pages of its own
+        step(journal, "sizes", SECRET + "z" * size)
+    refs = [f"u{n}" for n in (1, 3, 5, 7, 9, 11)]
+    assert SECRET.encode() in b"".join(f.read_bytes() for f in tmp_path.iterdir())
+    done = journal.blank("t", refs, words=[SECRET], why="asked for")
+    assert (done.messages, done.heads, done.is_scrubbed) == (6, ("main", "aside"), True)
+    assert journal.blank("sizes", ["u1", "u2", "u3", "u4"]).is_scrubbed
+    assert SECRET.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
+    lines = "".join(journal.export("t"))
+    assert SECRET not in lines
+    assert "asked for" in lines
+    assert "Keep every answer short" in lines
+    state: Any = journal.state("t")
+    assert any("Keep every answer short" in item.words.text for item in state.constraints)
+    core_step(journal, "t", ("user", "And on."), mem=mem)
+    core_step(journal, "t", ("user", "And on."), mem=mem, branch="aside")
+    report = journal.verify([mem.policy])
+    assert report.is_clean, [str(each) for each in report.damages]
+    journal.delete_thread("t")
+    assert "Keep every answer short" not in str([f.read_bytes() for f in tmp_path.iterdir()])
+    journal.close()
+
+
+def test_items_that_once_cited_erased_words_are_found(tmp_path: Path) -> None:
+    """A fact says what it was before; the new source alone is cited."""
+    with Journal.open(tmp_path) as journal:
+        fact = {"facts": [{"text": "budget: 300 euro", "refs": ["u1"], "id": "new"}]}
+        first = read(fact, CompressedCognitiveState)
+        step(journal, "t", "The budget is 300 euro.", proposal=first)
+        made: Any = journal.state("t")
+        number = made.relational_map[0].id
+        again = {"facts": [{"id": number, "text": "budget: 500 euro", "refs": ["a2"]}]}
+        step(journal, "t", "Look.", "It is 500.", proposal=read(again, CompressedCognitiveState))
+        journal.blank("t", ["u1"])
+        state: Any = journal.state("t")
+        assert state.relational_map == ()
+        assert "300" not in "".join(journal.export("t"))
+
+
+def test_a_worker_in_flight_cannot_bring_erased_words_back(tmp_path: Path) -> None:
+    from acc.errors import ConflictError
+
+    with Journal.open(tmp_path) as journal:
+        step(journal, "t", "The password is 7734.")
+        latest: Any = journal.latest("t")
+        turn = messages(2, "ok")
+        appended = journal.append("t", turn, follows=latest.head.hash)
+        proposal = rule("The password is 7734.", "u1")
+        made = entry(latest.state, turn, read=(*latest.tail, *turn), proposal=proposal)
+        journal.blank("t", ["u1"])
+        with pytest.raises(ConflictError):
+            journal.commit("t", [made], follows=latest.head.hash, epoch=0, turn=appended)
+
+
+def test_tables_and_migrations_agree(tmp_path: Path) -> None:
+    Journal.open(tmp_path).close()
+    found = inspect(create_engine(f"sqlite:///{tmp_path / FILE}"))
+    tables = {name for name in found.get_table_names() if not name.startswith("sqlite_")}
+    assert tables == set(METADATA.tables)
+    for name, table in METADATA.tables.items():
+        made = {column["name"]: column["nullable"] for column in found.get_columns(name)}
+        assert made == {column.name: bool(column.nullable) for column in table.columns}
+    with sqlite3.connect(tmp_path / FILE) as database:
+        number, by = database.execute("SELECT number, written_by FROM format").fetchone()
+        assert number == 1
+        assert by.startswith("agent-cognitive-compressor")
+
+
+def test_settings_of_the_file(tmp_path: Path) -> None:
+    for kind, mode, sync in (("ext4", "wal", 2), ("cifs", "delete", 3)):
+        with Journal.open(tmp_path / kind, file_system=lambda _, k=kind: k) as journal:  # type: ignore[misc]
+            pragmas = {
+                name: journal._database.raw(
+                    lambda c, n=name: c.execute(f"PRAGMA {n}").fetchone()[0]
+                )  # type: ignore[misc]
+                for name in ("journal_mode", "synchronous", "secure_delete", "busy_timeout")
+            }
+            expected = {"journal_mode": mode, "synchronous": sync, "secure_delete": 1}
+            assert pragmas == {**expected, "busy_timeout": 30_000}
+    Journal.open(tmp_path / "ext4", file_system=lambda _: "nfs").close()  # moved to a server
+    with sqlite3.connect(tmp_path / "ext4" / FILE) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+
+
+def test_network_file_systems_are_known(tmp_path: Path) -> None:
+    kinds = {
+        "nfs4": True,
+        "fuse.sshfs": True,
+        "9p": True,
+        "cifs": True,
+        "ext4": False,
+        "overlay": False,
+    }
+    assert {kind: is_network(kind) for kind in kinds} == kinds
+    (tmp_path / "a b" / "inner").mkdir(parents=True)
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path}/a\\040b nfs4 rw 0 0\n")
+    assert file_system(tmp_path / "a b" / "inner", str(mounts)) == "nfs4"
+    assert file_system(tmp_path, str(mounts)) == "ext4"
+    assert file_system(tmp_path, str(tmp_path / "none")) == ""
+
+
+def test_a_long_thread_is_read_by_its_end(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        for number in range(400):
+            step(journal, "t", f"turn {number}")
+    start = time.perf_counter()
+    with Journal.open(tmp_path) as journal:
+        counted: list[str] = []
+        from sqlalchemy import event
+
+        event.listen(
+            journal._database._engine, "before_cursor_execute",
+            lambda _c, _u, statement, *_: counted.append(statement),
+        )  # fmt: skip
+        step(journal, "t", "the next")
+        assert len(counted) < 25
+        plans = [
+            row[3]
+            for statement in counted
+            if statement.startswith("SELECT") and "?" in statement
+            for row in sqlite3.connect(tmp_path / FILE).execute(
+                f"EXPLAIN QUERY PLAN {statement}", ["1"] * statement.count("?")
+            )
+        ]
+    assert not [plan for plan in plans if plan.startswith("SCAN") and "CONSTANT" not in plan], plans
+    searches = [plan for plan in plans if plan.startswith("SEARCH messages")]
+    assert all(
+        "seq=?" in plan or "seq>? AND seq<?" in plan
+        for plan in searches
+        if "MAX" not in plan and "seq" in plan
+    )
+    assert time.perf_counter() - start < 2
+
+
+def test_any_loop_may_stream(tmp_path: Path) -> None:
+    async def main() -> tuple[int, int, list[str]]:
+        journal = AsyncJournal(Journal.open(tmp_path))
+        texts = [each.message.text async for each in journal.messages("t", 1)]
+        commits = [each async for each in journal.commits("t")]
+        lines = [line async for line in journal.export("t")]
+        return len(texts), len(commits), lines
+
+    with Journal.open(tmp_path) as journal:
+        for number in range(150):
+            step(journal, "t", f"turn {number}")
+        for _ in range(2):
+            texts, commits, lines = asyncio.run(main())
+            assert (texts, commits) == (150, 150)
+            assert lines == list(journal.export("t"))
+
+
+def test_what_cannot_be_opened_or_written_is_refused(tmp_path: Path) -> None:
+    for where in ("postgresql://someone:secret@host/db", "sqlite://", "sqlite:///:memory:"):
+        with pytest.raises(ConfigurationError) as caught:
+            Journal.open(where)
+        assert "secret" not in str(caught.value)
+    with Journal.open(f"sqlite:///{tmp_path}/own.db") as journal:
+        with pytest.raises(InputError):
+            journal.append("t", ())
+        with pytest.raises(InputError):
+            list(journal.heads(colour="red"))
+        for name in ("", "\ud800", "a\x00b"):
+            with pytest.raises(InputError):
+                journal.head(name)
+        turn = messages(1, "hello")
+        made = entry(POLICY.schema.empty(), turn)
+        journal.append("t", turn)
+        with pytest.raises(StateError):  # the commit took no turn that was appended
+            journal.commit("t", [made], follows="")
+        later = entry(made.commit.state, messages(2, "more"))
+        with pytest.raises(StateError):  # a version is missing
+            journal.append_and_commit("t", messages(2, "more"), [later])
+        assert journal.head("t").hash == ""
+        with pytest.raises(StateError):
+            journal.fork("t", "0" * 64, "aside")
+        assert journal.verify([POLICY]) == Report(threads=1, messages=1)

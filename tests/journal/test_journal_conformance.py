@@ -1,0 +1,22 @@
+"""The journal on SQLite keeps its promises, in both modes of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine
+
+from acc.journal import Journal
+from acc.testing.journal_conformance import check_journal
+
+
+@pytest.mark.parametrize("kind", ["ext4", "nfs4"])
+def test_sqlite(tmp_path: Path, kind: str) -> None:
+    check_journal(lambda: Journal.open(tmp_path, file_system=lambda _: kind))
+    has_log = (tmp_path / "journal.sqlite3-wal").exists()
+    assert has_log is False  # closed: the log is gone; on nfs there never was one
+
+
+def test_the_callers_engine(tmp_path: Path) -> None:
+    check_journal(lambda: Journal.open(create_engine(f"sqlite:///{tmp_path}/own.db")))

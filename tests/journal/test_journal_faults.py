@@ -1,0 +1,514 @@
+"""Nothing acknowledged is lost, doubled or locked, whatever happens to processes, files and the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from acc.errors import AccError, AuditError, ConflictError, StoreError, StoreLockedError
+from acc.journal import AsyncJournal, Journal
+from acc.journal.journal import FILE
+from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
+
+WORKER = """
+import sys
+from acc.journal import Journal
+from acc.testing.journal_conformance import step, rule
+from acc.errors import ConflictError
+journal, name, many = Journal.open(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+for number in range(many):
+    text = f"{name} says {number}."
+    while True:
+        try:
+            done = step(journal, "t", text, one=bool(number % 3))
+        except ConflictError:
+            print("told", flush=True)
+            continue
+        print("acked", text, flush=True)
+        break
+"""
+
+
+def worker(folder: Path, name: str, many: int = 10**6) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-c", WORKER, str(folder), name, str(many)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def said(journal: Journal, thread: str = "t", **how: bool) -> Counter[str]:
+    return Counter(each.message.text for each in journal.messages(thread, **how))  # type: ignore[arg-type]
+
+
+def check(journal: Journal, acked: list[str]) -> None:
+    """Fail unless each acknowledged text was committed once, and everything recomputes."""
+    found = said(journal)
+    assert [text for text in acked if found[text] != 1] == []
+    assert max(found.values(), default=1) == 1
+    report = journal.verify([POLICY])
+    assert report.is_clean, [str(each) for each in report.damages]
+    assert journal.check_pages() == []
+
+
+def kill_once(folder: Path, rng: random.Random, acked: list[str], name: str) -> None:
+    process = worker(folder, name)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(rng.random() * 0.3)
+    process.kill()
+    lines = process.stdout.read().splitlines(keepends=True)
+    acked += [line[6:-1] for line in lines if line.startswith("acked ") and line.endswith("\n")]
+    process.wait()
+
+
+def kills(folder: Path, runs: int) -> None:
+    rng, acked = random.Random(7), []
+    for number in range(runs):
+        kill_once(folder, rng, acked, f"w{number}")
+    with Journal.open(folder, wait=5) as journal:
+        check(journal, acked)
+        step(journal, "t", "and on")
+    assert len(acked) > runs
+
+
+def test_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+    kills(tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_sixty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+    kills(tmp_path, 60)
+
+
+def test_two_processes_on_one_thread_take_turns_or_are_told(tmp_path: Path) -> None:
+    Journal.open(tmp_path).close()
+    both = [worker(tmp_path, name, 40) for name in ("a", "b")]
+    told, acked = 0, []
+    for process in both:
+        out, err = process.communicate(timeout=60)
+        assert err == ""
+        told += out.count("told")
+        acked += re.findall("acked (.*)", out)
+    with Journal.open(tmp_path) as journal:
+        check(journal, acked)
+        assert len(acked) == len(said(journal)) == 80
+    assert told > 0
+
+
+def test_a_stopped_worker_is_told(tmp_path: Path) -> None:
+    """It sleeps between its turn and its commit, and another one goes on."""
+    with Journal.open(tmp_path) as mine, Journal.open(tmp_path) as other:
+        step(mine, "t", "first")
+        latest = mine.latest("t")
+        turn = messages(2, "the stopped one")
+        appended = mine.append("t", turn, follows=latest.head.hash)
+        step(other, "t", "the other one")
+        with pytest.raises(ConflictError, match="version 2 was committed"):
+            mine.commit("t", [entry(latest.state, turn)], follows=latest.head.hash, turn=appended)
+        step(mine, "t", "the stopped one")
+        check(mine, ["first", "the other one", "the stopped one"])
+
+
+def test_a_full_disk_is_told_and_the_repeated_step_works(tmp_path: Path) -> None:
+    """SQLite's own limit of pages fails at each point at which the file has to grow."""
+    limit = [0]
+
+    def limited(connection: sqlite3.Connection, *_: object) -> None:
+        if limit[0]:
+            connection.execute(f"PRAGMA max_page_count={limit[0]}")
+
+    with Journal.open(tmp_path) as journal:
+        database = journal._database
+        event.listen(database._engine, "connect", limited)
+        event.listen(database._engine, "checkout", limited)
+        told, acked = 0, []
+        for number in range(60):
+            text = f"{number} " + "x" * (number * 97 % 9000)
+            pages = database.raw(lambda c: c.execute("PRAGMA page_count").fetchone()[0])
+            for extra in range(8):
+                limit[0] = pages + extra
+                try:
+                    step(journal, "t", text, one=bool(number % 2))
+                except StoreError as error:
+                    assert "the disk is full" in str(error)  # noqa: PT017
+                    told += 1
+                else:
+                    acked.append(text)
+                    break
+            else:
+                limit[0] = 10**6
+                step(journal, "t", text)
+                acked.append(text)
+            limit[0] = 10**6
+        assert told > 20
+        check(journal, acked)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_a_full_file_system_is_told_and_the_repeated_step_works(tmp_path: Path) -> None:
+    mount = tmp_path / "small"
+    mount.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", mount], check=False)
+    if done.returncode:
+        pytest.skip("may not mount")
+    try:
+        fill_again_and_again(mount)
+    finally:
+        subprocess.run(["umount", "-l", mount], check=True)
+
+
+def fill_again_and_again(mount: Path) -> None:
+    rng, acked, told = random.Random(5), [], 0
+    journal = Journal.open(mount / "m")
+    for number in range(120):
+        text = f"{number} " + "y" * rng.randrange(3000)
+        found = os.statvfs(mount)
+        leave = rng.choice([0, 0, 4096, 8192, 12288, 20480, 40960])
+        with (mount / "fill").open("wb") as file, suppress(OSError):
+            file.write(b"x" * max(0, found.f_bavail * found.f_frsize - leave))
+        try:
+            step(journal, "t", text, one=bool(number % 2))
+        except AccError:
+            told += 1
+            (mount / "fill").unlink()
+            if rng.random() < 0.3:
+                journal.close()
+                journal = Journal.open(mount / "m")
+            step(journal, "t", text)
+        (mount / "fill").unlink(missing_ok=True)
+        acked.append(text)
+    check(journal, acked)
+    journal.close()
+    assert told > 10
+
+
+@pytest.mark.parametrize("names", [["-wal"], ["-shm"], ["-wal", "-shm"]])
+def test_deleted_files_of_an_open_journal_lose_nothing(tmp_path: Path, names: list[str]) -> None:
+    acked = []
+    with Journal.open(tmp_path) as journal:
+        for number in range(30):
+            text = f"turn {number}"
+            if number % 7 == 3:
+                for name in names:
+                    (tmp_path / f"{FILE}{name}").unlink()
+            try:
+                step(journal, "t", text)
+            except StoreError as error:
+                assert "was deleted" in str(error)  # noqa: PT017
+                step(journal, "t", text)
+            acked.append(text)
+            with Journal.open(tmp_path) as other:  # somebody else, meanwhile
+                assert said(other)[text] == 1
+        check(journal, acked)
+
+
+def test_a_log_that_another_process_replaced_is_told(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        step(journal, "t", "before")
+        for name in ("-wal", "-shm"):
+            (tmp_path / f"{FILE}{name}").unlink()
+        other = worker(tmp_path, "other")
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        assert other.stdout.readline().startswith("acked")
+        with pytest.raises(StoreError, match=r"was deleted or replaced while in use"):
+            step(journal, "t", "after")
+        other.kill()
+        other.communicate()
+
+
+def test_a_deleted_journal_is_told_and_not_begun_anew(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        step(journal, "t", "before")
+        (tmp_path / FILE).unlink()
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                step(journal, "t", "after")
+
+
+def test_a_forked_child_and_its_parent_go_on(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        step(journal, "t", "before")
+        children = []
+        for number in range(3):
+            child = os.fork()
+            if child == 0:
+                code = 1
+                with suppress(BaseException):
+                    for turn in range(10):
+                        step(journal, f"child {number}", f"turn {turn}")
+                    code = 0
+                os._exit(code)
+            children.append(child)
+        for turn in range(10):
+            step(journal, "t", f"turn {turn}")
+        assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+        step(journal, "t", "after")
+        check(journal, ["before", "after"])
+        for number in range(3):
+            assert len(said(journal, f"child {number}")) == 10
+
+
+def test_a_fork_beside_busy_threads_waits_for_them(tmp_path: Path) -> None:
+    async def main() -> None:
+        journal = AsyncJournal(Journal.open(tmp_path))
+        busy = [
+            asyncio.create_task(journal.run(lambda n=n: step(journal.journal, f"t{n}", "hello")))  # type: ignore[misc]
+            for n in range(20)
+        ]
+        await asyncio.sleep(0.02)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            with suppress(BaseException):
+                step(journal.journal, "child", "hello")
+                code = 0
+            os._exit(code)
+        await asyncio.gather(*busy)
+        assert os.waitpid(child, 0)[1] == 0
+        check(journal.journal, [])
+        assert len([key async for key in journal.threads()]) == 21
+        await journal.aclose()
+
+    asyncio.run(main())
+
+
+def test_cancelled_calls_are_carried_out_whole_or_not_at_all(tmp_path: Path) -> None:
+    async def main() -> None:
+        rng = random.Random(3)
+        async with AsyncJournal(Journal.open(tmp_path)) as journal:
+            for number in range(100):
+                text = f"turn {number}"
+                latest = await journal.latest("t")
+                state = latest.state or POLICY.schema.empty()
+                turn = messages(state.turn + 1, text)
+                made = [entry(state, turn)]
+                call = asyncio.ensure_future(
+                    journal.append_and_commit("t", turn, made, follows=latest.head.hash)
+                )
+                await asyncio.sleep(rng.random() * 0.01)
+                call.cancel()
+                with suppress(asyncio.CancelledError):
+                    await call
+                await journal.append_and_commit("t", turn, made, follows=latest.head.hash)
+            check(journal.journal, [f"turn {n}" for n in range(100)])
+
+    asyncio.run(main())
+
+
+def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with AsyncJournal(Journal.open(tmp_path)) as journal:
+            other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            call = asyncio.create_task(journal.append("t", messages(1, "hello")))
+            longest = 0.0
+            for _ in range(40):
+                start = time.perf_counter()
+                await asyncio.sleep(0.005)
+                longest = max(longest, time.perf_counter() - start)
+            assert not call.done()
+            other.execute("COMMIT")
+            other.close()
+            assert (await call).is_new
+            assert longest < 0.15
+
+    asyncio.run(main())
+
+
+def test_a_lock_that_is_held_too_long_is_told(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, wait=0.2) as journal:
+        other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreLockedError, match="another process is writing"):
+            step(journal, "t", "hello")
+        other.close()
+        step(journal, "t", "hello")
+
+
+class Jumping:
+    """A clock that runs anywhere."""
+
+    def __init__(self) -> None:
+        self.rng = random.Random(2)
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=self.rng.randrange(-9000, 9000))
+
+    def seconds(self) -> float:
+        return self.rng.random()
+
+
+def test_clocks_decide_nothing(tmp_path: Path) -> None:
+    with Journal.open(tmp_path, clock=Jumping()) as journal:
+        for number in range(20):
+            step(journal, "t", f"turn {number}")
+        check(journal, [f"turn {n}" for n in range(20)])
+        assert list(said(journal)) == [f"turn {n}" for n in range(20)]
+
+
+def test_damaged_pages_are_told(tmp_path: Path) -> None:
+    """Whatever page is overwritten: an error of the library, a damage in the report, or nothing was lost."""
+    with Journal.open(tmp_path) as journal:
+        for number in range(1, 60):
+            step(journal, "t", f"Rule {number}.", proposal=rule(f"Rule {number}.", f"u{number}"))
+        lines = list(journal.export("t"))
+    whole = (tmp_path / FILE).read_bytes()
+    silent = 0
+    for page in range(len(whole) // 4096):
+        bent = bytearray(whole)
+        bent[page * 4096 + 200 : page * 4096 + 3900] = bytes(
+            each ^ 0x5A for each in bent[page * 4096 + 200 : page * 4096 + 3900]
+        )
+        (tmp_path / FILE).write_bytes(bent)
+        try:
+            with Journal.open(tmp_path) as journal:
+                problems = [*journal.check_pages(), *journal.verify([POLICY]).damages]
+                if not problems:
+                    silent += 1
+                    assert list(journal.export("t")) == lines
+        except (StoreError, AuditError):
+            pass
+    assert silent < len(whole) // 4096 // 2  # the middle of a page may hold nothing
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("messages", "text = text || '!' WHERE seq = 7"),
+        ("messages", "channel = 'operator' WHERE seq = 7"),
+        ("commits", "state = (SELECT state FROM commits WHERE version = 1) WHERE version = 9"),
+        ("commits", "record = (SELECT record FROM commits WHERE version = 9) WHERE version = 10"),
+        ("commits", "parent = hash WHERE version = 9"),
+        ("commits", "record = x'00' WHERE version = 9"),
+        ("heads", "hash = 'x'"),
+        ("heads", "version = 4, hash = (SELECT hash FROM commits WHERE version = 4)"),
+    ],
+)
+def test_changed_rows_are_told(tmp_path: Path, table: str, change: str) -> None:
+    with Journal.open(tmp_path) as journal:
+        for number in range(1, 15):
+            proposal = rule(f"Rule {number}.", f"u{number}") if number % 5 == 0 else None
+            step(journal, "t", f"Rule {number}.", proposal=proposal)
+    with sqlite3.connect(tmp_path / FILE) as database:
+        assert database.execute(f"UPDATE {table} SET {change}").rowcount >= 1
+    database.close()
+    with Journal.open(tmp_path) as journal:
+        damages = journal.verify([POLICY]).damages
+        assert damages
+        assert "t, branch main" in str(damages[0])
+
+
+def test_deleted_rows_and_a_rewritten_journal_are_told(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        for number in range(1, 15):
+            step(journal, "t", f"turn {number}")
+        anchors = list(journal.heads())
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("DELETE FROM messages WHERE seq = 5")
+        database.execute("DELETE FROM commits WHERE version = 9")
+    database.close()
+    with Journal.open(tmp_path) as journal:
+        told = " ".join(map(str, journal.verify([POLICY]).damages))
+        assert "messages before number 6 are missing" in told
+        assert "are missing" in told.replace("messages before number 6 are missing", "")
+        journal.delete_thread("t")
+        for number in range(1, 20):
+            step(journal, "t", f"another turn {number}")
+        assert journal.verify([POLICY]).is_clean
+        assert not journal.verify([POLICY], anchors=anchors).is_clean
+
+
+def test_what_is_no_journal_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / FILE).write_bytes(b"this is no database, whatever its name says " * 100)
+    (tmp_path / "b").mkdir()
+    with sqlite3.connect(tmp_path / "b" / FILE) as other:
+        other.execute("CREATE TABLE collections (id)")
+    (tmp_path / "c").write_text("a file")
+    Journal.open(tmp_path / "d").close()
+    with sqlite3.connect(tmp_path / "d" / FILE) as newer:
+        newer.execute("UPDATE format SET number = 99")
+    for name, words in {
+        "a": "no journal",
+        "b": "no journal",
+        "c": "cannot|exists|File",
+        "d": "format 99",
+    }.items():
+        with pytest.raises(StoreError, match=words) as caught:
+            Journal.open(tmp_path / name)
+        assert str(tmp_path) in str(caught.value)
+        assert "To fix" in str(caught.value)
+
+
+def test_files_are_their_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with Journal.open(tmp_path / "m") as journal:
+            step(journal, "t", "hello")
+            files = list((tmp_path / "m").iterdir())
+            assert len(files) == 3
+            assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    finally:
+        os.umask(before)
+
+
+def test_a_backup_is_a_journal(tmp_path: Path) -> None:
+    with Journal.open(tmp_path / "m") as journal:
+        for number in range(20):
+            step(journal, "t", f"turn {number}")
+        (tmp_path / "copy").mkdir()
+        journal.backup(tmp_path / "copy" / FILE)
+        step(journal, "t", "later")
+    assert [file.name for file in (tmp_path / "copy").iterdir()] == [FILE]
+    with Journal.open(tmp_path / "copy") as copy:
+        check(copy, [f"turn {n}" for n in range(20)])
+
+
+def test_interrupted_writers_leave_others_jobs_alone(tmp_path: Path) -> None:
+    """Ctrl-C arrives while the main thread writes for others, too."""
+    with Journal.open(tmp_path) as journal:
+        from concurrent.futures import ThreadPoolExecutor
+
+        interrupts = 0
+        with ThreadPoolExecutor(8) as pool:
+            others = [
+                pool.submit(lambda n=n: [step(journal, f"o{n}", f"{k}") for k in range(20)])
+                for n in range(8)
+            ]  # type: ignore[misc]
+            for number in range(60):
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + number % 9 * 0.002)
+                before = signal.signal(
+                    signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT)
+                )
+                try:
+                    step(journal, "t", f"turn {number}")
+                except KeyboardInterrupt:
+                    interrupts += 1
+                except ConflictError:  # the interrupted one was being written
+                    assert interrupts
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    signal.signal(signal.SIGALRM, before)
+            assert all(len(each.result()) == 20 for each in others)
+        assert interrupts
+        report = journal.verify([POLICY])
+        assert report.is_clean
+        assert json.dumps(sorted(said(journal, "o3"), key=int)) == json.dumps(
+            [str(n) for n in range(20)]
+        )
