@@ -32,6 +32,7 @@ from acc.testing.journal_conformance import step, rule
 from acc.errors import ConflictError
 journal, name, many = Journal.open(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 print("ready", flush=True)
+sys.stdin.readline()
 for number in range(many):
     text = f"{name} says {number}."
     while True:
@@ -47,7 +48,19 @@ for number in range(many):
 
 def worker(folder: Path, name: str, many: int = 10**6) -> subprocess.Popen[str]:
     argv = [sys.executable, "-c", WORKER, str(folder), name, str(many)]
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def begin(*workers: subprocess.Popen[str]) -> None:
+    """Let workers begin, all at once."""
+    for each in workers:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in workers:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
 
 
 def said(journal: Journal, thread: str = "t", **how: bool) -> Counter[str]:
@@ -66,8 +79,8 @@ def check(journal: Journal, acked: list[str]) -> None:
 
 def kill_once(folder: Path, rng: random.Random, acked: list[str], name: str) -> None:
     process = worker(folder, name)
+    begin(process)
     assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
     time.sleep(rng.random() * 0.3)
     process.kill()
     lines = process.stdout.read().splitlines(keepends=True)
@@ -97,6 +110,7 @@ def test_sixty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
 def test_two_processes_on_one_thread_take_turns_or_are_told(tmp_path: Path) -> None:
     Journal.open(tmp_path).close()
     both = [worker(tmp_path, name, 40) for name in ("a", "b")]
+    begin(*both)
     told, acked = 0, []
     for process in both:
         out, err = process.communicate(timeout=60)
@@ -223,8 +237,8 @@ def test_a_log_that_another_process_replaced_is_told(tmp_path: Path) -> None:
         for name in ("-wal", "-shm"):
             (tmp_path / f"{FILE}{name}").unlink()
         other = worker(tmp_path, "other")
+        begin(other)
         assert other.stdout is not None
-        assert other.stdout.readline() == "ready\n"
         assert other.stdout.readline().startswith("acked")
         with pytest.raises(StoreError, match=r"was deleted or replaced while in use"):
             step(journal, "t", "after")
