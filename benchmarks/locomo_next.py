@@ -118,7 +118,9 @@ def main() -> None:
         return
     print(table([{"recall": name, **figures} for name, figures in report.items()]))
     texts = [len(text) for c in conversations for text in c.documents]
-    print(f"\n{len(texts)} messages of {fmean(texts):.0f} characters in {len(conversations)} threads")
+    print(
+        f"\n{len(texts)} messages of {fmean(texts):.0f} characters in {len(conversations)} threads"
+    )
 
 
 if __name__ == "__main__":
