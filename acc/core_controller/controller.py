@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar, get_args
 
+from acc.artifacts.filling import Index
+from acc.artifacts.protocol import ArtifactStore
 from acc.clock import Clock, SystemClock, stamp
 from acc.core_controller.driving import aperform, perform
-from acc.core_controller.turning import Fills, Parts, Recalls, Taken, flushing, taking
-from acc.core_controller.turning import _idle as idle
-from acc.core_controller.turning import _nothing as nothing
+from acc.core_controller.indexing import Indexing
+from acc.core_controller.turning import Parts, Taken, flushing, taking
+from acc.errors import ConfigurationError, InputError
 from acc.journal import Journal, ThreadKey
 from acc.journal.aio import AsyncJournal
 from acc.next.overflow import raise_overflow
 from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Policy
 from acc.next.step import Cadence, Memory, Step
-from acc.next.update import Options, memory_of
+from acc.next.update import Options, bound_of, memory_of
 from acc.turn.redact import Redact, redactor
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
-
-WITH_A_MODEL = (1_600, Cadence(compress_over=2_000))
-KEYLESS = (1_100, Cadence())
-"""Bound and cadence where nothing else is said: docs/core.md has the curve."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +32,13 @@ class Settings:
     """What a memory needs beside its place; every field has a default.
 
     Attributes:
-        model: A model that compresses and judges; None for the keyless rules.
-        policy: Schema, bounds, how rules end.
-        cadence: When to compress; by default as the curve says, for a model or without.
+        model: A model that compresses and judges (`acc.next.models.choosing.as_model`); None for the keyless rules.
+        policy: Schema, bounds, how rules end; by default with the bound that `acc.next.update` names.
+        cadence: When to compress; by default that of the same.
         redact: Removes secrets before anything is kept.
-        recall: Finds candidates in a thread.
-        fill: Told after each commit, as by an index behind it.
+        store: Where artifacts are indexed, which `close` closes; None for Chroma in the memory's folder.
+        index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``:
+            recall reads the journal alone, and finds by words.
         clock: Dates turns that carry no time.
     """
 
@@ -47,31 +46,56 @@ class Settings:
     policy: Policy | None = None
     cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
-    recall: Recalls = nothing
-    fill: Fills = idle
+    store: ArtifactStore | None = None
+    index: Index = "now"
     clock: Clock | None = None
 
+    def __post_init__(self) -> None:
+        wrong = [
+            f"{name} is a {type(given).__name__}"
+            for name, given, kind in (
+                ("policy", self.policy, Policy),
+                ("cadence", self.cadence, Cadence),
+                ("store", self.store, ArtifactStore),
+            )
+            if given is not None and not isinstance(given, kind)
+        ]
+        if self.index not in get_args(Index):
+            wrong.append(f"index is {self.index!r}")
+        if wrong:
+            raise ConfigurationError(
+                ", ".join(wrong),
+                where="Settings",
+                hint="see acc.core_controller.controller.Settings",
+            )
 
-def _parts(journal: Journal, settings: Settings) -> Parts[Any]:
-    bound, cadence = KEYLESS if settings.model is None else WITH_A_MODEL
-    policy = settings.policy or Policy(max_tokens=bound)
-    options = Options(model=settings.model, cadence=settings.cadence or cadence)
+
+def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
+    options = Options(model=settings.model, cadence=settings.cadence)
+    policy = settings.policy or Policy(max_tokens=bound_of(options))
     memory: Memory[Any] = memory_of(options, policy)
     clock = settings.clock or SystemClock()
     now: Callable[[], str] = lambda: stamp(clock.now())  # noqa: E731
-    return Parts(
-        journal, memory, settings.recall, fill=settings.fill,
-        redact=redactor(settings.redact), now=now,
-    )  # fmt: skip
+    return Parts(journal, memory, index, redact=redactor(settings.redact), now=now)
 
 
 class _Common(Generic[S]):
     """What both controllers share."""
 
-    def __init__(self, journal: Journal, settings: Settings | None = None) -> None:
-        """Create a controller over an open journal, which stays the caller's to close."""
+    def __init__(
+        self,
+        journal: Journal,
+        settings: Settings | None = None,
+        folder: str | Path | None = None,
+    ) -> None:
+        """Create a controller over an open journal, which it closes; without ``folder`` and store, none is indexed."""
+        chosen = settings or Settings()
         self.journal = journal
-        self._parts: Parts[Any] = _parts(journal, settings or Settings())
+        if chosen.store is None and folder is not None:
+            self.index = Indexing.in_folder(journal, folder, chosen.index)
+        else:
+            self.index = Indexing(journal, chosen.store, chosen.index)
+        self._parts: Parts[Any] = _parts(journal, chosen, self.index)
 
     @classmethod
     def open(cls, folder: str | Path, **settings: Any) -> Self:
@@ -81,15 +105,37 @@ class _Common(Generic[S]):
             ConfigurationError: A setting is invalid, or the model cannot be reached.
             StoreError: The journal cannot be opened.
         """
+        unknown = settings.keys() - {each.name for each in fields(Settings)}
+        if unknown:
+            raise ConfigurationError(
+                f"there is no setting {', '.join(sorted(unknown))}", where="open",
+                hint=f"the settings are {', '.join(each.name for each in fields(Settings))}",
+            )  # fmt: skip
         chosen = Settings(**settings)
         key = chosen.policy.digest_key if chosen.policy else b""
-        return cls(Journal.open(folder, digest_key=key, clock=chosen.clock), chosen)
+        journal = Journal.open(folder, digest_key=key, clock=chosen.clock)
+        try:
+            return cls(journal, chosen, folder)
+        except BaseException:
+            journal.close()
+            raise
 
     def threads(self, **prefixes: str) -> Iterator[ThreadKey]:
         """Yield the threads whose names begin so."""
         return self.journal.threads(**prefixes)
 
     def _taking(self, state: S | None, turn: Turn, thread: ThreadKey | str, force: bool) -> Any:
+        if not isinstance(turn, Turn):
+            raise InputError(
+                f"the turn is a {type(turn).__name__}",
+                where="step",
+                hint="give Turn.said(text), or Turn.from_messages",
+            )
+        if state is not None and not isinstance(state, CompressedCognitiveState):
+            raise InputError(
+                f"the state is a {type(state).__name__}", where="step",
+                hint="give the state of the last step, or None to go on where the thread stopped",
+            )  # fmt: skip
         return taking(self._parts, state, turn, _key(thread), force=force)
 
     def _flushing(self, thread: ThreadKey | str, branch: str) -> Any:
@@ -135,7 +181,8 @@ class MemoryController(_Common[S]):
         return found
 
     def close(self) -> None:
-        """Close the journal."""
+        """Fill the index with what it lacks, and close it and the journal."""
+        self.index.close()
         self.journal.close()
 
     def __enter__(self) -> Self:
@@ -148,9 +195,14 @@ class MemoryController(_Common[S]):
 class AsyncMemoryController(_Common[S]):
     """The same for event loops: nothing blocks the loop."""
 
-    def __init__(self, journal: Journal, settings: Settings | None = None) -> None:
-        """Create a controller over an open journal."""
-        super().__init__(journal, settings)
+    def __init__(
+        self,
+        journal: Journal,
+        settings: Settings | None = None,
+        folder: str | Path | None = None,
+    ) -> None:
+        """Create a controller over an open journal, as `MemoryController`."""
+        super().__init__(journal, settings, folder)
         self._aio = AsyncJournal(journal)
 
     async def step(
@@ -172,7 +224,8 @@ class AsyncMemoryController(_Common[S]):
         return found
 
     async def aclose(self) -> None:
-        """Close the journal."""
+        """Fill the index with what it lacks, and close it and the journal."""
+        await self._aio.run(self.index.close)
         await self._aio.aclose()
 
     async def __aenter__(self) -> Self:

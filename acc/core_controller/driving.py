@@ -45,7 +45,7 @@ def perform(doing: Doing[T]) -> T:
 def _done(effect: Effect) -> Any:
     if isinstance(effect, Io):
         return effect.run()
-    return effect.model.complete(effect.messages, effect.schema)
+    return effect.complete()
 
 
 async def aperform(doing: Doing[T], in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> T:
@@ -58,7 +58,7 @@ async def aperform(doing: Doing[T], in_thread: Callable[[Callable[[], Any]], Awa
                 if isinstance(effect, Io):
                     done = await in_thread(effect.run)
                 else:
-                    done = await effect.model.acomplete(effect.messages, effect.schema)
+                    done = await effect.acomplete()
             except Exception as error:
                 act = _throwing(doing, error)
             else:

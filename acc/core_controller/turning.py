@@ -11,14 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, cast
 
+from acc.artifacts.protocol import Artifact
 from acc.core_controller.driving import Doing, Io
-from acc.errors import ConflictError, InputError
+from acc.core_controller.indexing import Indexing
+from acc.errors import ConflictError, InputError, StateError
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
 from acc.journal.names import MAIN
+from acc.journal.reading import StoredCommit
+from acc.journal.record import notes_of
+from acc.next.commit.commit import Commit
 from acc.next.compress.protocol import Call
 from acc.next.gate import Gate, Verdict, qualify
 from acc.next.models.protocol import Usage
-from acc.next.recall import Candidate
 from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.render import render
 from acc.next.step import Memory, Step, stepping
@@ -29,18 +33,8 @@ from acc.turn.turn import Turn, dated, normalize
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-Recalls = Callable[[ThreadKey, str, str], Sequence[Candidate]]
-"""Recall: candidates for a question in a thread, on a branch."""
 
-Fills = Callable[[ThreadKey, str], None]
-"""Told after a commit that a branch of a thread has new messages."""
-
-
-def _nothing(*_: object) -> tuple[Candidate, ...]:
-    return ()
-
-
-def _idle(*_: object) -> None: ...
+_MOST_COMMITS = 64
 
 
 @dataclass(frozen=True)
@@ -50,18 +44,16 @@ class Parts(Generic[S]):
     Attributes:
         journal: Where what happened is kept.
         memory: Who compresses and judges, under which policy and cadence.
-        recall: Finds candidates; by default none.
+        index: Finds candidates, and is told of new messages.
         gate: Bounds of what is admitted of them.
-        fill: Told of new messages, as by an index behind the commit.
         redact: Removes secrets before anything is kept.
         now: The time of a turn that carries none, in ISO 8601.
     """
 
     journal: Journal
     memory: Memory[S]
-    recall: Recalls = _nothing
+    index: Indexing
     gate: Gate = field(default_factory=Gate)
-    fill: Fills = _idle
     redact: Redact | None = None
     now: Callable[[], str] = lambda: ""
 
@@ -106,9 +98,34 @@ def taking(
     latest, turned = yield from _found(parts, state, clean, key)
     if turned is not None:
         return Taken((yield from _again(parts, key, turned)), True, turned.head.branch)
+    left = yield from _interrupted(parts, latest, clean, key)
+    if left is not None:
+        yield from _going_on(parts, latest, left, key, force=False)
+        latest = yield _latest_of(parts, key, latest.head.branch)
+    return (yield from _going_on(parts, latest, clean, key, force=force))
+
+
+def _interrupted(
+    parts: Parts[S], latest: Latest[S], turn: Turn, key: ThreadKey
+) -> Doing[Turn | None]:
+    """Return the turn that an earlier step appended and did not commit, as one that was killed; None if there is none.
+
+    This step takes it first. If its own step is repeated later, that finds what was committed.
+    """
+    waiting: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, latest.head.branch))
+    said = [message.observation.identity for message in waiting]
+    if not said or said == [observation.identity for observation in turn.observations]:
+        return None
+    return Turn(observations=tuple(message.observation for message in waiting), at=waiting[-1].at)
+
+
+def _going_on(
+    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, *, force: bool
+) -> Doing[Taken[S]]:
+    """Take a turn from a branch's head."""
     base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
     numbered = clean.numbered(base.turn + 1)
-    evidence, verdicts = yield from _qualified(parts, key, latest, numbered)
+    evidence, verdicts = yield from _qualified(parts, latest, numbered)
     asking = stepping(
         parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
     )
@@ -129,8 +146,9 @@ def taking(
             yield Io(lambda: journal.commit(key, made, epoch=epoch, turn=turned, **where))
     if turned.is_committed and not turned.is_new:
         return Taken((yield from _again(parts, key, turned)), True, branch)
-    yield Io(lambda: parts.fill(key, branch))
-    return Taken(step, False, branch)
+    added = [Artifact(message, branch, turned.first + n) for n, message in enumerate(new)]
+    yield Io(lambda: parts.index.committed(key, branch, added))
+    return Taken(replace(step, warnings=parts.index.warnings), False, branch)
 
 
 def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
@@ -138,9 +156,7 @@ def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | No
 
     Before a hand-over to another agent, a shared write, the end of a session.
     """
-    latest: Latest[S] = yield Io(
-        lambda: parts.journal.latest(key, branch=branch, schema=parts.memory.policy.schema)
-    )
+    latest: Latest[S] = yield _latest_of(parts, key, branch)
     state = latest.state
     if state is None or all(entry.status == "read" for entry in state.unread):
         return None
@@ -164,27 +180,36 @@ def _found(
 
     A state that is no head is either that of a repeated step, which finds its turn, or one to fork from.
     """
-    schema = parts.memory.policy.schema
     branch = state.branch if state is not None else MAIN
 
-    def latest_of(name: str) -> Io:
-        return Io(lambda: parts.journal.latest(key, branch=name, schema=schema))
-
-    latest: Latest[S] = yield latest_of(branch)
-    is_first = state is not None and not state.version and not latest.head.hash
-    if state is None or is_first or state.hash == latest.head.hash:
+    latest: Latest[S] = yield _latest_of(parts, key, branch)
+    if state is None:
         return latest, None
-    known = yield from _known(parts, key, turn, state, branch, state.hash)
+    follows = state.hash if state.version else ""
+    if follows == latest.head.hash:
+        return latest, None
+    known = yield from _known(parts, key, turn, state, branch, follows)
     if known is not None:
         return latest, known
+    if not follows:
+        raise StateError(
+            "the thread has begun, and the state is an empty one",
+            where=str(key),
+            hint="give None to go on where the thread stopped, or another thread",
+        )
     name = _fork_name(state, turn)
     try:
         yield Io(lambda: parts.journal.fork(key, state.hash, name))
     except ConflictError:  # the step is repeated: its branch is there
         first = yield Io(lambda: next(parts.journal.commits(key, name)))
         known = yield from _known(parts, key, turn, state, name, first.hash)
-    latest = yield latest_of(name)
+    latest = yield _latest_of(parts, key, name)
     return latest, known
+
+
+def _latest_of(parts: Parts[S], key: ThreadKey, branch: str) -> Io:
+    schema = parts.memory.policy.schema
+    return Io(lambda: parts.journal.latest(key, branch=branch, schema=schema))
 
 
 def _known(
@@ -208,14 +233,14 @@ def _fork_name(state: CompressedCognitiveState, turn: Turn) -> str:
 
 
 def _qualified(
-    parts: Parts[S], key: ThreadKey, latest: Latest[S], turn: Turn
+    parts: Parts[S], latest: Latest[S], turn: Turn
 ) -> Doing[tuple[tuple[Evidence, ...], tuple[Verdict, ...]]]:
     """Recall and qualify evidence for the user's words, beside what the agent reads anyway."""
     question = " ".join(o.text for o in turn.observations if o.channel is Channel.USER)
     if not question.strip():
         return (), ()
     policy, cadence = parts.memory.policy, parts.memory.cadence
-    found = yield Io(lambda: parts.recall(key, question, latest.head.branch))
+    found = yield Io(lambda: parts.index.recall(latest.head, question))
     shown = rendered(latest.tail, policy, cadence.tool_share)
     state = render(latest.state, policy.style) if latest.state is not None else ""
     refs = frozenset(message.ref for message in latest.tail)
@@ -255,7 +280,7 @@ def _entries(step: Step[S], verdicts: Sequence[Verdict]) -> list[Entry[S]]:
 
 
 def _again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
-    """Return the step that the journal holds of a turn."""
+    """Return the step that the journal holds of a turn; one commit tells what all of them noted."""
     head, memory = turned.head, parts.memory
     state: S = yield Io(
         lambda: parts.journal.state(key, head.hash, branch=head.branch, schema=memory.policy.schema)
@@ -263,4 +288,21 @@ def _again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
     tail: tuple[Message, ...] = yield Io(
         lambda: parts.journal.texts(key, [entry.ref for entry in state.unread], branch=head.branch)
     )
-    return Step(state, marked(state.unread, tail), (), Usage(), "", memory.policy, memory.cadence)
+    made: list[StoredCommit] = yield Io(
+        lambda: [
+            each
+            for each in parts.journal.commits(
+                key, head.branch, max(0, head.version - _MOST_COMMITS)
+            )
+            if each.turn == state.turn and each.version <= head.version
+        ]
+    )
+    records = [each.record or {} for each in made]
+    told = Commit(
+        state,
+        tuple(note for each in records for note in notes_of(each.get("notes", ()))),
+        tuple(ref for each in records for ref in each.get("no_room", ())),
+    )
+    failure = next((each["failure"] for each in records if each.get("failure")), "")
+    tail = marked(state.unread, tail)
+    return Step(state, tail, (told,), Usage(), failure, memory.policy, memory.cadence)

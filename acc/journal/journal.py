@@ -72,6 +72,13 @@ class Journal(Stepping):
                 return
             after, left = page[-1].seq, None if left is None else left - len(page)
 
+    def lineage(self, thread: Key, branch: str = MAIN) -> tuple[tuple[str, int | None], ...]:
+        """Return the branches that a branch sees, the root first, each with the last number that it sees of it.
+
+        Of itself it sees all: None. Empty if the branch is not in the journal.
+        """
+        return self._at(key_of(thread), branch, reading.lineage_of) or ()
+
     def commits(self, thread: Key, branch: str = MAIN, after: int = 0) -> Iterator[StoredCommit]:
         """Yield the commits of a branch itself, in order, after a version. They are read by pages.
 

@@ -85,6 +85,13 @@ def state_at(
     return None
 
 
+def lineage_of(connection: Connection, place: Place) -> tuple[tuple[str, int | None], ...]:
+    """Return the branches that a branch sees, the root first, each with the last number that it sees of it."""
+    names = branch_names(connection, place.thread_id)
+    before = [(names[branch_id], up_to) for branch_id, up_to in reversed(place.ancestry)]
+    return (*before, (place.head.branch, None))
+
+
 _TURN_IN_REF = re.compile(r"[a-z](\d+)(?:\.\d+)?")
 _WITH_REFS = (
     select(MESSAGES)

@@ -22,7 +22,7 @@ from acc.next.compress.protocol import (
     Judge,
     Reading,
 )
-from acc.next.models.protocol import Completion, Usage
+from acc.next.models.protocol import Usage
 from acc.next.state.items import Pinned
 from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Policy
@@ -110,6 +110,7 @@ class Step(Generic[S]):
         failure: Why the compressor failed, if it did. The tail carries the agent.
         policy: The policy of the commits.
         cadence: When the memory compresses.
+        warnings: What else went wrong without harm to the state, such as an index that cannot be used.
     """
 
     state: S
@@ -119,6 +120,7 @@ class Step(Generic[S]):
     failure: str
     policy: Policy
     cadence: Cadence
+    warnings: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -246,7 +248,10 @@ class _Stepping(Generic[S]):
         if isinstance(compressor, AskingCompressor):
             return (yield from self._metered(compressor.proposing(reading)))
         try:
-            return compressor(reading)
+            proposal = compressor(reading)
+            if not isinstance(proposal, Proposal):
+                raise TypeError(f"it returned {type(proposal).__name__}, and no Proposal")
+            return proposal
         except (CompressionError, ConfigurationError):
             raise
         except Exception as error:
@@ -363,7 +368,7 @@ def drive(asking: Asking[T]) -> T:
         call: Call = next(asking)
         while True:
             try:
-                done: Completion = call.model.complete(call.messages, call.schema)
+                done = call.complete()
             except CompressionError as error:
                 call = asking.throw(error)
             else:
@@ -379,7 +384,7 @@ async def adrive(asking: Asking[T]) -> T:
         call: Call = next(asking)
         while True:
             try:
-                done: Completion = await call.model.acomplete(call.messages, call.schema)
+                done = await call.acomplete()
             except CompressionError as error:
                 call = asking.throw(error)
             else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from acc.errors import ConfigurationError, InputError
@@ -19,6 +19,10 @@ from acc.turn.observations import Evidence
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
 
+WITH_A_MODEL = (1_600, Cadence(compress_over=2_000))
+KEYLESS = (1_100, Cadence())
+"""Bound of the state and cadence where nothing else is said; docs/core.md has the curve."""
+
 Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
 
@@ -31,8 +35,8 @@ class Options:
         compressor: Proposes what changes; None uses the keyless rules.
         model: A model to compress and judge (`acc.next.models.choosing.as_model`), instead of ``compressor``.
         judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
-        policy: Schema, bounds, how rules end.
-        cadence: When to compress; by default each turn.
+        policy: Schema, bounds, how rules end; by default with the bound of `WITH_A_MODEL` or `KEYLESS`.
+        cadence: When to compress; by default `WITH_A_MODEL` if ``model`` is given, else each turn.
         redact: Removes secrets from the turn (`acc.turn.redact`).
     """
 
@@ -40,7 +44,7 @@ class Options:
     model: Any = None
     judge: Judge | AskingJudge | None = None
     policy: Policy | None = None
-    cadence: Cadence = field(default_factory=Cadence)
+    cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
 
 
@@ -70,9 +74,9 @@ def update_state(
         the compressor fails, ``step.failure`` says why, and the tail carries the agent (law 9).
 
     Raises:
-        PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.state``.
+        PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.step``.
         ConfigurationError: The compressor, judge, model or policy is invalid.
-        InputError: ``turn`` is not a turn.
+        InputError: ``turn`` is not a turn, or the tail of ``state`` is not given.
         StateError: The state was edited, or does not match the policy's schema.
     """
     asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
@@ -118,8 +122,11 @@ def _asking(
             hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
     given = type(state) if isinstance(state, CompressedCognitiveState) else None
-    policy = options.policy or Policy(schema=given or CompressedCognitiveState)
+    policy = options.policy or Policy(
+        schema=given or CompressedCognitiveState, max_tokens=bound_of(options)
+    )
     prior = policy.schema.load(state)
+    _check_tail(prior, tail)
     clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
     return stepping(
         memory_of(options, policy), prior, clean.numbered(prior.turn + 1),
@@ -145,4 +152,26 @@ def memory_of(options: Options, policy: Policy) -> Memory[CompressedCognitiveSta
     if options.model is not None:
         compressor = ModelCompressor(options.model)
         judge = options.judge or ModelJudge(compressor.model)
-    return Memory(compressor, judge, keyless, policy, options.cadence)
+    cadence = options.cadence or _default(options)[1]
+    return Memory(compressor, judge, keyless, policy, cadence)
+
+
+def bound_of(options: Options) -> int:
+    """Return the bound of the state where no policy is given."""
+    return _default(options)[0]
+
+
+def _default(options: Options) -> tuple[int, Cadence]:
+    return KEYLESS if options.model is None else WITH_A_MODEL
+
+
+def _check_tail(state: CompressedCognitiveState, tail: Sequence[Message]) -> None:
+    """Raise if messages are missing that nobody has read yet: without them, what they say would be lost."""
+    given = {message.ref for message in tail}
+    missing = [e.ref for e in state.unread if e.status != "read" and e.ref not in given]
+    if missing:
+        raise InputError(
+            f"the tail lacks {', '.join(missing)}, which the state does not hold yet",
+            where="update_state",
+            hint="give tail=step.tail of the last step, and store it beside the state",
+        )

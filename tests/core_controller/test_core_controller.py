@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from acc.artifacts.memory import InMemoryArtifacts
 from acc.core_controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConflictError, InputError, StateError
+from acc.errors import ConfigurationError, ConflictError, InputError, StateError
 from acc.journal import Journal, ThreadKey
 from acc.next.models import OpenAIModel
 from acc.next.overflow import PinnedOverflow
-from acc.next.recall import ThreadIndex
 from acc.next.state.policy import Policy
 from acc.next.step import Cadence
 from acc.testing.model_faults import Fault
@@ -151,11 +151,11 @@ def test_who_sleeps_past_anothers_commit_is_told(tmp_path: Path) -> None:
         memory.step(None, Turn.said("I am slow."), thread="t")
     with MemoryController.open(tmp_path) as memory:
         state: Any = memory.last_state("t")
-        assert state.turn == 1
-        said = [each.message.text for each in memory.journal.messages("t", also_open=True)]
-    assert sorted(said) == ["I am slow.", "I was faster."], (
-        "what was said is in the journal all the same"
-    )
+        said = [each.message.text for each in memory.journal.messages("t")]
+        assert said == ["I am slow.", "I was faster."], "the faster one took both"
+        again: Any = memory.step(type(state).empty(), Turn.said("I am slow."), thread="t")
+        assert again.state.turn == 1, "who repeats the step reads what was committed"
+        assert memory.last_state("t") == state
 
 
 def test_a_flush_compresses_what_waits(tmp_path: Path) -> None:
@@ -204,29 +204,120 @@ def test_sync_and_async_commit_the_same(tmp_path: Path) -> None:
     assert [made[0], made[-1]] == hashes
 
 
-def test_evidence_is_recalled_and_its_verdicts_are_kept(tmp_path: Path) -> None:
-    index = ThreadIndex()
-    filled: list[tuple[str, str]] = []
-
-    def fill(key: ThreadKey, branch: str) -> None:
-        filled.append((key.thread, branch))
-        for each in memory.journal.messages(key, len(filled_refs)):
-            filled_refs.append(each.message.ref)
-            index.add(each.message)
-
-    filled_refs: list[str] = []
-    with MemoryController.open(
-        tmp_path, recall=lambda *asked: index.recall(asked[1]), fill=fill
-    ) as memory:
+def test_evidence_is_recalled_from_the_store_and_its_verdicts_are_kept(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
         for said in (
             "The vault code owner is Harriet.",
             *[f"Filler number {n} about rain." for n in range(6)],
         ):
             memory.step(None, Turn.said(said), thread="t")
-        memory.step(None, Turn.said("Who is the vault code owner?"), thread="t")
+        step: Any = memory.step(None, Turn.said("Who is the vault code owner?"), thread="t")
         last = list(memory.journal.commits("t"))[-1]
-        assert filled[-1] == ("t", "main")
         assert last.record["verdicts"]
+        assert not step.warnings
+        assert memory.index.store.count(ThreadKey("t")) == 8
+
+
+def test_a_fork_recalls_nothing_that_was_said_later_on_the_other_branch(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, index="behind") as memory:
+        first = _talk(memory, "The vault code owner is Harriet.", "It rains.")
+        memory.step(first.state, Turn.said("The vault code owner is Ivan now."), thread="t")
+        fork: Any = memory.step(first.state, Turn.said("Let us talk of fog."), thread="t")
+        assert memory.index.drain(30)
+        head = memory.journal.head("t", fork.state.branch)
+        found = [each.evidence.text for each in memory.index.recall(head, "vault code owner")]
+        assert found[0] == "The vault code owner is Harriet."
+        assert "Ivan" not in " ".join(found)
+
+
+@pytest.mark.parametrize("index", ["now", "none"])
+def test_a_second_process_goes_on_without_the_index_and_is_told(tmp_path: Path, index: Any) -> None:
+    with (
+        MemoryController.open(tmp_path) as holder,
+        MemoryController.open(tmp_path, index=index) as second,
+    ):
+        step: Any = second.step(None, Turn.said("The vault code owner is Harriet."), thread="t")
+        assert bool(step.warnings) is (index == "now")
+        head = second.journal.head("t")
+        assert second.index.recall(head, "Who is the vault code owner?")
+        holder.step(None, Turn.said("It rains."), thread="t")
+        assert holder.index.store.count(ThreadKey("t")) == 2
+
+
+def test_a_store_that_fails_fails_no_step(tmp_path: Path) -> None:
+    class Broken(InMemoryArtifacts):
+        def add(self, *_: Any, **__: Any) -> Any:
+            raise OSError("the disk is gone")
+
+        query = add  # type: ignore[assignment]
+
+    with MemoryController.open(tmp_path, store=Broken()) as memory:
+        _talk(memory, "The vault code owner is Harriet.", "It rains.")
+        step: Any = memory.step(None, Turn.said("Who is the vault code owner?"), thread="t")
+        assert "the disk is gone" in str(step.warnings)
+        assert step.state.turn == 3
+
+
+def test_the_next_step_takes_what_a_killed_one_left(tmp_path: Path) -> None:
+    """A process dies while the model works. The user says something else, and nothing is lost."""
+
+    class Killed(BaseException): ...
+
+    class Dying:
+        name, price = "dying", None
+
+        def complete(self, *_: Any, **__: Any) -> Any:
+            raise Killed
+
+        acomplete = complete
+
+    with (
+        MemoryController.open(tmp_path, model=Dying(), cadence=Cadence()) as memory,
+        pytest.raises(Killed),
+    ):
+        memory.step(None, Turn.said(RULE), thread="t")
+    with MemoryController.open(tmp_path) as memory:
+        step: Any = memory.step(None, Turn.said("Why is checkout slow?"), thread="t")
+        assert RULE in step.text()
+        assert step.state.turn == 2
+        empty = memory._parts.memory.policy.schema.empty()
+        again: Any = memory.step(empty, Turn.said(RULE), thread="t")
+        assert again.state.turn == 1, "the killed step is repeated and finds its commit"
+
+
+def test_the_first_step_is_repeated_with_an_empty_state(memory: MemoryController[Any]) -> None:
+    empty = memory._parts.memory.policy.schema.empty()
+    one = memory.step(empty, Turn.said(RULE), thread="t")
+    assert memory.step(empty, Turn.said(RULE), thread="t").state == one.state
+    with pytest.raises(StateError, match="has begun"):
+        memory.step(empty, Turn.said("Something else."), thread="t")
+
+
+def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
+    rules = " ".join(f"Never ever do thing number {n} without asking Ann." for n in range(9))
+    with MemoryController.open(tmp_path, policy=Policy(max_tokens=120)) as memory:
+        for _ in range(2):
+            with pytest.raises(PinnedOverflow) as caught:
+                memory.step(
+                    memory._parts.memory.policy.schema.empty(), Turn.said(rules), thread="t"
+                )
+            assert caught.value.refused
+            assert caught.value.step.notes
+
+
+@pytest.mark.parametrize(
+    "settings", [{"modle": 1}, {"cadence": 5}, {"policy": "x"}, {"index": "?"}]
+)
+def test_a_wrong_setting_is_told(tmp_path: Path, settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(settings))):
+        MemoryController.open(tmp_path, **settings)
+
+
+def test_a_turn_or_state_of_another_type_is_told(memory: MemoryController[Any]) -> None:
+    with pytest.raises(InputError, match="turn is a str"):
+        memory.step(None, "hello", thread="t")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="state is a str"):
+        memory.step("{}", Turn.said("hello"), thread="t")  # type: ignore[arg-type]
 
 
 def test_rules_beyond_their_room_are_committed_without_and_told(tmp_path: Path) -> None:

@@ -76,14 +76,18 @@ def test_sync_and_async_make_the_same_states() -> None:
 
     def run() -> list[str]:
         with ModelServer(list(answers)) as server:
-            one = update_state(None, said[0], model=_model(server))
-            two = update_state(one.state, said[1], tail=one.tail, model=_model(server))
+            one = update_state(None, said[0], model=_model(server), cadence=Cadence())
+            two = update_state(
+                one.state, said[1], tail=one.tail, model=_model(server), cadence=Cadence()
+            )
         return [one.state.hash, two.state.hash]
 
     async def arun() -> list[str]:
         with ModelServer(list(answers)) as server:
-            one = await aupdate_state(None, said[0], model=_model(server))
-            two = await aupdate_state(one.state, said[1], tail=one.tail, model=_model(server))
+            one = await aupdate_state(None, said[0], model=_model(server), cadence=Cadence())
+            two = await aupdate_state(
+                one.state, said[1], tail=one.tail, model=_model(server), cadence=Cadence()
+            )
         return [one.state.hash, two.state.hash]
 
     assert run() == asyncio.run(arun())
@@ -92,12 +96,16 @@ def test_sync_and_async_make_the_same_states() -> None:
 def test_a_model_that_fails_leaves_the_tail_to_carry_the_agent() -> None:
     with ModelServer([Fault("500"), Fault("500"), {"facts": ["a: 1"]}]) as server:
         model = _model(server)
-        one = update_state(None, Turn.said("a is 1"), model=model)
+        one = update_state(None, Turn.said("a is 1"), model=model, cadence=Cadence())
         assert one.failure.startswith("server_error")
         assert one.text() == "[user] a is 1"
-        two = update_state(one.state, Turn.said("b is 2"), tail=one.tail, model=model)
+        two = update_state(
+            one.state, Turn.said("b is 2"), tail=one.tail, model=model, cadence=Cadence()
+        )
         assert two.text() == "[user] a is 1\n[user] b is 2"
-        three = update_state(two.state, Turn.said("c is 3"), tail=two.tail, model=model)
+        three = update_state(
+            two.state, Turn.said("c is 3"), tail=two.tail, model=model, cadence=Cadence()
+        )
         assert not three.failure
         read = str(server.requests[-1].messages[-1].text)
     assert all(said in read for said in ("a is 1", "b is 2", "c is 3"))

@@ -22,18 +22,12 @@ from acc.next.state.proposal import Mode
 from acc.next.state.render import render, shown
 from acc.next.step import Cadence, Memory, drive, stepping
 from acc.next.tail import Message, labelled, messages_of
-from acc.next.update import Options, memory_of
+from acc.next.update import KEYLESS, WITH_A_MODEL, Options, memory_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
 DEFAULT_GATE = Gate()
-
-WITH_A_MODEL = (1_600, 2_000)
-"""Bound of the state and `Cadence.compress_over` where a model compresses: chosen from the curve in docs/models.md."""
-
-KEYLESS = (1_100, 0)
-"""The same for the keyless rules, which cost nothing: `python benchmarks/keyless_next.py held`."""
 
 
 class NextMemory:
@@ -157,7 +151,7 @@ def make_next(
             the first one stopped, as when several conversations were recorded in one file.
         record: Keep the model's answers in this file.
         mode: How the model writes.
-        max_tokens: Bound of the state; 0 for `WITH_A_MODEL` or `KEYLESS`.
+        max_tokens: Bound of the state; 0 for that of `acc.next.update`.
         compress_over: Tokens of unread messages over which they are compressed; -1 for the same defaults.
         lifting: How rules end.
         style: The notation that the agent reads.
@@ -170,9 +164,9 @@ def make_next(
     if answers or model:
         asked = _recorded(answers) if answers else as_model(model)
         asked = RecordingModel(asked, record) if record else asked
-    bound, over = KEYLESS if asked is None else WITH_A_MODEL
+    bound, usual = KEYLESS if asked is None else WITH_A_MODEL
     policy = Policy(max_tokens=max_tokens or bound, lifting=lifting, style=style)
-    cadence = Cadence(compress_over=over if compress_over < 0 else compress_over)
+    cadence = usual if compress_over < 0 else Cadence(compress_over=compress_over)
     compressor = ModelCompressor(asked, mode=mode) if asked is not None else None
     judge = ModelJudge(asked) if asked is not None else None
     options = Options(compressor=compressor, judge=judge, cadence=cadence)

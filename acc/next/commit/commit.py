@@ -149,13 +149,14 @@ def _trace(draft: Draft, read: Sequence[Message], evidence: Sequence[Evidence]) 
 def _settle_tail(draft: Draft, read: Sequence[Message], *, is_provisional: bool) -> None:
     """Let the read messages leave the tail, except the last exchange and what is not settled (laws 1 and 9)."""
     unsettled = _unsettled(draft, read)
+    unreadable = _unreadable(draft, read)
     is_read = {m.ref for m in read if not m.cut_end}
     exchange = _last_exchange(read)
     kept: list[TailRef] = []
     for entry in draft.tail:
         if entry.status == "read" and entry.ref not in exchange:
             continue
-        if entry.ref not in is_read:
+        if entry.ref not in is_read or (entry.ref in unreadable and not is_provisional):
             kept.append(entry)
         elif entry.ref in unsettled and entry.tries + 1 < MOST_TRIES:
             kept.append(entry.model_copy(update={"status": "unread", "tries": entry.tries + 1}))
@@ -179,6 +180,22 @@ def _unsettled(draft: Draft, read: Sequence[Message]) -> dict[str, str]:
         # A ref that names no message may mean any message whose words can be a rule.
         meant = [m for m in read if m.channel in LAWFUL] if place is None else [read[place]]
         found.update({message.ref: str(note) for message in meant if message.status != "read"})
+    return found
+
+
+def _unreadable(draft: Draft, read: Sequence[Message]) -> set[str]:
+    """Return the refs of messages that the compressor says it cannot read, such as those of another language.
+
+    They stay for the agent to read, the newest first, in as many tokens as the state may have.
+    """
+    said = {note.ref for note in draft.notes if note.reason is Reason.UNREAD}
+    room, found = draft.policy.max_tokens, set[str]()
+    for message in reversed([m for m in read if m.ref in said and m.status != "read"]):
+        room -= draft.policy.counter(message.text)
+        if room >= 0:
+            found.add(message.ref)
+        else:
+            draft.note(Reason.GIVEN_UP, ref=message.ref, detail="no compressor has read it")
     return found
 
 

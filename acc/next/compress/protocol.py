@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
+from acc.errors import AccError, CompressionError
 from acc.next.commit.endings import Judgement
 from acc.next.models.protocol import ChatModel, Completion, PromptMessage
 from acc.next.state.items import Pinned
@@ -31,6 +32,45 @@ class Call:
     purpose: Purpose
     messages: tuple[PromptMessage, ...]
     schema: Mapping[str, Any]
+
+    def complete(self) -> Completion:
+        """Ask the model.
+
+        Raises:
+            CompressionError: It failed, however it says so: a model may be anybody's class.
+        """
+        try:
+            return _completion(self.model.complete(self.messages, self.schema))
+        except AccError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+
+    async def acomplete(self) -> Completion:
+        """Ask the model without blocking the event loop; else as `complete`."""
+        try:
+            return _completion(await self.model.acomplete(self.messages, self.schema))
+        except AccError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+
+
+def _completion(answer: object) -> Completion:
+    if isinstance(answer, Completion):
+        return answer
+    raise CompressionError(
+        f"the model answered with {type(answer).__name__}",
+        where="complete",
+        hint="return an acc.next.models.protocol.Completion",
+        outcome="malformed",
+    )
+
+
+def _failed(error: Exception) -> CompressionError:
+    return CompressionError(
+        f"the model failed: {type(error).__name__}: {error}"[:500], outcome="raised"
+    )
 
 
 T = TypeVar("T")

@@ -154,7 +154,8 @@ def _restates(said: frozenset[str], new: str, held: str) -> float:
     numbered = dict(_NUMBERED.findall(held.lower()))
     if any(numbered.get(noun, number) != number for noun, number in _NUMBERED.findall(new.lower())):
         return 0.0  # "door 4" is not "door 3"
-    own = stems(held) - marks(held)
+    units = stems(" ".join(value.text for value in values_in(held)))  # a currency is no subject
+    own = stems(held) - marks(held) - units
     shared = len(own & said)
     share = shared / len(own) if own else 0.0
     return share if shared >= 2 and share >= SHARED else 0.0

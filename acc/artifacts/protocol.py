@@ -1,0 +1,170 @@
+"""What an artifact store holds and promises: messages of threads, found by words and meaning.
+
+The journal is the truth. A store can be filled from it anew at any time, so a store needs no transaction: adding
+what is there already writes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from acc.errors import StoreError
+from acc.next.tail import Message
+
+
+class ThreadName(Protocol):
+    """Names a conversation and its owner. Any object with these four names will do."""
+
+    @property
+    def tenant(self) -> str:
+        """The customer."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """The person or service that the agent works for."""
+        ...
+
+    @property
+    def agent(self) -> str:
+        """The agent."""
+        ...
+
+    @property
+    def thread(self) -> str:
+        """The conversation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Named:
+    """A `ThreadName` for callers that have no class of their own."""
+
+    thread: str
+    user: str = ""
+    agent: str = ""
+    tenant: str = ""
+
+
+def key_of(thread: ThreadName) -> str:
+    """Return 24 hexadecimal digits over all four names: the beginning of the ids of the thread's artifacts."""
+    names = [thread.tenant, thread.user, thread.agent, thread.thread]
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A message with its place in the journal.
+
+    Attributes:
+        message: The message. Its ref is its own on its branch.
+        branch: The branch that it was appended to.
+        seq: Its number. Numbers rise by one along a branch and the branches that it came from.
+    """
+
+    message: Message
+    branch: str
+    seq: int
+
+
+Branches = Sequence[tuple[str, int | None]]
+"""A branch's ancestry, the root first: each branch with the last seq that is seen of it; None for no end."""
+
+
+def id_of(thread: ThreadName, artifact: Artifact) -> str:
+    """Return the id of an artifact: the same for the same message whenever it is added."""
+    return f"{key_of(thread)}:{artifact.branch}:{artifact.message.ref}"
+
+
+@runtime_checkable
+class ArtifactStore(Protocol):
+    """Holds the messages of threads. Safe for use by any number of threads of a process.
+
+    Every method raises `StoreError` where the store cannot be used, and nothing else of a vendor's.
+    """
+
+    @property
+    def stale(self) -> str:
+        """Why `rebuild` is needed; empty if it is not. Until then `add` and `query` raise `StoreMismatchError`."""
+        ...
+
+    def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
+        """Add messages; return how many were new. The same message again is no write.
+
+        Raises:
+            StoreError: An id is there with another text. Nothing was added.
+        """
+        ...
+
+    def query(
+        self,
+        thread: ThreadName,
+        question: str,
+        *,
+        branches: Branches = (),
+        upto: int | None = None,
+        limit: int = 16,
+        where: Mapping[str, str | int] | None = None,
+    ) -> list[tuple[Artifact, float]]:
+        """Return the messages nearest in meaning with their cosine, the nearest first.
+
+        Args:
+            thread: The conversation.
+            question: What is asked.
+            branches: The ancestry that is seen; empty for every branch.
+            upto: The last seq that is seen, whatever the branch.
+            limit: How many at most.
+            where: Values that the metadata have to have, such as ``{"channel": "user"}``.
+        """
+        ...
+
+    def get(
+        self,
+        thread: ThreadName,
+        refs: Sequence[str] = (),
+        *,
+        branches: Branches = (),
+        seqs: Sequence[int] = (),
+    ) -> list[Artifact]:
+        """Return the messages with one of these refs or numbers, in the thread's order; absent ones not."""
+        ...
+
+    def delete(self, thread: ThreadName, refs: Sequence[str] | None = None) -> None:
+        """Delete messages by ref on every branch, or the whole thread if ``refs`` is None. Absent ones do no harm."""
+        ...
+
+    def count(self, thread: ThreadName | None = None) -> int:
+        """Return how many messages of the thread, or of all threads, are there."""
+        ...
+
+    def last(self, thread: ThreadName, branch: str) -> int:
+        """Return the highest seq on the branch, from which the journal fills the rest; -1 if nothing is there."""
+        ...
+
+    def rebuild(self) -> int:
+        """Write the whole index anew with this store's embedder; return how many messages it has.
+
+        A rebuild that is cut short leaves the earlier index.
+        """
+        ...
+
+    def compact(self) -> bool:
+        """Write the files anew without what was deleted; False if another process owns the files."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections. Idempotent; any later use raises."""
+        ...
+
+
+def conflict(id_: str) -> StoreError:
+    """Return the error for an id that is there with another text."""
+    return StoreError(
+        "an artifact of this id is there with another text",
+        where=id_,
+        hint="refs of a thread are never used twice; fill an empty store from the journal",
+    )

@@ -1,0 +1,307 @@
+"""Recall: the passages of a thread for a question, by the store's own query and by BM25 in context, fused.
+
+A thread is read as far as a question needs. Its newest messages are read from the journal, up to `WINDOW`
+characters; of what is older, the store proposes the nearest messages, which are read with those around them. Both
+stand in one `PartialIndex`. A message's own score is
+
+    bm25 / highest bm25  +  weight * (cosine - least) / (highest - least)
+
+over the messages that the store proposed, before the share of the scores around it is added: what answers by
+meaning lifts its context, too. The passages of the best messages are then scored as `acc.next.recall` scores them,
+so that the gate's bounds hold. Measured by ``benchmarks/locomo_next.py``: rank fusion finds less.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from acc.artifacts.embedding import HashedWords
+from acc.artifacts.faults import translated
+from acc.artifacts.lexical import NEAR, Numbers, PartialIndex
+from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName, key_of
+from acc.errors import StoreError
+from acc.next.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, passages
+from acc.text.ranking import terms
+from acc.turn.observations import Evidence, Trust
+
+WINDOW = 400_000
+"""Characters of the newest messages that are read at the first question: some 0.15 s."""
+
+POOL, FAR = 128, 40
+"""Messages that the store proposes; those of them, the nearest first, that are read if they are not known."""
+
+WEIGHT = 0.5
+"""Weight of the cosine, if the embedder knows meaning: `HashedWords` does not, it only proposes."""
+
+UNRELATED, MEANING = 0.3, 0.3
+"""Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
+
+_MESSAGES = 24
+_AROUND = 2
+_PASSAGES = 1 << 20
+
+
+def backwards(
+    read: Callable[[int, int], Iterable[Artifact]], last: int, page: int = 256
+) -> Iterator[Artifact]:
+    """Yield a branch's messages from the ``last`` seq back to the first, by pages.
+
+    ``read`` returns, in order, the messages from a seq on, as many as asked for.
+    """
+    while last >= 0:
+        first = max(0, last - page + 1)
+        yield from [each for each in read(first, page) if first <= each.seq <= last][::-1]
+        last = first - 1
+
+
+Newest = Callable[[], Iterable[Artifact]]
+"""The journal's messages that a branch sees, the newest first, read as far as they are asked for."""
+
+
+class Recall:
+    """Finds passages of threads. Safe for use by any number of threads of a process.
+
+    Args:
+        store: Where the messages are indexed; None to read the whole thread and find by words alone.
+        weight: Weight of the cosine; by default `WEIGHT`, or 0 for `HashedWords`.
+        window: Characters of the newest messages that are read; without a store all are.
+        most: Threads whose index is kept, the least recently used first to go.
+
+    Attributes:
+        last_error: Why the store was not asked last; None if it answered. Recall then has the window alone.
+    """
+
+    def __init__(
+        self,
+        store: ArtifactStore | None,
+        *,
+        weight: float | None = None,
+        window: int = WINDOW,
+        most: int = 64,
+    ) -> None:
+        self.store, self._most = store, most
+        is_lexical = isinstance(getattr(store, "embedder", None), HashedWords)
+        self._weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
+        self._window = window if store is not None else 1 << 60
+        self._scopes: OrderedDict[tuple[str, tuple[object, ...]], Scope] = OrderedDict()
+        self._lock = threading.Lock()
+        self.last_error: StoreError | None = None
+
+    def recall(
+        self,
+        thread: ThreadName,
+        question: str,
+        newest: Newest,
+        *,
+        branches: Branches = (),
+        upto: int | None = None,
+        limit: int = 64,
+    ) -> list[Candidate]:
+        """Return at most ``limit`` passages, the best first.
+
+        Args:
+            thread: The conversation.
+            question: What is asked: best the user's last words alone.
+            newest: Reads the journal from its newest row backwards.
+            branches: The ancestry that is seen, the root first; ``newest`` has to read the same.
+            upto: The last seq that candidates may have.
+            limit: How many at most.
+        """
+        ranked = self.ranked(thread, question, newest, branches=branches, upto=upto)
+        found = sorted(_candidates(question, ranked), key=lambda each: (-each.score, -each.at))
+        return [each for each in found[:limit] if each.score > 0]
+
+    def ranked(
+        self,
+        thread: ThreadName,
+        question: str,
+        newest: Newest,
+        *,
+        branches: Branches = (),
+        upto: int | None = None,
+        limit: int = _MESSAGES,
+    ) -> list[Ranked]:
+        """Return at most ``limit`` messages, the best first; arguments as in `recall`."""
+        proposed = self._proposed(thread, question, branches, upto)
+        scope = self._scope(thread, branches)
+        with scope.lock:
+            scope.read(newest(), self._window)
+            if self.store is not None:
+                scope.meet(self.store, thread, [artifact for artifact, _ in proposed])
+            cosines = {_name(artifact): score for artifact, score in proposed}
+            return scope.ranked(question, cosines, self._weight, upto, limit)
+
+    def forget(self, thread: ThreadName) -> None:
+        """Drop what was read of the thread, after an erasure."""
+        with self._lock:
+            for scope in [scope for scope in self._scopes if scope[0] == key_of(thread)]:
+                del self._scopes[scope]
+
+    def _scope(self, thread: ThreadName, branches: Branches) -> Scope:
+        name = (key_of(thread), tuple(branches))
+        with self._lock:
+            found = self._scopes.pop(name) if name in self._scopes else Scope(branches)
+            if found.size > 4 * self._window:  # it met half a long thread
+                found = Scope(branches)
+            self._scopes[name] = found
+            while len(self._scopes) > self._most:
+                self._scopes.popitem(last=False)
+            return found
+
+    def _proposed(
+        self, thread: ThreadName, question: str, branches: Branches, upto: int | None
+    ) -> list[tuple[Artifact, float]]:
+        if self.store is None or not question.strip():
+            return []
+        try:
+            with translated("the store cannot be searched", type(self.store).__name__):
+                found = self.store.query(thread, question, branches=branches, upto=upto, limit=POOL)
+        except StoreError as error:
+            self.last_error = error
+            return []
+        self.last_error = None
+        return found
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A message that recall found.
+
+    Attributes:
+        artifact: The message.
+        before: The text before it.
+        place: Its number among the messages that were read, in the order of the thread.
+        age: The same from 0, the oldest, to 1.
+        meaning: What its cosine adds to its passages' scores.
+        rarity: The weight of a term.
+    """
+
+    artifact: Artifact
+    before: str
+    place: int
+    age: float
+    meaning: float
+    rarity: Callable[[str], float]
+
+
+class Scope:
+    """What was read of a thread, as one branch sees it."""
+
+    def __init__(self, branches: Branches) -> None:
+        self.lock = threading.Lock()
+        self._branches = branches
+        self._index = PartialIndex()
+        self._artifacts: list[Artifact] = []
+        self._before: list[str] = []
+        self._known: set[tuple[str, str]] = set()
+        self.size = 0
+
+    def read(self, newest: Iterable[Artifact], window: int) -> None:
+        """Read the newest messages, back to one that is known, or as far as the window reaches."""
+        new: list[Artifact] = []
+        for artifact in newest:
+            if window <= 0 or _name(artifact) in self._known:
+                break
+            window -= len(artifact.message.text)
+            new.append(artifact)
+        self._add(new[::-1])
+
+    def meet(self, store: ArtifactStore, thread: ThreadName, proposed: Sequence[Artifact]) -> None:
+        """Read the rows around those that the store proposes, if they are not known."""
+        far = [artifact for artifact in proposed if _name(artifact) not in self._known][:FAR]
+        around = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
+        if not around:
+            return
+        try:
+            with translated("the store cannot be read", type(store).__name__):
+                rows = store.get(thread, seqs=sorted(around), branches=self._branches)
+        except StoreError:  # without their contexts
+            rows = far
+        rows = [row for row in rows if _name(row) not in self._known]
+        self._add(sorted(rows, key=lambda row: row.seq))
+
+    def ranked(
+        self,
+        question: str,
+        cosines: Mapping[tuple[str, str], float],
+        weight: float,
+        upto: int | None,
+        limit: int,
+    ) -> list[Ranked]:
+        """Return the best messages."""
+        own = self._index.own_scores(question)
+        own /= max(own.max(initial=0), 1e-9)
+        least, most = min(cosines.values(), default=0), max(cosines.values(), default=0)
+        cosine: Numbers = np.array([cosines.get(_name(a), least) for a in self._artifacts])
+        own += weight * (cosine - least) / max(most - least, 1e-9)
+        scores: Numbers = self._index.in_context(own)
+        if upto is not None:
+            scores[[each.seq > upto for each in self._artifacts]] = 0
+        ages = np.argsort(np.argsort([each.seq for each in self._artifacts], kind="stable"))
+        meaning = MEANING * np.maximum(0, cosine - UNRELATED) / (1 - UNRELATED) * bool(weight)
+        return [
+            Ranked(
+                self._artifacts[at],
+                self._before[at],
+                int(ages[at]),
+                float(ages[at]) / len(ages),
+                float(meaning[at]),
+                self._index.rarity,
+            )
+            for at in self._index.best(scores, limit)
+        ]
+
+    def _add(self, artifacts: Sequence[Artifact]) -> None:
+        """Add messages in the order of the thread. Calls of tools are left out: their results say more."""
+        kept = [
+            a for a in artifacts if a.message.text.strip() and not a.message.observation.is_call
+        ]
+        for before, artifact in pairwise([None, *kept]):
+            assert artifact is not None
+            is_next = before is not None and artifact.seq - before.seq <= NEAR
+            text = before.message.text if before is not None and is_next else ""
+            self._index.add(artifact.seq, artifact.message.text, text)
+            self._artifacts.append(artifact)
+            self.size += len(artifact.message.text)
+            self._before.append(text)
+        self._known.update(map(_name, artifacts))
+
+
+def _name(artifact: Artifact) -> tuple[str, str]:
+    return artifact.branch, artifact.message.ref
+
+
+def _candidates(question: str, ranked: Sequence[Ranked]) -> Iterator[Candidate]:
+    """Yield the passages of messages, scored as in `acc.next.recall`, each with its share of the meaning."""
+    asked = frozenset(terms(question))
+    texts = [list(passages(each.artifact.message.text)) for each in ranked]
+    mean = fmean([len(text) for own in texts for text in own] or [1])
+    for each, own in zip(ranked, texts, strict=True):
+        whole = sum(map(each.rarity, asked)) or 1.0
+
+        def worth(text: str, of: Ranked = each) -> float:
+            return sum(of.rarity(term) for term in asked & frozenset(terms(text)))
+
+        message = each.artifact.message
+        around = AROUND * (worth(message.text) + worth(each.before))
+        trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
+        for place, text in enumerate(own):
+            score = (OWN * worth(text) + around) / whole * trust * (1 + LATER * each.age)
+            score = score / (1 - LENGTH + LENGTH * len(text) / mean) + each.meaning / len(own)
+            rare = {term: each.rarity(term) for term in terms(text)}
+            at = each.place * _PASSAGES + place
+            yield Candidate(_evidence(each.artifact, text), at, place, score, rare)
+
+
+def _evidence(artifact: Artifact, text: str) -> Evidence:
+    message, seen = artifact.message, artifact.message.observation
+    name = "" if seen.channel.trust >= Trust.AGENT else seen.name
+    given = {"channel": seen.channel, "name": name, "ref": seen.ref, "text": text}
+    return Evidence.model_validate({**given, "turn": message.turn, "at": message.at})

@@ -1,0 +1,125 @@
+"""A collection's upkeep: opened with the mark of its embedder, written anew, its deleted bytes removed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from acc.artifacts.clients import DATABASE
+from acc.artifacts.embedding import Embedder, embedded
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+_NEW = "-new"
+"""Suffix of a collection that is being written: it is whole once the other is gone, and never before."""
+
+_BATCH = 100
+
+
+def opened(client: ClientAPI, name: str, embedder: Embedder) -> Collection:
+    """Open or make the collection; finish a rewriting that was cut short after the old one was deleted."""
+    names = {each.name for each in client.list_collections()}
+    if name not in names and name + _NEW in names:
+        client.get_collection(name + _NEW, embedding_function=None).modify(name=name)
+    return _made(client, name, _mark(embedder))
+
+
+def is_foreign(collection: Collection, embedder: Embedder) -> bool:
+    """Return whether another embedder made the vectors."""
+    return not _mark(embedder).items() <= dict(collection.metadata or {}).items()
+
+
+def staleness(collection: Collection, embedder: Embedder, broken: Sequence[str]) -> str:
+    """Return why the collection has to be rebuilt, if it has to.
+
+    ``broken`` are indexes that were found damaged and dropped; the collection remembers it until the rebuilding.
+    """
+    metadata = dict(collection.metadata or {})
+    if broken and collection.count():
+        metadata["acc:broken"] = ",".join(broken)
+        collection.modify(metadata=metadata)
+    if is_foreign(collection, embedder):
+        there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
+        here = f"{embedder.name} ({embedder.dimension})"
+        return f"the index was made by the embedder {there}, and this one is {here}"
+    dropped = "a vector index was damaged, and has been dropped; the texts are intact"
+    return dropped if "acc:broken" in metadata else ""
+
+
+def rewritten(client: ClientAPI, old: Collection, embedder: Embedder | None) -> Collection:
+    """Copy the collection, embedded anew or with its vectors, and let the copy take its place.
+
+    Until the copy is whole, the old one stays.
+    """
+    name = old.name
+    if name + _NEW in {each.name for each in client.list_collections()}:
+        client.delete_collection(name + _NEW)
+    new = _made(client, name + _NEW, _mark(embedder) if embedder else dict(old.metadata or {}))
+    ids = old.get(include=[])["ids"]
+    for at in range(0, len(ids), _BATCH):
+        include: Any = ["documents", "metadatas"] + ([] if embedder else ["embeddings"])
+        found: Any = old.get(ids=ids[at : at + _BATCH], include=include)
+        texts = [text or "" for text in found["documents"]]
+        vectors = embedded(embedder, texts) if embedder else found["embeddings"]
+        new.add(ids=found["ids"], documents=texts, metadatas=found["metadatas"], embeddings=vectors)
+    client.delete_collection(name)
+    new.modify(name=name)
+    return new
+
+
+def _mark(embedder: Embedder) -> dict[str, Any]:
+    return {"acc:embedder": embedder.name, "acc:dimension": embedder.dimension}
+
+
+def _made(client: ClientAPI, name: str, metadata: dict[str, Any]) -> Collection:
+    # With ef_search under the number of results asked for, Chroma's search misses near ones.
+    return client.get_or_create_collection(
+        name,
+        embedding_function=None,
+        metadata=metadata,
+        configuration={"hnsw": {"space": "cosine", "ef_search": 256}},
+    )
+
+
+_SCRUB = (
+    # The newest row stays, emptied: the numbers of later rows go on from it, and Chroma skips lower ones.
+    "UPDATE embeddings_queue SET vector = NULL, metadata = NULL WHERE {gone}",
+    "DELETE FROM embeddings_queue WHERE {gone} AND seq_id < (SELECT max(seq_id) FROM embeddings_queue)",
+    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
+    "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
+)
+_GONE = "substr(topic, -36) NOT IN (SELECT id FROM collections)"
+
+
+def scrub(folder: Path) -> None:
+    """Rewrite the files of a closed Chroma without what its collections no longer hold.
+
+    Chroma only marks deletions: SQLite keeps texts in free pages, in its queue of writes and in the trigram index,
+    and the folder of a deleted collection's vectors stays.
+    """
+    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute("BEGIN IMMEDIATE")
+        for statement in _SCRUB:
+            database.execute(statement.format(gone=_GONE))
+        database.execute("COMMIT")
+        database.execute("VACUUM")
+        live = {row[0] for row in database.execute("SELECT id FROM segments")}
+    for path in folder.iterdir():
+        if path.is_dir() and _is_uuid(path.name) and path.name not in live:
+            shutil.rmtree(path)
+
+
+def _is_uuid(name: str) -> bool:
+    try:
+        return str(UUID(name)) == name
+    except ValueError:
+        return False

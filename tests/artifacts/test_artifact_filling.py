@@ -1,0 +1,148 @@
+"""Filling: what the journal has committed reaches the store, now, behind, or later."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+from messages import THREAD, Journal
+
+from acc.artifacts.filling import Filling
+from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.pool import Pool
+from acc.artifacts.protocol import Artifact, ThreadName
+from acc.errors import StoreError
+
+
+class Shaky(InMemoryArtifacts):
+    """A store that fails while it is down, and waits at a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
+        self.gate.wait(10)
+        if self.is_down:
+            raise StoreError("the store is down", where="test", hint="wait")
+        return super().add(thread, artifacts)
+
+
+def test_now_it_is_there_on_return_and_the_journal_is_not_read() -> None:
+    journal, store = Journal(), InMemoryArtifacts()
+    filling = Filling(store, journal.after)
+    for text in ("one", "two", "three"):
+        filling.committed(THREAD, "main", journal.write(text))
+        assert store.count(THREAD) == len(journal.rows)
+    assert journal.read == 1  # at the first, to see what the store lacks
+    assert (filling.lag, filling.last_error, filling.close()) == (0, None, True)
+
+
+def test_behind_a_commit_returns_at_once_and_drain_waits() -> None:
+    journal, store = Journal(), Shaky()
+    filling = Filling(store, journal.after, "behind")
+    store.gate.clear()
+    for number in range(300):
+        filling.committed(THREAD, "main", journal.write(f"number {number}"))
+    assert (filling.lag, store.count()) == (pytest.approx(1, abs=1), 0)
+    assert not filling.drain(0.05)
+    store.gate.set()
+    assert filling.drain(10)
+    assert (store.count(THREAD), filling.lag) == (300, 0)
+    assert filling.close()
+
+
+def test_none_fills_nothing() -> None:
+    journal, store = Journal(), InMemoryArtifacts()
+    filling = Filling(store, journal.after, "none")
+    filling.committed(THREAD, "main", journal.write("one"))
+    assert (store.count(), filling.drain(1), filling.close()) == (0, True, True)
+
+
+@pytest.mark.parametrize("index", ["now", "behind"])
+def test_a_store_that_fails_fails_no_step_and_catches_up(index: str) -> None:
+    journal, store = Journal(), Shaky()
+    filling = Filling(store, journal.after, index, patience=0.02)  # type: ignore[arg-type]
+    store.is_down = True
+    for text in ("one", "two"):
+        filling.committed(THREAD, "main", journal.write(text))
+    filling.drain(0.2)
+    assert "down" in str(filling.last_error)
+    assert filling.lag == 1
+    store.is_down = False
+    for _ in range(100):
+        if filling.drain(0.1):
+            break
+    filling.committed(THREAD, "main", journal.write("three"))
+    assert filling.drain(5)
+    assert (store.count(), filling.last_error) == (3, None)
+    assert filling.close()
+
+
+def test_after_a_crash_it_goes_on_where_the_store_ends() -> None:
+    journal, store = Journal(), InMemoryArtifacts()
+    first = Filling(store, journal.after)
+    for number in range(5):
+        first.committed(THREAD, "main", journal.write(f"number {number}"))
+    for number in range(5, 8):  # committed, and the process died before they were added
+        journal.write(f"number {number}")
+    second = Filling(store, journal.after)
+    second.committed(THREAD, "main", journal.write("number 8"))
+    assert store.count(THREAD) == 9
+    third = Filling(store, journal.after)
+    journal.write("number 9")
+    third.resume(THREAD, "main")
+    assert third.close()
+    assert store.count(THREAD) == 10
+
+
+def test_a_gap_that_another_process_left_is_filled() -> None:
+    journal, store = Journal(), InMemoryArtifacts()
+    filling = Filling(store, journal.after)
+    filling.committed(THREAD, "main", journal.write("one"))
+    journal.write("of another process")
+    filling.committed(THREAD, "main", journal.write("three"))
+    assert store.count(THREAD) == 3
+
+
+def test_close_drains_and_ends_the_worker() -> None:
+    journal, store = Journal(), InMemoryArtifacts()
+    filling = Filling(store, journal.after, "behind")
+    for number in range(50):
+        filling.committed(THREAD, "main", journal.write(f"number {number}"))
+    assert filling.close()
+    assert filling.close()
+    assert store.count() == 50
+    filling.committed(THREAD, "main", journal.write("too late"))
+    assert store.count() == 50
+
+
+def test_a_journal_that_cannot_be_read_does_not_end_the_worker() -> None:
+    store = InMemoryArtifacts()
+
+    def after(*_: object) -> list[Artifact]:
+        raise OSError("disk")
+
+    filling = Filling(store, after, "behind", patience=0.01)
+    filling.committed(THREAD, "main", Journal().write("one"))
+    assert not filling.drain(0.2)
+    assert "the journal cannot be read" in str(filling.last_error)
+    assert not filling.close(1)
+
+
+def test_async_callers_use_a_pool() -> None:
+    store, pool = InMemoryArtifacts(), Pool(2)
+
+    async def work() -> int:
+        rows = [Journal().write("zero")[0]]
+        await pool.run(store.add, THREAD, rows)
+        found = await pool.run(store.query, THREAD, "zero", limit=1)
+        assert found[0][0] == rows[0]
+        return await pool.run(store.count)
+
+    assert asyncio.run(work()) == 1
+    pool.close()

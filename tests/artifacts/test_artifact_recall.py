@@ -1,0 +1,171 @@
+"""Recall over the part of a thread that was read, and the store's own query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from messages import THREAD, Journal
+
+from acc.artifacts.embedding import HashedWords
+from acc.artifacts.lexical import PartialIndex
+from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.protocol import Artifact
+from acc.artifacts.recall import Recall, backwards
+from acc.next.gate import qualify
+from acc.next.recall import ThreadIndex
+from acc.testing.artifact_conformance import said
+from acc.text.ranking import LexicalIndex
+
+TEXTS = [
+    "We deploy billing on Fridays. Lunch is at noon.",
+    "Who owns the budget?",
+    "Ann does, since March.",
+    "The deploy of billing-db-7 failed with ORA-00942.",
+    "The weather is fine.",
+]
+
+
+class Themes(HashedWords):
+    """Knows two themes by their words."""
+
+    def __init__(self) -> None:
+        self.name, self.dimension = "themes", 3
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:  # type: ignore[override]
+        pets, money = ("cat", "dog", "animal"), ("budget", "cost", "money")
+        return [
+            [0.01, *(float(any(word in text.lower() for word in own)) for own in (pets, money))]
+            for text in texts
+        ]
+
+
+def journal(texts: Sequence[str] = TEXTS) -> Journal:
+    made = Journal()
+    for text in texts:
+        made.write(text)
+    return made
+
+
+def test_a_partial_index_scores_as_a_whole_one_whatever_the_order() -> None:
+    whole, parts = LexicalIndex(), PartialIndex()
+    texts = [*TEXTS, *TEXTS[::-1]]
+    for text, before in zip(texts, ["", *texts], strict=False):
+        whole.add(text, before)
+    for row in [7, 8, 9, 0, 1, 2, 3, 4, 5, 6]:
+        parts.add(row, texts[row], texts[row - 1] if row else "")
+    scores = parts.in_context(parts.own_scores("deploy billing budget"))
+    by_row = dict(zip([7, 8, 9, 0, 1, 2, 3, 4, 5, 6], scores, strict=True))
+    wanted = whole.scores("deploy billing budget")
+    assert {row: score for row, score in by_row.items() if score} == pytest.approx(wanted, abs=1e-4)
+
+
+def test_candidates_are_those_of_the_cores_recall() -> None:
+    made, index = journal(), ThreadIndex()
+    for row in made.rows:
+        index.add(row.message)
+    question = "When do we deploy billing?"
+    found = Recall(None).recall(THREAD, question, made.newest)
+    wanted = index.recall(question)
+    assert [c.evidence for c in found] == [c.evidence for c in wanted]
+    assert [c.score for c in found] == pytest.approx([c.score for c in wanted], rel=0.1)
+    admitted, _ = qualify(found, question, "", frozenset())
+    assert admitted[0].text.startswith("We deploy billing on Fridays.")
+
+
+def test_new_messages_are_read_and_known_ones_are_not_read_again() -> None:
+    made, recall = journal(), Recall(None)
+    recall.recall(THREAD, "budget", made.newest)
+    made.write("The budget is 40,000.")
+    seen = []
+
+    def newest() -> object:
+        for row in made.newest():
+            seen.append(row.seq)
+            yield row
+
+    found = recall.recall(THREAD, "budget", newest)  # type: ignore[arg-type]
+    assert "The budget is 40,000." in [c.evidence.text for c in found]
+    assert seen == [5, 4]
+
+
+def test_the_store_proposes_what_lies_before_the_window() -> None:
+    made = journal(["The xylophone is in room 9.", *(f"filler number {n}" for n in range(200))])
+    store = InMemoryArtifacts()
+    store.add(THREAD, made.rows)
+    question = "Where is the xylophone?"
+    alone = Recall(store, window=500)
+    alone.store = None
+    assert not alone.recall(THREAD, question, made.newest)
+    found = Recall(store, window=500).recall(THREAD, question, made.newest)
+    assert found[0].evidence.text == "The xylophone is in room 9."
+
+
+def test_meaning_finds_what_shares_no_word() -> None:
+    made = journal([*TEXTS, "My cat needs a vet."])
+    store = InMemoryArtifacts(Themes())
+    store.add(THREAD, made.rows)
+    by_words = Recall(store, weight=0.0).recall(THREAD, "Any animals?", made.newest)
+    by_meaning = Recall(store, weight=0.7).recall(THREAD, "Any animals?", made.newest)
+    assert by_words == []
+    assert by_meaning[0].evidence.text == "My cat needs a vet."
+    assert qualify(by_meaning, "Any animals?", "", frozenset())[0]
+
+
+def test_a_store_that_fails_is_told_and_words_are_left() -> None:
+    made, store = journal(), InMemoryArtifacts()
+    store.close()
+    recall = Recall(store)
+    assert recall.recall(THREAD, "Who owns the budget?", made.newest)
+    assert recall.last_error is not None
+
+
+def test_a_fork_sees_nothing_later_than_it() -> None:
+    made = journal(["The code is 1.", "Then this.", "The code is 2."])
+    fork = [said(2, "The code is 3.", "fork")]
+    store = InMemoryArtifacts()
+    store.add(THREAD, [*made.rows, *fork])
+    branches = (("main", 1), ("fork", None))
+
+    def newest() -> list[Artifact]:
+        return [*fork, *made.rows[1::-1]]
+
+    found = Recall(store).recall(THREAD, "What is the code?", newest, branches=branches)
+    assert {c.evidence.text for c in found} == {"The code is 1.", "The code is 3.", "Then this."}
+    upto = Recall(store).recall(THREAD, "the code?", newest, branches=branches, upto=1)
+    assert "The code is 3." not in {c.evidence.text for c in upto}
+
+
+def test_a_journal_is_read_backwards_by_pages() -> None:
+    made, pages = journal(["x"] * 10), []
+
+    def read(first: int, count: int) -> list[Artifact]:
+        pages.append(first)
+        return made.rows[first : first + count]
+
+    assert [row.seq for row in backwards(read, 8, 4)] == list(range(8, -1, -1))
+    assert pages == [5, 1, 0]
+
+
+def test_what_is_around_a_proposal_lies_on_the_ancestry() -> None:
+    made = journal(["filler"] * 3 + ["The xylophone is red."] + ["filler"] * 4)
+    secret = said(4, "The xylophone is blue.")
+    made.rows[4] = secret
+    fork = [said(n, f"filler number {n}", "fork") for n in range(4, 60)]
+    store = InMemoryArtifacts()
+    store.add(THREAD, [*made.rows, *fork])
+    branches = (("main", 3), ("fork", None))
+    recall = Recall(store, window=100)
+    found = recall.recall(THREAD, "the xylophone?", lambda: reversed(fork), branches=branches)
+    texts = [c.evidence.text for c in found]
+    assert texts[0] == "The xylophone is red."
+    assert "The xylophone is blue." not in texts
+
+
+def test_what_was_erased_is_forgotten() -> None:
+    made, recall = journal(), Recall(None)
+    recall.recall(THREAD, "budget", made.newest)
+    del made.rows[1]
+    recall.forget(THREAD)
+    found = recall.recall(THREAD, "Who owns the budget?", made.newest)
+    assert "Who owns the budget?" not in [c.evidence.text for c in found]

@@ -1,0 +1,180 @@
+"""Every artifact store keeps the promises; what Chroma's own faults are must not reach the caller."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from chromadb.config import Settings
+from messages import THREAD
+
+from acc.artifacts.chroma import NAME, ChromaStore
+from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.protocol import Named
+from acc.errors import StoreError, StoreLockedError, StoreMismatchError
+from acc.testing.artifact_conformance import check_artifacts, said
+from acc.turn.observations import Channel
+
+
+class Lengths:
+    """An embedder that knows the length of a text."""
+
+    name, dimension = "lengths", 3
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, len(text), 0.0] for text in texts]
+
+
+class Failing(Lengths):
+    def embed(self, texts: Sequence[str]) -> Any:
+        raise RuntimeError("no such model")
+
+
+def plain(folder: Path) -> Any:
+    settings = Settings(_env_file=None, anonymized_telemetry=False)
+    return chromadb.PersistentClient(str(folder), settings=settings)
+
+
+def words(number: int) -> str:
+    """Return eight words, other ones for each number: vectors that are all alike are no graph."""
+    digest = hashlib.sha256(str(number).encode()).hexdigest()
+    return " ".join(digest[at : at + 4] for at in range(0, 32, 4))
+
+
+def test_in_memory() -> None:
+    check_artifacts(InMemoryArtifacts)
+
+
+def test_embedded(tmp_path: Path) -> None:
+    check_artifacts(lambda: ChromaStore.embedded(tmp_path))
+
+
+def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(Named("tickets", user="ann"), [said(1, "the key is blue")])
+        store.add(THREAD, [said(2, "ls -l", channel=Channel.TOOL, name="shell")])
+    client = plain(tmp_path)
+    found = client.get_collection(NAME).get(where={"thread": "tickets"})
+    client.close()
+    assert found["documents"] == ["the key is blue"]
+    metadata = found["metadatas"][0]
+    wanted = {"thread": "tickets", "user": "ann", "channel": "user", "ref": "u1", "branch": "main"}
+    assert wanted.items() <= metadata.items()
+    assert (metadata["seq"], metadata["turn"], metadata["at"]) == (1, 1, "2026-03-04T10:00:00Z")
+
+
+def test_a_folder_is_one_stores(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)):
+        with pytest.raises(StoreLockedError, match="Chroma server"):
+            ChromaStore.embedded(tmp_path)
+        for file in tmp_path.glob("*.lock"):
+            file.unlink()
+        with pytest.raises(StoreLockedError):
+            ChromaStore.embedded(tmp_path)
+    ChromaStore.embedded(tmp_path).close()
+
+
+def test_another_embedder_is_a_rebuild(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)])
+    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
+        assert "made by the embedder acc-hashed-words" in store.stale
+        for use in (lambda: store.query(THREAD, "xx"), lambda: store.add(THREAD, [said(4, "x")])):
+            with pytest.raises(StoreMismatchError, match="rebuild"):
+                use()
+        assert (store.count(THREAD), store.last(THREAD, "main")) == (3, 3)
+        assert (store.rebuild(), store.stale) == (3, "")
+        assert [a.seq for a, _ in store.query(THREAD, "xxx", limit=1)] == [3]
+    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
+        assert store.stale == ""
+
+
+def test_a_rebuild_that_fails_leaves_the_index(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(THREAD, [said(1, "kept")])
+    failing = ChromaStore.embedded(tmp_path, Failing())
+    with closing(failing), pytest.raises(StoreError, match="no such model"):
+        failing.rebuild()
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        assert [a.message.text for a, _ in store.query(THREAD, "kept")] == ["kept"]
+
+
+def test_a_rebuild_cut_short_before_the_new_name_is_finished(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(THREAD, [said(1, "kept")])
+    client = plain(tmp_path)
+    client.get_collection(NAME).modify(name=f"{NAME}-new")
+    client.close()
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        assert store.count(THREAD) == 1
+
+
+def test_what_was_deleted_leaves_no_bytes(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(THREAD, [said(n, f"the xylophone is number {n}") for n in range(20)])
+        store.add(THREAD, [said(30, "something else")])
+        store.delete(THREAD, [f"u{n}" for n in range(20)])
+        assert store.compact()
+        assert store.add(THREAD, [said(31, "after the deletion")]) == 1
+        assert [a.seq for a, _ in store.query(THREAD, "deletion", limit=1)] == [31]
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert not [file for file in files if b"xylophone" in file.read_bytes()]
+    assert len(list(tmp_path.glob("*-*-*-*-*"))) <= 1
+
+
+def test_a_damaged_index_is_dropped_told_and_rebuilt(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        for at in range(0, 1_200, 100):  # Chroma writes its index from the thousandth on
+            store.add(THREAD, [said(n, words(n)) for n in range(at, at + 100)])
+    (header,) = tmp_path.glob("*/header.bin")
+    data = header.parent / "data_level0.bin"
+    whole = data.read_bytes()
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        assert store.stale == ""
+        assert [a.seq for a, _ in store.query(THREAD, words(77), limit=1)] == [77]
+    os.truncate(data, len(whole) // 2)
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        assert "damaged" in store.stale
+        assert store.count(THREAD) == 1_200
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        assert "damaged" in store.stale
+        assert (store.rebuild(), store.stale) == (1_200, "")
+        assert [a.seq for a, _ in store.query(THREAD, words(77), limit=1)] == [77]
+
+
+def test_no_exception_of_a_vendors_escapes(tmp_path: Path) -> None:
+    (tmp_path / "chroma.sqlite3").write_bytes(b"no database " * 500)
+    with pytest.raises(StoreError, match="damaged"):
+        ChromaStore.embedded(tmp_path)
+    (tmp_path / "chroma.sqlite3").unlink()
+    ChromaStore.embedded(tmp_path).close()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="not a folder"):
+        ChromaStore.embedded(tmp_path / "file")
+    with closing(ChromaStore.embedded(tmp_path, collection="other")) as store:
+        store.add(THREAD, [said(1, "text")])
+        store._client.client.delete_collection("other")
+        with pytest.raises(StoreError, match="gone"):
+            store.count()
+        assert store.count() == 0  # opened anew; the journal fills it
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_is_told_and_ends(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(THREAD, [said(1, "text")])
+        child = os.fork()
+        if not child:
+            try:
+                store.count()
+            except StoreError:
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert store.count() == 1
