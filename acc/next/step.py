@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from acc.errors import CompressionError, ConfigurationError
 from acc.next.commit.commit import Commit, commit
-from acc.next.commit.endings import is_to_judge
+from acc.next.commit.endings import Judgement, is_to_judge
 from acc.next.compress.protocol import (
     Asking,
     AskingCompressor,
@@ -36,6 +36,7 @@ from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class _Stepping(Generic[S]):
             if not self.commits:
                 self._commit(turn=self.new)
             before = sum(memory.policy.counter(m.text) for m in waiting)
-            if memory.fallback is not None and before > cadence.tail_bound:
+            if memory.fallback is not None and (before > cadence.tail_bound or not is_short):
                 self._provisional(memory.fallback)
         return self._done()
 
@@ -247,17 +248,14 @@ class _Stepping(Generic[S]):
     ) -> Asking[Proposal]:
         if isinstance(compressor, AskingCompressor):
             return (yield from self._metered(compressor.proposing(reading)))
-        try:
-            proposal = compressor(reading)
-            if not isinstance(proposal, Proposal):
-                raise TypeError(f"it returned {type(proposal).__name__}, and no Proposal")
-            return proposal
-        except (CompressionError, ConfigurationError):
-            raise
-        except Exception as error:
+        proposal = _called(compressor, reading)
+        if not isinstance(proposal, Proposal) or proposal.author == "operator":
             raise CompressionError(
-                f"the compressor failed: {type(error).__name__}: {error}", outcome="raised"
-            ) from error
+                "the compressor returned no proposal of a compressor",
+                hint="return what acc.next.state.proposal.read returns",
+                outcome="malformed",
+            )
+        return proposal
 
     def _repair(
         self, compressor: AskingCompressor, reading: Reading, done: Commit[S]
@@ -288,15 +286,19 @@ class _Stepping(Generic[S]):
             if isinstance(judge, AskingJudge):
                 judgements = yield from self._metered(judge.judging(claims))
             else:
-                judgements = judge(claims)
+                judgements = _called(judge, claims)
         except CompressionError as error:  # no verdict means that the rule stays
             self.failure = f"{error.outcome}: {error}"
             return
-        self._commit(judgements=judgements)
+        self._commit(judgements=[j for j in judgements or () if isinstance(j, Judgement)])
 
     def _provisional(self, fallback: Compressor) -> None:
         read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
-        proposal = fallback(self._reading(read, is_first=False))
+        try:
+            proposal = _called(fallback, self._reading(read, is_first=False))
+        except CompressionError as error:
+            self.failure += f"; the fallback: {error}"
+            return
         self._commit(read=read, proposal=proposal, is_provisional=True)
 
     def _reading(self, read: Sequence[Message], *, is_first: bool) -> Reading:
@@ -341,6 +343,21 @@ class _Stepping(Generic[S]):
             self.state, marked(self.state.unread, (*self.old, *self.new)), tuple(self.commits),
             self.usage, self.failure, self.memory.policy, self.memory.cadence,
         )  # fmt: skip
+
+
+def _called(function: Callable[[U], T], argument: U) -> T:
+    """Call a compressor or judge of anybody's.
+
+    Raises:
+        CompressionError: It failed, however it says so.
+    """
+    try:
+        return function(argument)
+    except (CompressionError, ConfigurationError):
+        raise
+    except Exception as error:
+        said = f"the {getattr(function, '__name__', 'compressor')} failed: {type(error).__name__}: {error}"
+        raise CompressionError(said[:500], outcome="raised") from error
 
 
 def _context(item: Pinned, read: Sequence[Message]) -> tuple[Message, ...]:

@@ -10,9 +10,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from acc.next.state.items import LONGEST_MARK
 from acc.next.state.model import TailRef, TailStatus
 from acc.next.state.policy import Policy
 from acc.next.state.reasons import Note, Reason
+from acc.text.lines import one_line
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -138,8 +140,10 @@ def rendered(messages: Iterable[Message], policy: Policy, share: int) -> Iterato
 
 
 def labelled(message: Message, policy: Policy, share: int) -> str:
-    """Return one message with its channel and name in front."""
-    name = f" {message.observation.name}" if message.observation.name else ""
+    """Return one message with its channel and name in front. Further lines are indented: none can pose as a message."""
+    said = one_line(message.observation.name)[:LONGEST_MARK]
+    name = f" {said}" if said else ""
     is_long = message.channel in (Channel.TOOL, Channel.DOCUMENT)
     text = shortened(message.text, share, policy, message.ref) if is_long else message.text
-    return f"[{message.channel.value}{name}] {text}"
+    lines = text.splitlines() or [""]
+    return f"[{message.channel.value}{name}] " + "\n  ".join(lines)

@@ -11,7 +11,7 @@ from acc.next.commit.endings import Judgement, add_later, carry_out, judge
 from acc.next.commit.pinned import add_cues, add_pinned, close_goals
 from acc.next.commit.records import write_records
 from acc.next.commit.room import make_room
-from acc.next.commit.sources import LAWFUL, Sources
+from acc.next.commit.sources import LAWFUL, Sources, trust_of
 from acc.next.state.items import Artifact, Event
 from acc.next.state.model import CompressedCognitiveState, TailRef
 from acc.next.state.policy import Policy
@@ -156,7 +156,7 @@ def _settle_tail(draft: Draft, read: Sequence[Message], *, is_provisional: bool)
     for entry in draft.tail:
         if entry.status == "read" and entry.ref not in exchange:
             continue
-        if entry.ref not in is_read or (entry.ref in unreadable and not is_provisional):
+        if entry.ref not in is_read or entry.ref in unreadable:
             kept.append(entry)
         elif entry.ref in unsettled and entry.tries + 1 < MOST_TRIES:
             kept.append(entry.model_copy(update={"status": "unread", "tries": entry.tries + 1}))
@@ -206,13 +206,15 @@ def _last_exchange(read: Sequence[Message]) -> set[str]:
 
 
 def _bound_tail(draft: Draft) -> None:
-    extra = len(draft.tail) - MOST_REFS
-    for entry in draft.tail[: max(0, extra)]:
-        if entry.status != "read":
-            draft.note(
-                Reason.GIVEN_UP, ref=entry.ref, detail=f"the tail holds {MOST_REFS} messages"
-            )
-    draft.tail = draft.tail[max(0, extra) :]
+    """Let the oldest messages go that are too many, those of tools and documents first: they lay down no rule."""
+    extra = max(0, len(draft.tail) - MOST_REFS)
+    order = sorted(draft.tail, key=lambda entry: (entry.status != "read", trust_of(entry.ref)))
+    leaving = {entry.ref for entry in order[:extra]}
+    for entry in draft.tail:
+        if entry.ref in leaving and entry.status != "read":
+            detail = f"the tail holds {MOST_REFS} messages"
+            draft.note(Reason.GIVEN_UP, ref=entry.ref, detail=detail)
+    draft.tail = [entry for entry in draft.tail if entry.ref not in leaving]
 
 
 _TOLD = frozenset(

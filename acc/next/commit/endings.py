@@ -8,6 +8,7 @@ reads both.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from acc.next.commit.draft import Draft
@@ -50,7 +51,7 @@ def is_to_judge(item: Pinned, lifting: str, today: str = "") -> bool:
         return False
     if today and ending.begins[:4].isdigit() and ending.begins[:10] > today[:10]:
         return False
-    return lifting == "judge" or ending.kind == "no_rule" or ending.asked is not None
+    return lifting == "judge" or ending.asked is not None
 
 
 def add_later(draft: Draft, proposal: Proposal) -> None:
@@ -75,6 +76,9 @@ def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
         detail = f"a rule of the {item.words.channel.value} has no later words of a {words.channel.value}"
         draft.note(Reason.UNTRUSTED, item.id, words.text, detail, "later")
         return
+    if draft.sources.is_before(words, said_last(item)):
+        _add_earlier(draft, name, item, words)
+        return
     asked = offered(draft, words, each.offer, "later") if each.offer else None
     if isinstance(asked, Note):
         draft.notes.append(asked)
@@ -85,8 +89,38 @@ def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
         and each.ends
         and any(same_words(w.text, words.text) for w in item.later)
     ):
-        ending = Ending(words=words, asked=asked, begins=each.begins[:40], since=draft.turn)
+        begins = _begins(draft, each.begins, words)
+        ending = Ending(words=words, asked=asked, begins=begins, since=draft.turn)
         _claim(draft, name, item, ending)
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.+Z-]+)?")
+
+
+def _begins(draft: Draft, written: str, words: Words) -> str:
+    """Return from when a rule ends, if it is a date or stands in the message; else it is the compressor's guess."""
+    place = draft.sources.place(words.ref)
+    text = draft.sources.messages[place].text if place is not None else words.text
+    is_there = normalised(written) in normalised(text)
+    return written if _DATE.fullmatch(written) or is_there else ""
+
+
+def said_last(item: Pinned) -> Words:
+    """Return the words with which the item was said last: its own, or those that said it again."""
+    again = [words for words in item.later if same_words(words.text, item.words.text)]
+    return again[-1] if again else item.words
+
+
+def _add_earlier(draft: Draft, name: str, item: Pinned, words: Words) -> None:
+    """Put words that were said before the rule beside it: they limit it, and cannot end it."""
+    is_held = item.scope is not None or any(w.text == words.text for w in item.later)
+    changed = item.model_copy(update={"scope": words, "touched": draft.turn})
+    if not is_held:
+        draft.replace(name, changed)
+        if has_room(draft, name, words.speaker):
+            return
+        draft.replace(name, item)
+    draft.note(Reason.EARLIER, item.id, words.text, "said before the rule", "later", words.ref)
 
 
 def _beside(item: Pinned, quote: str) -> Words | None:
@@ -160,10 +194,15 @@ def carry_out(draft: Draft) -> None:
     """Remove the rules that ended: claimed, shown for a turn with the words, and judged.
 
     It runs in commits of a compression only, after the proposal: what was said since may have cancelled the claim.
+    What the policy says now counts, also of claims of before.
     """
+    if draft.policy.lifting == "show":
+        return
     for name, item in list(draft.pinned()):
         ending = item.ending
         if ending is None or ending.verdict != "ends" or ending.since >= draft.turn:
+            continue
+        if draft.policy.lifting == "ask" and ending.asked is None:
             continue
         draft.remove(name, item)
         if ending.kind == "no_rule":

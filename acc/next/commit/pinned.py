@@ -98,12 +98,22 @@ def _held(draft: Draft, name: str, words: Words, offer: Words | None) -> Pinned 
 
 
 def _said_again(draft: Draft, name: str, held: Pinned, words: Words) -> None:
-    """Saying a rule again cancels the claim that it ended."""
-    is_newer = words.ref != held.words.ref
+    """Saying a rule again cancels the claim that it ended, and what was said before can no longer end it."""
     update: dict[str, object] = {"touched": draft.turn}
-    if is_newer and held.ending is not None and words.turn >= held.ending.since:
-        update |= {"ending": None, "later": (*held.later, words)}
+    if held.words.ref != words.ref and not draft.sources.is_before(words, held.words):
+        if held.later:
+            others = [w for w in held.later if not same_words(w.text, held.words.text)]
+            update |= {"later": (*others, words)}
+        else:
+            update |= {"words": words.model_copy(update={"text": held.words.text})}
+        if held.ending is not None and words.turn >= held.ending.since:
+            update["ending"] = None
     draft.replace(name, held.model_copy(update=update))
+    if "later" in update and not has_room(draft, name, words.speaker):
+        draft.replace(name, held)
+        draft.no_room.append(words.ref)
+        draft.note(Reason.NO_ROOM, held.id, words.text, of="later", ref=words.ref)
+        return
     draft.note(Reason.KNOWN, held.id, words.text)
 
 

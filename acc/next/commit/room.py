@@ -41,12 +41,27 @@ def make_room(draft: Draft, order: Order = by_last_use) -> None:
         draft.over = max(draft.over, over)
         victims = _victims(draft, order)
         if not victims:
+            _make_room_of_others(draft)
             return
         for name, item in victims:
             if over <= 0:
                 break
             over -= cost(item, draft.policy.counter)
             _evict(draft, name, item, "no room")
+
+
+def _make_room_of_others(draft: Draft) -> None:
+    """Where no record is left: let go of next steps; rules that exceed a bound made smaller stay, and are told."""
+    steps = list(draft.items["predictive_cue"])
+    while steps and draft.tokens() > draft.policy.max_tokens:
+        step = steps.pop(0)
+        draft.remove("predictive_cue", step)
+        draft.note(Reason.EVICTED, step.id, step.text_of, "no room")
+    if draft.tokens() > draft.policy.max_tokens:
+        _, last = max(draft.pinned(), key=lambda found: found[1].turn)
+        detail = "rules and goals exceed the bound, which was made smaller"
+        draft.note(Reason.NO_ROOM, last.id, last.words.text, detail, ref=last.words.ref)
+        draft.no_room.append(last.words.ref)
 
 
 def _victims(draft: Draft, order: Order) -> list[tuple[str, Record]]:

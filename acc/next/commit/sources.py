@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from acc.next.state.items import LONGEST, Words
+from acc.next.state.items import LONGEST_WORDS, Words
 from acc.next.state.policy import Policy
 from acc.next.state.proposal import refs_in
 from acc.next.state.reasons import Note, Reason
@@ -58,6 +59,17 @@ class Sources:
             misses.append(found)
         return self._refusal(quote, ref, first, misses, channels, of)
 
+    def is_before(self, one: Words, other: Words) -> bool:
+        """Return whether ``one`` was said before ``other``: by message and place in it, or else by turn."""
+        first, second = (self._places.get(words.ref) for words in (one, other))
+        if first is None or second is None:
+            return one.turn < other.turn
+        if first != second:
+            return first < second
+        text = normalised(self.messages[first].text)
+        here, there = (text.find(normalised(words.text)) for words in (one, other))
+        return 0 <= here < there
+
     def span(self, text: str) -> Words | None:
         """Return a verbatim span of a message of user, operator or agent."""
         wanted = normalised(text)
@@ -84,11 +96,11 @@ class Sources:
         return None
 
     def is_repeated(self, sentence: str) -> bool:
-        """Return whether ``sentence`` stands in a tool's or document's text that was read."""
-        wanted = normalised(sentence)
+        """Return whether a tool's or document's text that was read has the words of ``sentence`` in their order."""
+        wanted = f" {_words_alone(sentence)} "
         texts = [m.text for m in self.messages if m.channel not in SPEECH]
         texts += [e.text for e in self.evidence.values() if e.trust < Trust.AGENT]
-        return any(wanted in normalised(text) for text in texts)
+        return any(wanted in f" {_words_alone(text)} " for text in texts)
 
     def _order(self, first: int | None) -> Iterator[int]:
         if first is not None:
@@ -154,7 +166,14 @@ class Sources:
         return Note(reason=Reason.NOT_FOUND, ref=ref, text=quote[:80], detail=detail, of=of)
 
 
+_TAG = re.compile(r"<[^<>]{0,200}>")
+_WORD = re.compile(r"\w+")
 _BY_LETTER = {channel.value[0]: channel.trust for channel in Channel}
+
+
+def _words_alone(text: str) -> str:
+    """Return the words without tags, signs and marks between them."""
+    return " ".join(_WORD.findall(_TAG.sub(" ", normalised(text))))
 
 
 def trust_of(ref: str) -> Trust:
@@ -166,7 +185,7 @@ def words_of(message: Message, text: str) -> Words:
     """Return ``text`` as words of the message's speaker. One word without end is cut."""
     whole = " ".join(text.split())
     return Words(
-        text=whole if len(whole) <= LONGEST else f"{whole[: LONGEST - 6]} [...]",
+        text=whole if len(whole) <= LONGEST_WORDS else f"{whole[: LONGEST_WORDS - 6]} [...]",
         ref=message.ref,
         channel=message.channel,
         speaker=message.speaker,

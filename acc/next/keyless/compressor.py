@@ -79,7 +79,7 @@ class _Reader:
             Note(
                 reason=Reason.UNREAD,
                 ref=ref,
-                detail="a sentence is not English: its rules and facts are not read",
+                detail="a sentence is not English, or is too long: its rules and facts are not read",
             )
             for ref in self._heard.unread
         )

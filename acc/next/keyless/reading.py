@@ -73,7 +73,7 @@ class Heard:
         user: English sentences of user and operator, of those who may lay down rules.
         others: Those of other users and of the agent, without its calls.
         tools: Messages of tools and documents.
-        unread: Refs of messages with sentences of another language.
+        unread: Refs of messages with sentences of another language, or too long ones of the user.
     """
 
     user: tuple[Said, ...]
@@ -134,6 +134,8 @@ def _said(message: Message, place: int, unread: list[str]) -> Iterator[Said]:
                 unread.append(message.ref)
         elif len(words) <= LONGEST:
             yield _one(each, words, texts[i], texts[i + 2], message, place)
+        elif message.status != "read" and message.channel is not Channel.AGENT:
+            unread.append(message.ref)
 
 
 def _is_english(words: str, in_foreign: bool) -> bool:

@@ -50,8 +50,15 @@ def object_in(text: str, names: Collection[str]) -> dict[str, Any]:
             continue
         if (found := _unwrapped(value, names)) is None:
             raise AnswerError(_described(value))
-        return found
-    return _last_in(stripped, names)
+        return _storable(found)
+    return _storable(_last_in(stripped, names))
+
+
+def _storable(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the object with "?" for halves of surrogate pairs, which "\\ud83d" leaves: no file can hold them."""
+    text = json.dumps(found, ensure_ascii=False)
+    clean: dict[str, Any] = json.loads(text.encode("utf-8", "replace"))
+    return clean
 
 
 def _unwrapped(value: Any, names: Collection[str], depth: int = 0) -> dict[str, Any] | None:

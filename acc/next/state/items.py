@@ -40,8 +40,21 @@ def _folded(value: Any) -> Any:
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
-Verbatim = Annotated[str, BeforeValidator(_folded), StringConstraints(max_length=LONGEST)]
+LONGEST_WORDS = 4_000
+"""Maximum length of somebody's words in characters: a list's heading and three sentences."""
+
+Verbatim = Annotated[str, BeforeValidator(_folded), StringConstraints(max_length=LONGEST_WORDS)]
 """Somebody's words as given, white space folded. What is invisible in them stays: it is theirs."""
+
+LONGEST_MARK = 80
+
+
+def _as_mark(value: Any) -> Any:
+    return one_line(value)[:LONGEST_MARK] if isinstance(value, str) else value
+
+
+Mark = Annotated[str, BeforeValidator(_as_mark)]
+"""What stands beside words: a name, a time. One short line, so that it can look like nothing else."""
 
 
 class Part(BaseModel):
@@ -65,8 +78,8 @@ class Words(Part):
     text: Verbatim
     ref: str
     channel: Channel
-    speaker: str = ""
-    at: str = ""
+    speaker: Mark = ""
+    at: Mark = ""
     turn: int = 0
 
     @property
@@ -85,7 +98,7 @@ class Ending(Part):
         kind: ``"lifted"``: later words end the rule. ``"no_rule"``: its sentence never was a standing rule.
         words: The later words that end it; None for ``"no_rule"``.
         asked: The agent's question to which ``words`` say yes; None if nobody was asked.
-        begins: From when it ends, as the compressor says; empty for at once. Shown, it decides nothing.
+        begins: From when it ends: a date, or words of the same message; empty for at once. Shown, it decides nothing.
         since: Version of the state in which the claim came. The rule stays for at least one turn after it.
         verdict: What the second reading said; empty while there is none.
     """
@@ -93,7 +106,7 @@ class Ending(Part):
     kind: Literal["lifted", "no_rule"] = "lifted"
     words: Words | None = None
     asked: Words | None = None
-    begins: str = ""
+    begins: Mark = ""
     since: int = 0
     verdict: Verdict = ""
 

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     EVICTED = "evicted"
     # as it was
     KNOWN = "known"
+    EARLIER = "earlier"
     STAYS = "stays"
     # refused for its form: one repair, and the message stays unread (law 9)
     NOT_FOUND = "not_found"

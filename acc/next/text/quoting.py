@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal
 from unicodedata import category
+from unicodedata import normalize as nfc
 
 import numpy as np
 import regex
@@ -15,8 +16,8 @@ import regex
 from acc.next.text.normal import Normal, normalised
 from acc.next.text.sentences import TERMINAL, has_word, sentences
 
-LONGEST = 400
-"""Characters of a sentence that is kept whole."""
+LONGEST = 1_000
+"""Characters of a sentence that is kept whole. Of a longer one, mostly a paste without points, the quoted words are."""
 
 MOST_SENTENCES = 3
 """Neighbouring sentences over which one quote may reach."""
@@ -75,8 +76,23 @@ def find_quote(
 
 
 def same_words(a: str, b: str) -> bool:
-    """Whether both are the same but for what `normalised` unifies and punctuation at the end."""
-    return _without_end(normalised(a)) == _without_end(normalised(b))
+    """Whether both say the same: but for what `normalised` unifies, and punctuation at the end.
+
+    Figures with their units are compared as written, and a question is no statement: "5 Mb" is not "5 MB".
+    """
+    if _without_end(normalised(a)) != _without_end(normalised(b)):
+        return False
+    return _figures(a) == _figures(b) and _asks(a) == _asks(b)
+
+
+def _figures(text: str) -> list[str]:
+    words = [_bare(word) for word in nfc("NFC", text).split()]
+    has = [any(map(str.isnumeric, word)) for word in words]
+    return [word for at, word in enumerate(words) if has[at] or has[at - 1 : at] == [True]]
+
+
+def _asks(text: str) -> bool:
+    return normalised(text).rstrip("' *_)").endswith(("?", "\u061f"))
 
 
 def _without_end(text: str) -> str:

@@ -16,8 +16,6 @@ import py3langid.langid
 import regex
 import sentencex
 
-from acc.next.text.normal import normalised
-
 MOST_AT_ONCE = 4_000
 """Characters that the library reads at once: with unclosed quotation marks it takes quadratic time."""
 
@@ -38,6 +36,8 @@ _POINT = regex.compile(
 # Signs may stand before the first letter of a line. In caseless scripts each letter can begin a sentence.
 _BEGINS = regex.compile(r"[^\w\s]*+\s?[\p{Lu}\p{Lt}\p{Lo}]")
 _GOES_ON = regex.compile(r"[[\p{Terminal_Punctuation}]--[\p{Sentence_Terminal}]]\W*$", regex.V1)
+_ENDED = regex.compile(r"\p{Sentence_Terminal}\W*$", regex.V1)
+_IN_SENTENCE = regex.compile(r"\W*\p{Ll}", regex.V1)
 TERMINAL = regex.compile(r"\p{Terminal_Punctuation}")
 
 
@@ -45,7 +45,8 @@ TERMINAL = regex.compile(r"\p{Terminal_Punctuation}")
 class Sentence:
     """``text`` is ``whole[start:end]`` without outer white space.
 
-    ``heading`` is the line with a colon that stands over the list of which the sentence is part.
+    ``heading`` is what the sentence goes on from: the line over the list of which it is part, or a line before
+    it that has no end of its own.
     """
 
     start: int
@@ -87,6 +88,7 @@ class _Reader:
         self._last = ""  # its last line
         self._width = NARROWEST  # the longest line since the last empty one
         self._levels: list[tuple[int, str]] = []  # indent and heading of each open list
+        self._lead = ""  # what the run goes on from
 
     def read(self, line: str) -> None:
         body = line.rstrip()
@@ -111,21 +113,31 @@ class _Reader:
     def close(self) -> None:
         """Find the sentences of the run."""
         run, self._run = "".join(self._run), []
-        heading = self._levels[-1][1] if self._levels else ""
+        heading = self._levels[-1][1] if self._levels else self._lead
         for start, end in _with_words(run, self._ends(run)):
             at = self._start + end - len(run[start:end].lstrip())
             stop = self._start + start + len(run[start:end].rstrip())
             self.found.append(Sentence(at, stop, self._text[at:stop], heading))
+            heading = heading if self._levels else ""
 
     def _append(self, line: str, body: str, skipped: int) -> None:
         if not self._run:
             self._start = self._at + skipped
+            self._lead = self._unended(body[skipped:])
             self._run.append(body[skipped:])
         else:
             self._run.append(body)
         self._run.append(" " * (len(line) - len(body)))
         self._last = body
         self._width = max(self._width, len(body))
+
+    def _unended(self, begins: str) -> str:
+        """Return the sentence before, if it has no end and ``begins`` goes on with it, as below "Do not"."""
+        before = self.found[-1] if self.found else None
+        if before is None or _ENDED.search(before.text[-9:]):
+            return ""
+        goes_on = _GOES_ON.search(before.text[-9:]) or _IN_SENTENCE.match(begins)
+        return f"{before.heading} {' '.join(before.text.split())}".lstrip() if goes_on else ""
 
     def _ended_before(self, begins: str, length: int) -> bool:
         """Whether the writer broke the line for a new sentence, and not for want of columns."""
@@ -136,14 +148,14 @@ class _Reader:
         return had_room and bool(_BEGINS.match(begins)) and not _GOES_ON.search(self._last[-9:])
 
     def _open_list(self, indent: int) -> None:
-        """The line before the first point is its heading if it ends with a colon."""
+        """The line before the first point is its heading, if no mark ends it."""
         while self._levels and self._levels[-1][0] > indent:
             self._levels.pop()
         if self._levels and self._levels[-1][0] == indent:
             return
         outer = self._levels[-1][1] if self._levels else ""
         before = self.found[-1].text if self.found else ""
-        if normalised(before[-9:]).rstrip(" *_'").endswith(":"):
+        if before and not _ENDED.search(before[-9:]):
             outer = f"{outer} {' '.join(before.split())}".lstrip()
         self._levels.append((indent, outer))
 

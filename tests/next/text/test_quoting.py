@@ -94,7 +94,11 @@ def test_scripts_without_spaces_have_no_word_ends() -> None:
 
 def test_a_long_sentence_is_kept_around_the_quote() -> None:
     text = (
-        "Well " + "and so " * 60 + "never restart (the server) today " + "and on " * 30 + "at last."
+        "Well "
+        + "and so " * 150
+        + "never restart (the server) today "
+        + "and on " * 75
+        + "at last."
     )
     assert find_quote("restart (the server", [text]) == Found(
         "[...] restart (the server) [...]", 0, True
