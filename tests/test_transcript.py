@@ -444,3 +444,31 @@ def test_thoughts_in_front_of_an_answer_are_not_said() -> None:
     assert read(user("Why?"), {"role": "assistant", "content": open_ended})[1:] == [
         ("agent", open_ended)
     ]
+
+
+def _itself() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    found["me"] = found
+    return found
+
+
+def _deep() -> Any:
+    found: Any = 1
+    for _ in range(100_000):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: {("a", 1): 2}, _itself, _deep], ids=["key", "itself", "deep"]
+)
+def test_arguments_that_json_cannot_hold_lose_no_message(make: Any) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": make()}}
+    turn = Turn.from_messages(
+        [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "y"},
+        ]
+    )
+    assert [o.text for o in turn.observations if not o.is_call] == ["x", "y"]

@@ -20,7 +20,7 @@ from acc.next.overflow import raise_overflow
 from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Policy
 from acc.next.step import Cadence, Memory, Step
-from acc.next.update import Options, bound_of, memory_of
+from acc.next.update import Options, bound_of, check_types, memory_of
 from acc.turn.redact import Redact, redactor
 from acc.turn.turn import Turn
 
@@ -51,22 +51,13 @@ class Settings:
     clock: Clock | None = None
 
     def __post_init__(self) -> None:
-        wrong = [
-            f"{name} is a {type(given).__name__}"
-            for name, given, kind in (
-                ("policy", self.policy, Policy),
-                ("cadence", self.cadence, Cadence),
-                ("store", self.store, ArtifactStore),
-            )
-            if given is not None and not isinstance(given, kind)
-        ]
+        check_types(
+            "Settings", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence),
+            ("store", self.store, ArtifactStore),
+        )  # fmt: skip
         if self.index not in get_args(Index):
-            wrong.append(f"index is {self.index!r}")
-        if wrong:
             raise ConfigurationError(
-                ", ".join(wrong),
-                where="Settings",
-                hint="see acc.core_controller.controller.Settings",
+                f"index is {self.index!r}", where="Settings", hint="give now, behind or none"
             )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from acc.clock import Clock, SystemClock, stamp
 from acc.errors import ConfigurationError, InputError
@@ -118,7 +119,7 @@ def key_of(thread: Key) -> ThreadKey:
         raise InputError(
             f"{thread!r} is no name of a thread",
             where="thread",
-            hint="give text without NUL and without half of a surrogate pair",
+            hint="give text that is not empty, without NUL and without half of a surrogate pair",
         )
     return key
 
@@ -127,7 +128,14 @@ def _path_of(where: str | Path | Engine) -> Path:
     """Return the file of a journal."""
     if isinstance(where, Path) or (isinstance(where, str) and "://" not in where):
         return expanded(where) / FILE
-    url = where.url if isinstance(where, Engine) else make_url(str(where))
+    try:
+        url = where.url if isinstance(where, Engine) else make_url(where)
+    except (ArgumentError, AttributeError) as error:
+        raise ConfigurationError(
+            f"{where!r} names no journal",
+            where="Journal.open",
+            hint="give a folder, or sqlite:///file",
+        ) from error
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         raise ConfigurationError(
             f"{url.get_backend_name()} is no database that the journal writes",

@@ -104,7 +104,9 @@ def missing(connection: Connection, key: ThreadKey, branch: str, digest_key: byt
             hint="delete its checkpoints, too, and begin a new thread",
         )
     return StateError(
-        f"branch {branch} is not in the journal", where=str(key), hint="see the list of threads"
+        f"branch {branch} of this thread is not in the journal",
+        where=str(key),
+        hint="give a state of this thread, or None; Journal.threads lists the threads",
     )
 
 

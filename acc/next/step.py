@@ -26,7 +26,7 @@ from acc.next.models.protocol import Usage
 from acc.next.state.items import Pinned
 from acc.next.state.model import CompressedCognitiveState
 from acc.next.state.policy import Policy
-from acc.next.state.proposal import Proposal
+from acc.next.state.proposal import Proposal, problem_of
 from acc.next.state.reasons import Note
 from acc.next.state.render import render
 from acc.next.tail import MOST_REFS, Message, marked, messages_of, rendered, resolved
@@ -248,10 +248,10 @@ class _Stepping(Generic[S]):
     ) -> Asking[Proposal]:
         if isinstance(compressor, AskingCompressor):
             return (yield from self._metered(compressor.proposing(reading)))
-        proposal = _called(compressor, reading)
-        if not isinstance(proposal, Proposal) or proposal.author == "operator":
+        proposal = _called("compressor", compressor, reading)
+        if problem := problem_of(proposal, reading.policy.schema):
             raise CompressionError(
-                "the compressor returned no proposal of a compressor",
+                f"the compressor's proposal is malformed: {problem}",
                 hint="return what acc.next.state.proposal.read returns",
                 outcome="malformed",
             )
@@ -286,16 +286,16 @@ class _Stepping(Generic[S]):
             if isinstance(judge, AskingJudge):
                 judgements = yield from self._metered(judge.judging(claims))
             else:
-                judgements = _called(judge, claims)
+                judgements = _called("judge", lambda asked: list(judge(asked)), claims)
         except CompressionError as error:  # no verdict means that the rule stays
             self.failure = f"{error.outcome}: {error}"
             return
-        self._commit(judgements=[j for j in judgements or () if isinstance(j, Judgement)])
+        self._commit(judgements=[j for j in judgements if isinstance(j, Judgement)])
 
     def _provisional(self, fallback: Compressor) -> None:
         read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
         try:
-            proposal = _called(fallback, self._reading(read, is_first=False))
+            proposal = _called("fallback", fallback, self._reading(read, is_first=False))
         except CompressionError as error:
             self.failure += f"; the fallback: {error}"
             return
@@ -345,7 +345,7 @@ class _Stepping(Generic[S]):
         )  # fmt: skip
 
 
-def _called(function: Callable[[U], T], argument: U) -> T:
+def _called(what: str, function: Callable[[U], T], argument: U) -> T:
     """Call a compressor or judge of anybody's.
 
     Raises:
@@ -356,7 +356,7 @@ def _called(function: Callable[[U], T], argument: U) -> T:
     except (CompressionError, ConfigurationError):
         raise
     except Exception as error:
-        said = f"the {getattr(function, '__name__', 'compressor')} failed: {type(error).__name__}: {error}"
+        said = f"the {what} failed: {type(error).__name__}: {error}"
         raise CompressionError(said[:500], outcome="raised") from error
 
 

@@ -27,6 +27,21 @@ Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
 
 
+def check_types(where: str, *given: tuple[str, object, Any]) -> None:
+    """Raise for settings that are given and are not of their type.
+
+    Raises:
+        ConfigurationError: One is not.
+    """
+    wrong = [
+        f"{name} is a {type(value).__name__}, not a {kind.__name__}"
+        for name, value, kind in given
+        if value is not None and not isinstance(value, kind)
+    ]
+    if wrong:
+        raise ConfigurationError("; ".join(wrong), where=where, hint=f"see the fields of {where}")
+
+
 @dataclass(frozen=True)
 class Options:
     """How `update_state` works; every field has a default.
@@ -46,6 +61,9 @@ class Options:
     policy: Policy | None = None
     cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
+
+    def __post_init__(self) -> None:
+        check_types("Options", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence))
 
 
 def update_state(
@@ -126,7 +144,7 @@ def _asking(
         schema=given or CompressedCognitiveState, max_tokens=bound_of(options)
     )
     prior = policy.schema.load(state)
-    _check_tail(prior, tail)
+    _check_read(prior, tail, evidence)
     clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
     return stepping(
         memory_of(options, policy), prior, clean.numbered(prior.turn + 1),
@@ -165,8 +183,17 @@ def _default(options: Options) -> tuple[int, Cadence]:
     return KEYLESS if options.model is None else WITH_A_MODEL
 
 
-def _check_tail(state: CompressedCognitiveState, tail: Sequence[Message]) -> None:
+def _check_read(
+    state: CompressedCognitiveState, tail: Sequence[Message], evidence: Sequence[Evidence]
+) -> None:
     """Raise if messages are missing that nobody has read yet: without them, what they say would be lost."""
+    for name, values, kind in (("tail", tail, Message), ("evidence", evidence, Evidence)):
+        if not isinstance(values, list | tuple) or not all(isinstance(v, kind) for v in values):
+            raise InputError(
+                f"{name} holds something else than {kind.__name__}",
+                where="update_state",
+                hint="give tail=step.tail of the last step, and evidence that the gate admitted",
+            )
     given = {message.ref for message in tail}
     missing = [e.ref for e in state.unread if e.status != "read" and e.ref not in given]
     if missing:

@@ -256,7 +256,13 @@ def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """Return JSON; Python's own notation for what JSON cannot hold, such as a tuple as a key or a value in itself."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        return repr(value)
+    except RecursionError:
+        return "(nested too deeply to be read)"
 
 
 def _has_text(value: Any) -> bool:

@@ -11,7 +11,7 @@ from core_threads import Judging, Thread
 
 from acc.errors import CompressionError
 from acc.next.state.policy import Policy
-from acc.next.state.proposal import read
+from acc.next.state.proposal import Proposal, ProposedPin, ProposedRecord, read
 from acc.next.step import Cadence
 
 RULE = "Never restart nginx during business hours."
@@ -199,3 +199,28 @@ def test_a_bound_made_smaller_than_the_rules_is_told() -> None:
     thread.memory = replace(thread.memory, policy=Policy(max_tokens=100))
     assert thread.say(("user", "Go on.")).no_room
     assert thread.rules == rules
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        None,
+        {"rules": []},
+        Proposal(rules=(ProposedPin(None),)),  # type: ignore[arg-type]
+        Proposal(records=(ProposedRecord("nope", {}),)),
+        Proposal(records=(ProposedRecord("relational_map", None),)),  # type: ignore[arg-type]
+    ],
+    ids=range(5),
+)
+def test_what_is_no_proposal_fails_the_compressor_and_not_the_step(proposal: Any) -> None:
+    thread = Thread(compressor=lambda _: proposal)
+    assert "malformed" in thread.say(("user", RULE)).failure
+    assert RULE in thread.steps[-1].text()
+
+
+@pytest.mark.parametrize("judgements", [None, 3, ["ends"]])
+def test_a_judge_that_answers_something_else_ends_nothing(judgements: Any) -> None:
+    thread = Thread(FIRST, _ends("c1", "u2"), judge=lambda _: judgements)
+    for said in (RULE, LIFTED, "Go on.", "Go on."):
+        thread.say(("user", said))
+    assert thread.rules == [RULE]

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from core_threads import Judging, Scripted, turn
 
-from acc.errors import CompressionError, ConfigurationError, InputError, StateError
+from acc import errors
+from acc.errors import AccError, CompressionError, ConfigurationError, InputError, StateError
 from acc.next.compress.compressor import ModelCompressor
 from acc.next.compress.judge import ModelJudge
 from acc.next.models import OpenAIModel
@@ -193,3 +194,27 @@ def test_a_judge_of_ones_own_is_asked() -> None:
         compressor=compressor, judge=judge,
     )  # fmt: skip
     assert len(judge.claims) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tail": "text"}, {"tail": None}, {"evidence": ["text"]}, {"policy": "x"}, {"cadence": 5}],
+)
+def test_an_argument_of_another_type_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(AccError, match=next(iter(wrong))):
+        update_state(None, Turn.said("hi"), **wrong)
+
+
+def test_a_forgotten_tail_is_told_before_anything_is_lost() -> None:
+    one = update_state(None, Turn.said(RULE), cadence=Cadence(compress_over=1_000))
+    with pytest.raises(InputError, match="tail lacks u1"):
+        update_state(one.state, Turn.said("hi"))
+    two = update_state(one.state.canonical(), Turn.said("hi"), tail=one.tail)
+    assert RULE in two.text()
+
+
+def test_what_did_not_fit_is_named_and_any_handler_of_the_tree_catches_it() -> None:
+    rules = " ".join(f"Never ever do thing number {n} without asking Ann." for n in range(9))
+    with pytest.raises(errors.PinnedOverflow, match="pinned_share") as caught:
+        update_state(None, Turn.said(rules), policy=Policy(max_tokens=120))
+    assert all(refused in rules for refused in caught.value.refused)

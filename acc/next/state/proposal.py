@@ -117,6 +117,22 @@ class Proposal:
         yield from (("goal_orientation", pin) for pin in self.goals)
 
 
+def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
+    """Return why commit cannot take what a compressor of anybody's returned; empty if it can."""
+    if not isinstance(proposal, Proposal):
+        return f"it is a {type(proposal).__name__}"
+    if proposal.author == "operator":
+        return "a compressor is no operator"
+    for each in (*proposal.rules, *proposal.goals, *proposal.next, *proposal.later, *proposal.done):
+        if not all(isinstance(value, str | bool) for value in vars(each).values()):
+            return f"{each} holds something else than strings"
+    slots = {slot.name for slot in schema.slots().values() if slot.is_record}
+    for record in proposal.records:
+        if record.slot not in slots or not isinstance(record.fields, Mapping):
+            return f"{record} is of no record slot, or has no fields"
+    return ""
+
+
 LISTS = ("rules", "goals", "later", "done", "next", "drop", "minor", "keep")
 """The lists of a proposal that every schema has. Each record slot adds one under its `Slot.key`."""
 
