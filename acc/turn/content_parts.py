@@ -261,8 +261,6 @@ def _json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError):
         return repr(value)
-    except RecursionError:
-        return "(nested too deeply to be read)"
 
 
 def _has_text(value: Any) -> bool:
