@@ -102,7 +102,12 @@ def taking(
     if left is not None:
         yield from _going_on(parts, latest, left, key, force=False)
         latest = yield _latest_of(parts, key, latest.head.branch)
-    return (yield from _going_on(parts, latest, clean, key, force=force))
+    taken = yield from _going_on(parts, latest, clean, key, force=force)
+    if state is None or taken.branch == state.branch:
+        return taken
+    forked = f"the thread went on from this state before: the step began branch {taken.branch}"
+    step = replace(taken.step, warnings=(*taken.step.warnings, forked))
+    return replace(taken, step=step)
 
 
 def _interrupted(

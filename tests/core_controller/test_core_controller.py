@@ -71,6 +71,8 @@ def test_another_turn_from_an_earlier_state_is_a_fork_and_repeats_as_one(
     on = memory.step(first.state, Turn.said(SAID[2]), thread="t")
     fork = memory.step(first.state, Turn.said("Another question."), thread="t")
     assert fork.state.branch != "main"
+    assert fork.state.branch in str(fork.warnings)
+    assert not on.warnings
     assert RULE in fork.text()
     assert SAID[2] not in fork.text()
     assert memory.step(first.state, Turn.said("Another question."), thread="t").state == fork.state

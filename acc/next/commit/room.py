@@ -57,8 +57,9 @@ def _make_room_of_others(draft: Draft) -> None:
         step = steps.pop(0)
         draft.remove("predictive_cue", step)
         draft.note(Reason.EVICTED, step.id, step.text_of, "no room")
-    if draft.tokens() > draft.policy.max_tokens:
-        _, last = max(draft.pinned(), key=lambda found: found[1].turn)
+    pinned = [item for _, item in draft.pinned()]
+    if pinned and draft.tokens() > draft.policy.max_tokens:
+        last = max(pinned, key=lambda item: item.turn)
         detail = "rules and goals exceed the bound, which was made smaller"
         draft.note(Reason.NO_ROOM, last.id, last.words.text, detail, ref=last.words.ref)
         draft.no_room.append(last.words.ref)
