@@ -142,6 +142,8 @@ def rendered(messages: Iterable[Message], policy: Policy, share: int) -> Iterato
 def labelled(message: Message, policy: Policy, share: int) -> str:
     """Return one message with its channel and name in front. Further lines are indented: none can pose as a message."""
     said = one_line(message.observation.name)[:LONGEST_MARK]
+    if message.text.startswith(f"{said}("):  # a call names its tool itself
+        said = ""
     name = f" {said}" if said else ""
     is_long = message.channel in (Channel.TOOL, Channel.DOCUMENT)
     text = shortened(message.text, share, policy, message.ref) if is_long else message.text
