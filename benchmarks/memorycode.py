@@ -353,8 +353,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--dialogues", type=int, metavar="N")
     parser.add_argument("--json", type=Path, metavar="FILE")
     given = parser.parse_args(arguments)
-    # What a memory refuses is in its scores.
-    logging.getLogger("acc").setLevel(logging.ERROR)
     spec = read_spec(given.memory)
     scores = []
     for talk in read_archive(given.archive, given.sessions, given.dialogues):
@@ -379,4 +377,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    logging.getLogger("acc").setLevel(logging.ERROR)  # what a memory refuses is in its scores
     main()
