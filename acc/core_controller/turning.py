@@ -16,7 +16,7 @@ from acc.core_controller.driving import Doing, Io
 from acc.core_controller.indexing import Indexing
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, StoredMessage
 from acc.journal.reading import StoredCommit
 from acc.journal.record import notes_of
 from acc.next.commit.commit import Commit
@@ -33,8 +33,8 @@ from acc.turn.turn import Turn, dated, normalize
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-
 _MOST_COMMITS = 64
+"""Commits before a head among which those of its turn are looked for."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,11 @@ def _interrupted(
 
     This step takes it first. If its own step is repeated later, that finds what was committed.
     """
-    waiting: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, latest.head.branch))
+    head = latest.head
+    after: list[StoredMessage] = yield Io(
+        lambda: list(parts.journal.messages(key, head.seq + 1, branch=head.branch, also_open=True))
+    )
+    waiting = [each.message for each in after if not each.version]
     said = [message.observation.identity for message in waiting]
     if not said or said == [observation.identity for observation in turn.observations]:
         return None
@@ -167,7 +171,7 @@ def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | No
         return None
     nothing = Turn(observations=()).numbered(state.turn)
     asking = stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
-    step: Step[S] = yield from _pumped(asking)
+    step: Step[S] = yield from asking
     head = latest.head
     if step.commits:
         yield Io(
@@ -266,15 +270,6 @@ def _driven(asking: Any, call: Call) -> Doing[Step[S]]:
     except StopIteration as stop:
         step: Step[S] = stop.value
         return step
-
-
-def _pumped(asking: Any) -> Doing[Step[S]]:
-    try:
-        call: Call = next(asking)
-    except StopIteration as stop:
-        step: Step[S] = stop.value
-        return step
-    return (yield from _driven(asking, call))
 
 
 def _entries(step: Step[S], verdicts: Sequence[Verdict]) -> list[Entry[S]]:

@@ -28,7 +28,6 @@ class Draft:
         labels: Ids of new items, by the name that the proposal gave them.
         no_room: Refs of messages whose rule, goal or later word does not fit.
         over: Tokens by which the answer was over the bound.
-        read: Whether a compression read messages in this commit.
     """
 
     def __init__(

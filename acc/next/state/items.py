@@ -99,7 +99,7 @@ class Ending(Part):
         words: The later words that end it; None for ``"no_rule"``.
         asked: The agent's question to which ``words`` say yes; None if nobody was asked.
         begins: From when it ends: a date, or words of the same message; empty for at once. Shown, it decides nothing.
-        since: Version of the state in which the claim came. The rule stays for at least one turn after it.
+        since: Turn in which the claim came. The rule stays for at least one turn after it.
         verdict: What the second reading said; empty while there is none.
     """
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Literal
-from unicodedata import category
-from unicodedata import normalize as nfc
+from unicodedata import category, normalize
 
 import numpy as np
 import regex
@@ -86,9 +85,14 @@ def same_words(a: str, b: str) -> bool:
 
 
 def _figures(text: str) -> list[str]:
-    words = [_bare(word) for word in nfc("NFC", text).split()]
-    has = [any(map(str.isnumeric, word)) for word in words]
-    return [word for at, word in enumerate(words) if has[at] or has[at - 1 : at] == [True]]
+    """Words with a digit, each with the word behind it."""
+    found, is_behind = [], False
+    for word in map(_bare, normalize("NFC", text).split()):
+        is_figure = any(map(str.isnumeric, word))
+        if is_figure or is_behind:
+            found.append(word)
+        is_behind = is_figure
+    return found
 
 
 def _asks(text: str) -> bool:
