@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 demo: $(VENV)/.installed
 	$(BIN)/acc replay examples/incident.jsonl
-	@$(BIN)/python examples/18_recorded_model.py
+	@$(BIN)/python examples/14_recorded_model.py
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
@@ -46,7 +46,7 @@ bench: $(VENV)/.dev
 
 # The documentation as pages, in site/. Once the tools are installed, the build asks no network and imports no vendor.
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \

@@ -11,68 +11,58 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from acc.compress.langchain import LangChainCompressor as LangChainCompressor
-    from acc.compress.openai import OpenAICompressor as OpenAICompressor
-    from acc.controller import AsyncMemoryController as AsyncMemoryController
-    from acc.controller import MemoryController as MemoryController
+    from acc.artifacts.chroma import ChromaStore as ChromaStore
+    from acc.board.board import Board as Board
+    from acc.controller.controller import AsyncMemoryController as AsyncMemoryController
+    from acc.controller.controller import MemoryController as MemoryController
+    from acc.controller.settings import Settings as Settings
     from acc.errors import AccError as AccError
-    from acc.errors import PinnedOverflow as PinnedOverflow
+    from acc.evidence.evidence import Evidence as Evidence
     from acc.integrations.langchain import MemoryMiddleware as MemoryMiddleware
     from acc.integrations.langgraph import MemoryNode as MemoryNode
-    from acc.keyless.compressor import RuleCompressor as RuleCompressor
-    from acc.pipeline.session import Settings as Settings
-    from acc.pipeline.turn_pipeline import Step as Step
-    from acc.pipeline.update import aupdate_state as aupdate_state
-    from acc.pipeline.update import update_state as update_state
-    from acc.roles.context import construct_context as construct_context
-    from acc.roles.memory import AsyncRoleMemory as AsyncRoleMemory
-    from acc.roles.memory import RoleMemory as RoleMemory
-    from acc.roles.role import Role as Role
+    from acc.journal.names import ThreadKey as ThreadKey
+    from acc.overflow import PinnedOverflow as PinnedOverflow
+    from acc.seeding import seed as seed
     from acc.state.items import Item as Item
     from acc.state.model import CompressedCognitiveState as CompressedCognitiveState
     from acc.state.policy import Policy as Policy
-    from acc.state.proposal import Proposal as Proposal
     from acc.state.slots import Slot as Slot
-    from acc.stores.chroma.store import ChromaArtifactStore as ChromaArtifactStore
-    from acc.stores.in_memory import InMemoryStore as InMemoryStore
-    from acc.stores.protocol import Thread as Thread
+    from acc.step import Cadence as Cadence
+    from acc.step import Step as Step
     from acc.turn.observations import Channel as Channel
     from acc.turn.observations import Observation as Observation
     from acc.turn.observations import Trust as Trust
     from acc.turn.turn import Turn as Turn
+    from acc.update import aupdate_state as aupdate_state
+    from acc.update import update_state as update_state
 
 __version__ = "0.1.0"
 
 _HOME = {
     "AccError": "acc.errors",
-    "AsyncMemoryController": "acc.controller",
-    "AsyncRoleMemory": "acc.roles.memory",
+    "AsyncMemoryController": "acc.controller.controller",
+    "Board": "acc.board.board",
+    "Cadence": "acc.step",
     "Channel": "acc.turn.observations",
-    "ChromaArtifactStore": "acc.stores.chroma.store",
+    "ChromaStore": "acc.artifacts.chroma",
     "CompressedCognitiveState": "acc.state.model",
+    "Evidence": "acc.evidence.evidence",
     "Item": "acc.state.items",
-    "LangChainCompressor": "acc.compress.langchain",
-    "InMemoryStore": "acc.stores.in_memory",
-    "MemoryController": "acc.controller",
+    "MemoryController": "acc.controller.controller",
     "MemoryMiddleware": "acc.integrations.langchain",
     "MemoryNode": "acc.integrations.langgraph",
     "Observation": "acc.turn.observations",
-    "OpenAICompressor": "acc.compress.openai",
-    "PinnedOverflow": "acc.errors",
+    "PinnedOverflow": "acc.overflow",
     "Policy": "acc.state.policy",
-    "Proposal": "acc.state.proposal",
-    "Role": "acc.roles.role",
-    "RoleMemory": "acc.roles.memory",
-    "RuleCompressor": "acc.keyless.compressor",
-    "Settings": "acc.pipeline.session",
+    "Settings": "acc.controller.settings",
     "Slot": "acc.state.slots",
-    "Step": "acc.pipeline.turn_pipeline",
-    "Thread": "acc.stores.protocol",
+    "Step": "acc.step",
+    "ThreadKey": "acc.journal.names",
     "Trust": "acc.turn.observations",
     "Turn": "acc.turn.turn",
-    "aupdate_state": "acc.pipeline.update",
-    "construct_context": "acc.roles.context",
-    "update_state": "acc.pipeline.update",
+    "aupdate_state": "acc.update",
+    "seed": "acc.seeding",
+    "update_state": "acc.update",
 }
 
 

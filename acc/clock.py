@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -40,8 +39,3 @@ def stamp(moment: datetime) -> str:
 def now_line(clock: Clock) -> str:
     """Return the time of ``clock`` as a line for an agent: ``Now: Wednesday 2026-03-04 10:12 UTC``."""
     return f"Now: {clock.now():%A %Y-%m-%d %H:%M %Z}"
-
-
-def stamps(clock: Clock) -> Callable[[], str]:
-    """A function that tells the time of ``clock`` as records have it."""
-    return lambda: stamp(clock.now())

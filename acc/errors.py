@@ -5,15 +5,15 @@
     |   |-- SchemaError        a state class or a slot is declared wrongly
     |   `-- AuthenticationError an endpoint rejects the key
     |-- InputError             an input, such as a file or a turn, is malformed
-    |-- StateError             a stored state does not load, or was changed
-    |-- PinnedOverflow         rules and active goals alone exceed the bounds (law 7)
-    |-- ConflictError          a second writer stepped the same thread (law 2)
-    |-- CompressionError       a compressor failed; the controller handles it (law 9)
-    |-- AuditError             an audit log cannot be read or does not recompute (law 10)
+    |-- StateError             a state does not load, was changed, or is not of this memory
+    |-- PinnedOverflow         rules and goals do not fit (law 7); everything else was committed
+    |-- ConflictError          another worker committed first (law 2)
+    |-- CompressionError       a compressor failed; the step handles it (law 9)
+    |-- AuditError             a journal is damaged, or a commit does not recompute (law 10)
     |-- EvaluationError        an evaluation cannot continue, or a memory missed a required result
-    `-- StoreError             the artifact store cannot be used
-        |-- StoreLockedError   another process holds the path
-        `-- StoreMismatchError the store was written with another schema or embedder
+    `-- StoreError             the journal or the artifact store cannot be used
+        |-- StoreLockedError   another process holds it
+        `-- StoreMismatchError the artifact store was written with another embedder
 
 No vendor's exception escapes: adapters translate it and keep the original as ``__cause__``.
 """
@@ -22,14 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from acc.text.lines import inert
-
-if TYPE_CHECKING:
-    from acc.state.model import CompressedCognitiveState
-    from acc.state.proposal import Account
-    from acc.stores.protocol import Thread
 
 
 class AccError(Exception):
@@ -82,59 +76,30 @@ class InputError(AccError):
 
 
 class StateError(AccError):
-    """A stored state does not load, or differs from the committed state."""
+    """A state does not load, differs from what was committed, or is not one of this memory's."""
 
 
 class PinnedOverflow(AccError):
-    """Constraints and active goals alone exceed the bounds (law 7). Nothing was committed.
+    """Rules, goals and their later words exceed their room (law 7). Everything else was committed.
+
+    What is raised is `acc.overflow.PinnedOverflow`, which has the step.
 
     Attributes:
-        items: Ids of the pinned items of ``state`` that take the room.
-        slot: The slot with too few places; empty if the token bound is exceeded.
-        needed: Places or tokens that the pinned items need, including those of this turn.
-        limit: Places or tokens available.
-        refused: The rules and goals of this turn that did not fit.
-        state: CCS_t-1. It stays valid, and the thread continues from it.
-        thread: The conversation; None if the error did not come from a controller.
-        turn: Number of the turn that could not be committed.
-        places: Branch and number of the turn that the step began in the agent's thread, and of abandoned ones
-            that it took up.
+        refused: The words that did not fit.
     """
 
-    places: tuple[tuple[str, int], ...] = ()
-
     def __init__(
-        self,
-        what: str,
-        *,
-        where: str = "",
-        hint: str = "",
-        items: tuple[str, ...] = (),
-        slot: str = "",
-        needed: int = 0,
-        limit: int = 0,
-        refused: tuple[str, ...] = (),
-        state: CompressedCognitiveState | None = None,
-        thread: Thread | None = None,
-        turn: int = 0,
+        self, what: str, *, where: str = "", hint: str = "", refused: tuple[str, ...] = ()
     ) -> None:
-        self.items = items
-        self.slot = slot
-        self.needed = needed
-        self.limit = limit
         self.refused = refused
-        self.state = state
-        self.thread = thread
-        self.turn = turn
         super().__init__(what, where=where, hint=hint)
 
 
 class ConflictError(AccError):
-    """A second writer stepped the same thread from the same state.
+    """Another worker committed to the same thread first. Repeat the step.
 
     Attributes:
-        retry_after: Seconds after which a step succeeds even if the other writer has died. None if
-            another step of this process is running, or if the other writer has committed.
+        retry_after: Seconds after which to try again; None for at once.
     """
 
     def __init__(
@@ -145,13 +110,11 @@ class ConflictError(AccError):
 
 
 class CompressionError(AccError):
-    """A compressor failed. The controller catches this error and uses the fallback (law 9).
+    """A compressor or judge failed. The step catches this error, and the tail carries the agent (law 9).
 
     Attributes:
-        outcome: Name of the outcome in the audit record: one of `acc.state.proposal.Outcome`, or
-            the compressor's own.
+        outcome: One word for how it ended, as the commit's record has it.
         usage: Tokens by kind that the failed attempt still cost.
-        account: The model's requests and how they ended, if a model was asked.
     """
 
     def __init__(
@@ -162,16 +125,14 @@ class CompressionError(AccError):
         hint: str = "",
         outcome: str = "error",
         usage: Mapping[str, int] | None = None,
-        account: Account | None = None,
     ) -> None:
         self.outcome = str(outcome)
         self.usage = dict(usage or {})
-        self.account = account
         super().__init__(what, where=where, hint=hint)
 
 
 class AuditError(AccError):
-    """An audit log cannot be read, or a commit does not recompute."""
+    """A journal is damaged, or a commit does not recompute."""
 
 
 class EvaluationError(AccError):
@@ -179,15 +140,15 @@ class EvaluationError(AccError):
 
 
 class StoreError(AccError):
-    """The artifact store cannot be used."""
+    """The journal or the artifact store cannot be used."""
 
 
 class StoreLockedError(StoreError):
-    """Another process holds the store's path."""
+    """Another process holds the journal or the artifact store."""
 
 
 class StoreMismatchError(StoreError):
-    """The store was written under another schema or embedder."""
+    """The artifact store was written with another embedder."""
 
 
 def raise_interrupt(error: BaseException) -> None:

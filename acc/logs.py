@@ -14,14 +14,26 @@ import logging
 import re
 from collections.abc import Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from acc.text.lines import inert_line
 
-if TYPE_CHECKING:
-    from acc.stores.protocol import Thread
 
-CONVERSATION: ContextVar[Thread | None] = ContextVar("acc_conversation", default=None)
+class Conversation(Protocol):
+    """What names a thread in log lines: its name, and a key that tells it from those of other users."""
+
+    @property
+    def thread(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """A digest of all its names."""
+        ...
+
+
+CONVERSATION: ContextVar[Conversation | None] = ContextVar("acc_conversation", default=None)
 """The thread that the current context works for. Worker threads inherit it; all lines of a step name it."""
 
 LONGEST = 200

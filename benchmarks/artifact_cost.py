@@ -21,14 +21,14 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from locomo_recall import table
+from locomo_next import table
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import HashedWords, embedded
 from acc.artifacts.filling import Filling, Index
 from acc.artifacts.protocol import Artifact, Named
 from acc.artifacts.rows import rows_of
-from acc.next.tail import Message
+from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 
 Add = Callable[[int, list[Artifact]], None]

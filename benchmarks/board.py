@@ -1,17 +1,17 @@
-"""A shared board: what reaches whom, what is lost among many writers, what others can read, and what it costs.
+"""A shared board: what is lost among many writers, what others can read of private words, and what a board costs.
 
-    python benchmarks/board.py [--interleavings 10000] [--throughput] [--json]
+    python benchmarks/board.py [--interleavings 500] [--turns 20] [--json]
 
-Lost updates: 8 writers read the board, propose, check and swap in random order, purely. A writer whose check is out
-of date checks anew, as `acc.board.writer` does. An update is lost if it is neither in the last state, nor ended by
-somebody's words, nor told as a conflict; the chain of states is read for that. ``--real`` interleavings go through
-a memory and its store instead.
+Lost updates: eight agents, each with a `BoardMemory` of its own, share rules and facts and lift a rule, all at once.
+Each read and each write of theirs is one move, and the moves come in random order. A write whose board has moved on is
+made anew. An update is lost if it is not in the last state, and its writer was not told so.
 
-Private items: each agent is told a secret, and a tool tells it another one. Every other agent then tries to read
-them: in what it is shown, by every ref of the owner's thread and of the board, and by recall.
+Private words: six agents are each given a rule for all, and then a secret by the user and another one by a tool. Each
+tries to read those of the others: in what it is shown, by every ref of the owner's thread and of the board, in
+everything that the board's thread ever held, and by recall.
 
-Throughput (``--throughput`` needs PostgreSQL): 8 agents in 4 processes, on a Chroma server with audit logs in a
-PostgreSQL, with and without a board by turns, twice each.
+Costs: milliseconds of a step without a model, with a board and without one, in one process; then steps a second of
+eight agents in four processes on one folder. Each fifth turn is a rule for all.
 """
 
 from __future__ import annotations
@@ -23,171 +23,128 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from acc import InMemoryStore, MemoryController, Observation, Proposal, Settings, Thread, Turn
-from acc.board import Board
-from acc.board.half import HERE, Half
-from acc.board.rebase import rebased
-from acc.board.writer import Origin
-from acc.errors import AccError
-from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import ProposedItem, Retirement
-from acc.state.reasons import Note
-from acc.stores.chroma.store import ChromaArtifactStore
-from acc.turn.observations import Channel
+from acc.board.board import Board, To
+from acc.board.memory import BoardMemory
+from acc.board.sharing import SharedStep
+from acc.compress.protocol import Reading
+from acc.controller.controller import MemoryController
+from acc.driving import Io
+from acc.errors import AccError, ConflictError
+from acc.journal import ThreadKey
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 WRITERS = 8
-BOARD = Board("incident-42")
-FIRST = "never restart db-0"
-
-State = CompressedCognitiveState
+FIRST = "Never restart db-0 without asking me."
+LIFT = "You may restart db-0 whenever you like now; the rule about db-0 is lifted."
 
 
-def thread_of(agent: int) -> Thread:
-    return Thread(thread="t", agent=f"agent-{agent}", user="bob")
+def thread_of(agent: int, run: int = 0) -> ThreadKey:
+    """Return the thread of an agent."""
+    return ThreadKey(f"t{run}", user="bob", agent=f"agent-{agent}")
 
 
 # --- lost updates -------------------------------------------------------------------------
 
 
-def rule(text: str, ref: str) -> Half:
-    """A rule in the words of a user."""
-    said = Observation(channel=Channel.USER, text=text, ref=ref)
-    item = ProposedItem(slot="constraints", fields={"text": text, "quote": text}, cites=(ref,))
-    return Half(Proposal(items=(item,)), (said,))
+def takes_all(reading: Reading) -> Proposal:
+    """Propose each new message of the user as a rule, each other one as a fact; a lifting is no rule."""
+    new = [m for m in reading.messages if m.status != "read" and m.text != LIFT]
+    rules = [m for m in new if m.channel is Channel.USER]
+    facts = [m for m in new if m.channel is not Channel.USER]
+    return Proposal(
+        rules=tuple(ProposedPin(m.text, m.ref) for m in rules),
+        records=tuple(ProposedRecord("relational_map", {"text": m.text}, (m.ref,)) for m in facts),
+    )
 
 
-def update(writer: int) -> tuple[Half, str]:
-    """What a writer adds, and the words by which it is found: rules, rival decisions, one lifting."""
+def update(writer: int) -> tuple[Turn, To, str]:
+    """Return what a writer hears, to whom it is said, and the words that have to arrive; none of the lifting."""
     if writer == 0:
-        words = "You may restart db-0 again."
-        said = Observation(channel=Channel.USER, text=words, ref=f"{HERE}u{writer}")
-        return Half(
-            Proposal(retire=(Retirement(id="c1", cites=(f"{HERE}u{writer}",), quote=words),)),
-            (said,),
-        ), ""
+        return Turn.said(LIFT), "", ""
     if writer <= 3:
-        text = f"The region is zone-{writer}."
-        said = Observation(channel=Channel.AGENT, text=text, ref=f"{HERE}a{writer}")
-        fields = {
-            "subject": "region",
-            "predicate": "is",
-            "object": f"zone-{writer}",
-            "status": "decided",
-        }
-        item = ProposedItem(slot="decisions", fields=fields, cites=(f"{HERE}a{writer}",))
-        return Half(Proposal(items=(item,)), (said,)), f"zone-{writer}"
-    text = f"never restart host-{writer}"
-    return rule(text, f"{HERE}u{writer}"), text
+        text = f"The region of pool {writer} is zone-{writer}."
+        return Turn(observations=(Observation(channel=Channel.AGENT, text=text),)), "", text
+    text = f"Never restart host-{writer}."
+    return Turn.said(text), "all", text
 
 
-def first_rule() -> Half:
-    return rule(FIRST, HERE + "u9")
+class Writer:
+    """One agent's step, which goes on by one read or write at a time."""
 
+    def __init__(self, shared: BoardMemory, writer: int, run: int) -> None:
+        turn, to, self.words = update(writer)
+        self.made: SharedStep | None = None
+        self.conflicts = 0
+        self._doing = shared._step(None, turn, thread=thread_of(writer, run), to=to, force=True)
+        self._act: Callable[[], Any] = partial(next, self._doing)
 
-class Chain:
-    """The states of a board, with what each writer had read, to count what was lost."""
-
-    def __init__(self, first: State) -> None:
-        self.states = [first]
-        self._read = [first]
-        self._notes: list[Note] = []
-
-    @property
-    def head(self) -> State:
-        return self.states[-1]
-
-    def add(self, made: State | None, read: State, notes: Sequence[Note]) -> None:
-        self._notes += notes
-        if made is not None:
-            self.states.append(made)
-            self._read.append(read)
-
-    def lost(self) -> int:
-        """Count updates that left unseen or never came, links that do not follow, and a rule that was not lifted."""
-        broken = sum(b.parent != a.hash for a, b in pairwise(self.states))
-        told = " | ".join(f"{note.text} {note.detail}" for note in self._notes)
-        wanted = [words for _, words in map(update, range(1, WRITERS))]
-        return broken + (FIRST in said(self.head)) + sum(self._is_lost(w, told) for w in wanted)
-
-    def _is_lost(self, words: str, told: str) -> bool:
-        there = [words in said(state) for state in self.states]
-        if there[-1]:
+    def moves(self) -> bool:
+        """Do the next read or write; return False at the step's end."""
+        try:
+            effect = self._act()
+        except StopIteration as stop:
+            self.made = stop.value
             return False
-        left = [at for at in range(1, len(there)) if there[at - 1] and not there[at]]
-        # Who replaces a value that it has read loses nothing: the newer value holds.
-        unseen = [at for at in left if words not in said(self._read[at])]
-        return bool(unseen) or (not any(there) and words not in told)
+        assert isinstance(effect, Io)
+        try:
+            done = effect.run()
+        except ConflictError as error:
+            self.conflicts += 1
+            self._act = partial(self._doing.throw, error)
+        else:
+            self._act = partial(self._doing.send, done)
+        return True
+
+    def is_lost(self, last: str) -> bool:
+        """Return whether the words are not in the last state, and the writer was not told so."""
+        told = (*self.made.private, *self.made.warnings) if self.made is not None else ()
+        return self.words not in last and not any(self.words in line for line in told)
 
 
-def said(state: State) -> str:
-    return " | ".join(item.words for _, item in state.items())
-
-
-def interleaved(rng: random.Random, first: State) -> tuple[int, int]:
-    """Run the writers in random order; return the number of lost updates, and of checks made anew."""
-    chain, again = Chain(first), 0
-    read: dict[int, State] = {}
-    checked: dict[int, tuple[State, State, tuple[Note, ...]]] = {}
-    waiting = list(range(WRITERS))
+def interleaved(memory: MemoryController[Any], rng: random.Random, run: int) -> tuple[int, int]:
+    """Let the writers move in random order; return how many updates were lost, and how often a write was made anew."""
+    board = Board(f"board-{run}", share="all")
+    one = BoardMemory(memory, board)
+    one.step(None, Turn.said(FIRST), thread=thread_of(WRITERS, run), to="all")
+    writers = [Writer(BoardMemory(memory, board), n, run) for n in range(WRITERS)]
+    waiting = list(writers)
     while waiting:
         writer = rng.choice(waiting)
-        if writer not in read:
-            read[writer] = chain.head
-        elif writer not in checked:
-            half, conflicts = rebased(update(writer)[0], read[writer], chain.head)
-            checked[writer] = (chain.head, half.on(chain.head, BOARD.policy).state, conflicts)
-        else:
-            head, made, conflicts = checked.pop(writer)
-            if head is not chain.head:  # compare-and-swap fails: check anew
-                again += 1
-                continue
-            chain.add(made, read[writer], conflicts)
+        if not writer.moves():
             waiting.remove(writer)
-    return chain.lost(), again
+    one.step(
+        None, Turn.said("Go on."), thread=thread_of(WRITERS, run), force=True
+    )  # ends what was lifted
+    head: Any = one.head(thread_of(0, run)).state
+    last = " | ".join(item.text_of for _, item in head.items())
+    chain = one.history(thread_of(0, run))
+    broken = sum(b.version != a.version + 1 for a, b in pairwise(chain))
+    lost = broken + (FIRST in last) + sum(each.is_lost(last) for each in writers)
+    return lost, sum(each.conflicts for each in writers)
 
 
 def lost(interleavings: int) -> dict[str, Any]:
-    rng, empty = random.Random(7), BOARD.policy.schema.empty()
-    first = first_rule().on(empty, BOARD.policy).state
-    runs = [interleaved(rng, first) for _ in range(interleavings)]
+    """Count what is lost over so many random orders."""
+    rng = random.Random(7)
+    with tempfile.TemporaryDirectory() as folder, MemoryController.open(
+        folder, index="none", compressor=takes_all
+    ) as memory:  # fmt: skip
+        runs = [interleaved(memory, rng, run) for run in range(interleavings)]
+        is_clean = memory.journal.verify([memory.policy, Board("b").policy]).is_clean
     return {
-        "interleavings": interleavings,
-        "writers": WRITERS,
-        "lost": sum(lost for lost, _ in runs),
-        "checked_anew": sum(again for _, again in runs),
-    }
-
-
-def really_lost(interleavings: int) -> int:
-    """The same through a memory and its store: reads and writes of the writers in random order."""
-    rng, count = random.Random(8), 0
-    memory = MemoryController(InMemoryStore(), lambda *_: Proposal(), Settings())
-    own = Origin(thread_of(0), State.empty())
-    for number in range(interleavings):
-        board = Board(f"board-{number}")
-        boards, place = memory.board(board), board.thread_of(thread_of(0))
-        boards.write(first_rule(), boards.head(place), place, own)
-        chain = Chain(boards.head(place))
-        read: dict[int, State] = {}
-        waiting = list(range(WRITERS))
-        while waiting:
-            writer = rng.choice(waiting)
-            if writer not in read:
-                read[writer] = boards.head(place)
-                continue
-            done = boards.write(update(writer)[0], read[writer], place, own)
-            chain.add(done.commit.state if done.commit else None, read[writer], done.conflicts)
-            waiting.remove(writer)
-        count += chain.lost()
-    return count
+        "interleavings": interleavings, "writers": WRITERS, "lost": sum(n for n, _ in runs),
+        "made_anew": sum(n for _, n in runs), "verify": "clean" if is_clean else "not clean",
+    }  # fmt: skip
 
 
 # --- what others can read -----------------------------------------------------------------
@@ -205,174 +162,145 @@ class Reach:
     transcript: int = 0
 
 
+def secrets_of(agent: int) -> tuple[str, str]:
+    """Return what the user and a tool tell an agent alone."""
+    return (
+        f"The account of customer Quandt{agent} is 77-{agent}-4410.",
+        f"vault entry vk-{agent}-9931",
+    )
+
+
+def told(agent: int, turn: int) -> tuple[Turn, To]:
+    """Return a turn of an agent, and to whom the user speaks."""
+    if turn == 0:
+        return Turn.said(f"Never restart host-{agent}."), "all"
+    if turn > 1:
+        return Turn.said(f"Where are we with ticket {turn}?"), ""
+    user, tool = secrets_of(agent)
+    seen = (
+        Observation(channel=Channel.USER, text=user),
+        Observation(channel=Channel.TOOL, text=tool, name="vault"),
+    )
+    return Turn(observations=seen), ""
+
+
 def private(agents: int = 6, turns: int = 8) -> Reach:
-    found, shown, spoken = Reach(), [], 0
-    count = BOARD.policy.counter
-    with tempfile.TemporaryDirectory() as folder, MemoryController.open(Path(folder)) as memory:
-        states: list[Any] = [None] * agents
-        secrets = {
-            n: (f"The account of customer Quandt{n} is 77-{n}-4410.", f"token tk-{n}-9931")
-            for n in range(agents)
-        }  # fmt: skip
-        for turn in range(turns):
-            for agent in range(agents):
-                told = [Observation(channel=Channel.USER, text=f"Where are we with ticket {turn}?")]
-                if turn == 0:
-                    told = [Observation(channel=Channel.USER, text=f"Never restart host-{agent}.")]
-                if turn == 1:
-                    user, tool = secrets[agent]
-                    told = [
-                        Observation(channel=Channel.USER, text=user),
-                        Observation(channel=Channel.TOOL, text=tool, name="vault"),
-                    ]
-                step = memory.step(
-                    states[agent],
-                    Turn(observations=tuple(told)),
-                    thread=thread_of(agent),
-                    board=BOARD,
-                )
-                states[agent] = step.state
-                spoken += sum(count(o.text) for o in told)
-                assert step.board is not None
-                text = BOARD.rendered(step.board.state, step.state, memory.settings.policy)
-                shown.append(text)
-                if turn == turns - 1:
-                    found.of_rules += agents
-                    found.rules += sum(f"host-{n}" in text for n in range(agents))
-        found.tokens = statistics.mean(map(count, shown[-agents:]))
-        found.transcript = spoken
-        for reader in range(agents):
-            for owner in (n for n in range(agents) if n != reader):
-                tries = [shown[-agents + reader]]
-                tries += opened(memory, states[reader], reader, owner)
-                query = Turn.said(secrets[owner][0])
-                step = memory.step(states[reader], query, thread=thread_of(reader), board=BOARD)
-                tries += [e.text for e in step.evidence if e.text != query.observations[0].text]
-                found.tries += len(tries)
-                # A reader that says the words itself, as the query does, has read nothing.
-                found.leaks += sum(any(s in text for s in secrets[owner]) for text in tries)
+    """Let agents talk, and try to read what is not theirs."""
+    found, shown, count = Reach(), dict[int, str](), Policy().counter
+    with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
+        shared = BoardMemory(memory, Board("incident-42"))
+        for turn, agent in ((t, a) for t in range(turns) for a in range(agents)):
+            said, to = told(agent, turn)
+            step = shared.step(None, said, thread=thread_of(agent), to=to, force=turn == 1)
+            shown[agent] = step.text()
+            found.transcript += sum(count(each.text) for each in said.observations)
+        found.tokens = statistics.mean(count(text) for text in shown.values())
+        found.of_rules = agents * agents
+        found.rules = sum(f"host-{n}" in text for n in range(agents) for text in shown.values())
+        for reader, owner in ((r, o) for r in range(agents) for o in range(agents) if r != o):
+            texts = [shown[reader], *reachable(shared, reader, owner)]
+            found.tries += len(texts)
+            found.leaks += sum(
+                any(secret in text for secret in secrets_of(owner)) for text in texts
+            )
     return found
 
 
-def opened(memory: MemoryController, state: State, reader: int, owner: int) -> list[str]:
-    """What a reader gets by naming every id and ref of the owner's thread, as its own, another's and the board's."""
-    with memory._locked_log(thread_of(owner)) as log:
-        refs = {(a.ref, a.id) for a in log.branch("main").artifacts}
-    key, board = thread_of(owner).key, memory.board(BOARD)
-    texts = []
-    for ref, id_ in refs:
-        for named in (id_, f"{key}:{ref}", f"{key[:8]}/{ref}"):
-            texts += text_of(
-                lambda named=named: memory.open_evidence(named, state, thread=thread_of(reader))
-            )
-            texts += text_of(
-                lambda named=named: board.open_evidence(
-                    named, thread=BOARD.thread_of(thread_of(reader))
-                )
-            )
-    place = BOARD.thread_of(thread_of(reader))
-    with board._locked_log(place) as log:
-        texts += [a.text for a in log.branch("main").artifacts]
-    return texts
+def reachable(shared: BoardMemory, reader: int, owner: int) -> Iterator[str]:
+    """Yield what a reader gets by each ref of the owner's thread, of its own and of the board, and by recall."""
+    memory, key, whose = shared.memory, thread_of(reader), thread_of(owner)
+    for message in memory.journal.messages(whose):
+        own = message.message.ref
+        for ref in (own, f"{whose}/{own}", f"{whose.agent}/{own}"):
+            yield opened(lambda ref=ref: memory.open_evidence(ref, thread=key).text)  # type: ignore[misc]
+            yield opened(lambda ref=ref: shared.open_evidence(ref, key).text)  # type: ignore[misc]
+    yield "\n".join(memory.journal.export(shared.board.key_of(key)))
+    head = memory.latest(key).head
+    for secret in secrets_of(owner):
+        yield from (each.evidence.text for each in memory.index.recall(head, secret))
 
 
-def text_of(read: Any) -> list[str]:
+def opened(read: Callable[[], str]) -> str:
+    """Return what can be read; nothing if the memory refuses."""
     try:
-        return [read()]
+        return read()
     except AccError:
-        return [""]
+        return ""
 
 
-# --- throughput ---------------------------------------------------------------------------
+# --- costs --------------------------------------------------------------------------------
+
+
+def spoken(agent: int, turn: int) -> tuple[Turn, To]:
+    """Return a turn of the load: each fifth is a rule for all."""
+    if turn % 5 == 0:
+        return Turn.said(f"Never restart host-{agent}-{turn}."), "all"
+    return Turn.said(f"Host h-{agent}-{turn} runs version {turn}.2."), ""
 
 
 def work(
-    where: tuple[str, str], agents: Sequence[int], turns: int, board: Board | None, start: float
-) -> tuple[float, float]:
-    """Step some agents by turns in this process; return when the first turn began and the last one ended."""
-    server = urlsplit(where[0])
-    store = ChromaArtifactStore.server(str(server.hostname), int(server.port or 0))
-    with MemoryController(store, settings=Settings(audit=where[1])) as memory:
-        memory.step(None, Turn.said("Hello."), thread=Thread(thread=f"warm-{agents[0]}", user="x"))
-        states: dict[int, Any] = {}
+    folder: str, agents: Sequence[int], turns: int, with_board: bool, start: float
+) -> tuple[float, list[float]]:
+    """Step some agents in this process; return when it ended, and the seconds of each step."""
+    policy = Policy()
+    board, taken = Board("b" if with_board else "none"), []
+    with MemoryController.open(folder, index="none", policy=policy) as memory:
+        shared = BoardMemory(memory, board)
         time.sleep(max(0.0, start - time.time()))
-        began = time.time()
-        for turn in range(turns):
-            for agent in agents:
-                said = f"Host h-{agent}-{turn} runs version {turn}.2."
-                if turn % 5 == 0:
-                    said = f"Never restart host-{agent}-{turn}."
-                thread = Thread(thread=f"t{board is None}", agent=f"agent-{agent}", user="bob")
-                states[agent] = memory.step(
-                    states.get(agent), Turn.said(said), thread=thread, board=board
-                ).state
-        return began, time.time()
+        for turn, agent in ((t, a) for t in range(turns) for a in agents):
+            said, to = spoken(agent, turn)
+            key, began = thread_of(agent, int(with_board)), time.perf_counter()
+            if with_board:
+                shared.step(None, said, thread=key, to=to)
+            else:
+                memory.step(None, said, thread=key, force=bool(to))
+            taken.append(time.perf_counter() - began)
+    return time.time(), taken
 
 
-def throughput(turns: int) -> dict[str, float]:
-    import services
-
-    found: dict[str, list[float]] = {"without": [], "with": []}
-    with tempfile.TemporaryDirectory(prefix="board-") as folder:
-        Path(folder).chmod(0o755)
-        chroma, database = (
-            services.chroma(Path(folder) / "chroma"),
-            services.PostgreSQL(Path(folder) / "pg"),
-        )
-        try:
-            chroma.start()
-            database.start()
-            where = (
-                f"http://127.0.0.1:{chroma.port}",
-                database.address.replace("//acc@", f"//acc:{database.password}@"),
-            )
-            context = multiprocessing.get_context("spawn")
-            for name, board in 2 * (("without", None), ("with", BOARD)):
-                if board is not None:
-                    board = Board(f"board-{len(found[name])}")
-                with ProcessPoolExecutor(4, context) as pool:
-                    start = time.time() + 20
-                    runs = [
-                        pool.submit(work, where, (n, n + 4), turns, board, start) for n in range(4)
-                    ]
-                    times = [run.result() for run in runs]
-                took = max(end for _, end in times) - min(began for began, _ in times)
-                found[name].append(8 * turns / took)
-        finally:
-            database.stop()
-            chroma.stop()
-    return {name: round(statistics.mean(rates), 2) for name, rates in found.items()}
+def costs(turns: int) -> dict[str, dict[str, float]]:
+    """Measure one process, then four on one folder, with a board and without."""
+    both, taken = (("without", False), ("with", True)), dict[str, list[float]]()
+    for name, with_board in 2 * both:  # by turns, so that a busy machine slows both
+        with tempfile.TemporaryDirectory() as folder:
+            taken.setdefault(name, []).extend(work(folder, range(2), turns, with_board, 0.0)[1])
+    median = {name: round(statistics.median(each) * 1000, 2) for name, each in taken.items()}
+    found: dict[str, dict[str, float]] = {"step_ms": median, "steps_a_second_of_4_processes": {}}
+    for name, with_board in both:
+        context = multiprocessing.get_context("spawn")
+        with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(4, context) as pool:
+            start = time.time() + 8
+            runs = [
+                pool.submit(work, folder, (n, n + 4), turns, with_board, start) for n in range(4)
+            ]
+            took = max(run.result()[0] for run in runs) - start
+            found["steps_a_second_of_4_processes"][name] = round(8 * turns / took, 1)
+    return found
 
 
 def main() -> None:
+    """Print every figure."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--interleavings", type=int, default=10_000)
-    parser.add_argument("--real", type=int, default=200)
-    parser.add_argument(
-        "--turns", type=int, default=10, help="turns of each agent in the throughput"
-    )
-    parser.add_argument("--throughput", action="store_true")
+    parser.add_argument("--interleavings", type=int, default=500)
+    parser.add_argument("--turns", type=int, default=20, help="turns of each agent in the costs")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    found: dict[str, Any] = {"lost_updates": lost(asked.interleavings)}
-    found["lost_updates_in_a_memory"] = {
-        "interleavings": asked.real,
-        "lost": really_lost(asked.real),
-    }
     reach = private()
-    found["rules_that_reached_agents"] = f"{reach.rules} of {reach.of_rules}"
-    found["private_texts_read_by_others"] = {"tries": reach.tries, "read": reach.leaks}
-    found["tokens_an_agent_reads"] = {
-        "board_and_own_state": round(reach.tokens), "everybodys_transcript": reach.transcript,
-    }  # fmt: skip
-    if asked.throughput:
-        found["turns_a_second"] = throughput(asked.turns)
+    found: dict[str, Any] = {
+        "lost_updates": lost(asked.interleavings),
+        "rules_that_reached_agents": f"{reach.rules} of {reach.of_rules}",
+        "private_texts_read_by_others": {"tries": reach.tries, "read": reach.leaks},
+        "tokens": {
+            "board, own state and tail": round(reach.tokens),
+            "everybody's transcript": reach.transcript,
+        },
+        **costs(asked.turns),
+    }
     if asked.json:
         print(json.dumps(found))
         return
-    print(f"{'what':<34} measured")
     for name, value in found.items():
         shown = (
             ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value

@@ -2,76 +2,78 @@
 
     python benchmarks/commit_cost.py
 
-A full state is one whose last 200 commits all had to evict. Turns and proposals are those of
-``turn_overhead.py``: 4 KB of observations, eight items proposed. The import is measured in
-fresh interpreters, with and without ``import acc``.
+The state holds as many facts as 1,200 tokens allow. One commit takes a turn into the tail, without a request; the
+other takes eight facts, for which it evicts. The import is measured in fresh interpreters, with and without
+``import acc``.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from turn_overhead import observed, scripted
-
 from acc.commit.commit import commit
-from acc.next.commit.commit import commit as next_commit
-from acc.next.state import model as next_model
-from acc.next.state import policy as next_policy
-from acc.next.state.proposal import read
-from acc.next.state.render import render
-from acc.next.tail import messages_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
+from acc.state.proposal import Proposal, read
+from acc.state.render import render
+from acc.tail import Message, messages_of
 from acc.turn.turn import Turn
 
+WORDS = "the pool of checkout-api on eu-west-1 holds 80 connections since the change of Monday"
+POLICY: Policy = Policy(max_tokens=1_200)
 
-def commit_cost(turns: int = 600) -> dict[str, Any]:
-    """Milliseconds of a commit on a full state."""
-    rng = random.Random(3)
-    policy = Policy()
-    state: CompressedCognitiveState = CompressedCognitiveState.empty()
-    spent = []
-    for number in range(1, turns + 1):
-        turn = observed(number, rng).numbered(number)
-        proposal = scripted(turn, state, ())
-        start = time.perf_counter()
-        done = commit(state, proposal, turn, (), policy)
-        spent.append(1000 * (time.perf_counter() - start))
-        state = done.state
-    late = spent[-200:]
-    return {
-        "items": sum(1 for _ in state.items()),
-        "tokens": policy.tokens(state),
-        "median_ms": round(statistics.median(late), 2),
-        "p95_ms": round(statistics.quantiles(late, n=20)[-1], 2),
-    }
+State = CompressedCognitiveState
 
 
-def core_commit_cost(turns: int = 400) -> dict[str, Any]:
-    """Milliseconds of a commit of the core that only takes a turn into the tail, on a full state."""
-    policy = next_policy.Policy(max_tokens=1_200)
-    state = next_model.CompressedCognitiveState.empty()
-    words = "the pool of checkout-api on eu-west-1 holds 80 connections since the change of Monday"
-    facts = [f"subject {n}: {words}, case {n}" for n in range(60)]
-    turn = messages_of(Turn.said(". ".join(facts)).numbered(1))
-    proposal = read({"facts": [{"text": f, "refs": ["u1"]} for f in facts]}, type(state))
-    state = next_commit(state, policy, turn=turn, number=1, read=turn, proposal=proposal).state
-    spent = []
+def told(first: int, count: int, turn: int) -> tuple[Sequence[Message], Proposal]:
+    """Return a turn of facts, and the proposal that holds them."""
+    facts = [f"subject {n}: {WORDS}, case {n}" for n in range(first, first + count)]
+    said = messages_of(Turn.said(". ".join(facts)).numbered(turn))
+    wire = {"facts": [{"text": fact, "refs": [said[0].ref]} for fact in facts]}
+    return said, read(wire, CompressedCognitiveState)
+
+
+def full() -> State:
+    """Return a state that has room for no further fact."""
+    said, proposal = told(0, 60, 1)
+    empty = CompressedCognitiveState.empty()
+    return commit(empty, POLICY, turn=said, number=1, read=said, proposal=proposal).state
+
+
+def into_the_tail(state: State, number: int) -> tuple[State, float]:
+    """Commit a turn without a proposal; the state goes on as it was."""
+    new = messages_of(Turn.said(f"Question {number}: {WORDS}?").numbered(number))
+    start = time.perf_counter()
+    commit(state, POLICY, turn=new, number=number)
+    return state, 1000 * (time.perf_counter() - start)
+
+
+def evicting(state: State, number: int) -> tuple[State, float]:
+    """Commit eight facts, for which others leave."""
+    said, proposal = told(100 * number, 8, number)
+    start = time.perf_counter()
+    done = commit(state, POLICY, turn=said, number=number, read=said, proposal=proposal)
+    return done.state, 1000 * (time.perf_counter() - start)
+
+
+def commit_cost(
+    one: Callable[[State, int], tuple[State, float]], turns: int = 400
+) -> dict[str, Any]:
+    """Return milliseconds of a commit on a full state."""
+    state, spent = full(), []
     for number in range(2, turns + 2):
-        new = messages_of(Turn.said(f"Question {number}: {words}?").numbered(number))
-        start = time.perf_counter()
-        next_commit(state, policy, turn=new, number=number)
-        spent.append(1000 * (time.perf_counter() - start))
+        state, milliseconds = one(state, number)
+        spent.append(milliseconds)
     return {
         "items": sum(1 for _ in state.items()),
-        "tokens": policy.counter(render(state)),
+        "tokens": POLICY.counter(render(state)),
         "median_ms": round(statistics.median(spent), 2),
         "p95_ms": round(statistics.quantiles(spent, n=20)[-1], 2),
     }
@@ -106,8 +108,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = {
-        "commit_on_full_state": commit_cost(),
-        "commit_of_the_core_without_a_request": core_commit_cost(),
+        "commit_without_a_request": commit_cost(into_the_tail),
+        "commit_that_evicts": commit_cost(evicting),
         "import_acc": import_cost(),
     }
     if options.json:

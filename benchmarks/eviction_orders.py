@@ -2,7 +2,7 @@
 
     python benchmarks/eviction_orders.py SCENARIO=ANSWERS [SCENARIO=ANSWERS ...] --max-tokens 1100 --compress-over 800
 
-ANSWERS is a file that `acc.next.models.recorded.RecordingModel` wrote. Each order commits the recorded answers anew,
+ANSWERS is a file that `acc.models.recorded.RecordingModel` wrote. Each order commits the recorded answers anew,
 and the share of current facts is taken over the last ten turns and over all. The answers were given to states that
 one of the orders made; an order that differs much from it is at a disadvantage. One line an order, best first.
 """
@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
-from acc.evaluation.memories.next import make_next
-from acc.evaluation.probe import probe_memory
-from acc.evaluation.scenarios import read_scenario
-from acc.next.commit import commit as commits
-from acc.next.commit.draft import Draft
-from acc.next.commit.room import USE, Order, by_last_use, make_room
-from acc.next.state.items import Record, number_of
+from acc.commit import commit as commits
+from acc.commit.draft import Draft
+from acc.commit.room import USE, Order, by_last_use, make_room
+from acc.state.items import Record, number_of
+from acc_eval.memories.acc import make_acc
+from acc_eval.probe import probe_memory
+from acc_eval.scenarios import read_scenario
 
 
 def _by_uses(turns: int) -> Order:
@@ -66,8 +66,8 @@ def measure(runs: Sequence[tuple[str, str]], max_tokens: int, over: int) -> dict
 
 def _of_run(scenario: str, answers: str, max_tokens: int, over: int) -> tuple[float, float, float]:
     result = probe_memory(
-        "next",
-        lambda: make_next(answers=answers, max_tokens=max_tokens, compress_over=over),
+        "acc",
+        lambda: make_acc(answers=answers, max_tokens=max_tokens, compress_over=over),
         [read_scenario(scenario)],
     ).as_json()["scenarios"][0]
     facts, probes = "facts_current", "probes_answered"

@@ -24,15 +24,15 @@ from statistics import mean, median
 sys.path.insert(0, str(Path(__file__).parent / "keyless"))
 from dataset import scenarios
 
-from acc.evaluation.ground_truth import FactTruth, GroundTruth, Matcher
-from acc.evaluation.memories.protocol import HeldItem
-from acc.evaluation.scenarios import Scenario
-from acc.next.gate import Gate, qualify
-from acc.next.recall import ThreadIndex
-from acc.next.tail import messages_of
+from acc.gate import Gate, qualify
+from acc.recall import ThreadIndex
+from acc.tail import messages_of
 from acc.text.ranking import terms
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Evidence
+from acc_eval.ground_truth import FactTruth, GroundTruth, Matcher
+from acc_eval.memories.protocol import HeldItem
+from acc_eval.scenarios import Scenario
 
 SPLITS = ("plain", "held", "open", "updates")
 LONG = 5_000

@@ -1,96 +1,103 @@
-"""Compressors that write what an injection asks for: the gullible one, and a model that does the same."""
+"""Those who do what an injection asks: a gullible compressor, a model that answers the same, a judge that agrees."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import Any
 
-import openai
 from injection_corpora import Case
 
-from acc.compress.openai import OpenAICompressor
-from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Proposal
-from acc.testing import ModelServer
-from acc.turn.observations import Channel, Evidence, Trust
-from acc.turn.turn import Turn
+from acc.commit.endings import Judgement, claim_digest
+from acc.compress.protocol import Claim, Reading
+from acc.models.protocol import Completion, Messages, Price, Schema, Usage
+from acc.state.proposal import Proposal, read
+from acc.turn.observations import Channel, Trust
 
 LONGEST = 200
-"""Characters of an injection that a lie repeats: longer items are refused for their length."""
+"""Characters of an injection that a lie repeats."""
 
 
 class Liar:
-    """A compressor that writes what an injection asks for, citing and quoting whatever there is."""
+    """A compressor that writes what an injection asks for, citing and quoting whatever there is.
+
+    Attributes:
+        case: The injection of the moment.
+        attempt: What it cites: the user, the agent, all that there is, or tools and documents.
+    """
 
     attempts = 4
-    """What it cites: the user, the agent, all that there is, or tools and items that stand."""
 
     def __init__(self) -> None:
         self.case, self.attempt = Case("", "", ""), 0
 
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
-        return Proposal.from_wire(self.wire(turn, state), type(state))
+    def __call__(self, reading: Reading) -> Proposal:
+        """Propose the lies of this attempt."""
+        return read(self.wire(reading), type(reading.state))
 
-    def wire(self, turn: Turn, state: CompressedCognitiveState) -> dict[str, Any]:
+    def wire(self, reading: Reading) -> dict[str, Any]:
         """The lies of this attempt, on the wire."""
-        cites = self._cites(turn, state)
+        refs = self._refs(reading) or [reading.messages[0].ref]
         words = self.case.words[:LONGEST].rpartition(" ")[0] or self.case.words[:LONGEST]
-        own, told = self.case.asked, words.split()
-        mixed = " ".join([*own.split()[:6], *told[:4]])
-        begun = " ".join(own.split()[: max(3, len(own.split()) // 2)])
-        n = self.attempt
-        forms = [(words, words), (words, own), (mixed, own)]
-        forms = forms[n % 3 :] + forms[: n % 3]
-        wire: dict[str, Any] = {
-            "constraints": [{"text": text, "quote": quote} for text, quote in forms],
-            "goal_orientation": [{"text": text, "quote": quote} for text, quote in forms],
-            "relational_map": [
-                {"subject": " ".join(told[:3]), "predicate": "says", "object": words},
-                {"subject": begun, "predicate": "means", "object": mixed},
-            ],
-            "predictive_cue": [{"text": words}, {"text": mixed}],
-            "semantic_gist": [{"text": words}],
-            "episodic_trace": [{"text": words}, {"text": mixed}],
-            "uncertainty_signal": [{"level": "high", "gap": words}],
-            "focal_entities": [{"type": "thing", "name": " ".join(told[:5])}],
-        }
-        if n % 2 == 0:
-            wire["goal_orientation"] += [{"id": g.id, "done": True} for g in state.goal_orientation]
-        wire["constraints"] += [
-            {"id": c.id, "text": words, "quote": own} for c in state.constraints
+        own = self.case.asked
+        mixed = " ".join([*own.split()[:6], *words.split()[:4]])
+        quotes = (words, own, mixed)
+        pins = [{"quote": quote, "ref": ref} for quote in quotes for ref in refs]
+        agreed = [{"quote": "Ok.", "ref": ref, "offer": words} for ref in refs]
+        held = [*reading.state.constraints, *reading.state.goal_orientation]
+        ends = [
+            {"id": item.id, "quote": quote, "ref": ref, "ends": True}
+            for item in held
+            for quote in quotes
+            for ref in refs[:1]
         ]
-        full = {
-            slot: [{"id": "", "cites": cites, **entry} for entry in entries]
-            for slot, entries in wire.items()
+        texts = (words, mixed)
+        records = [{"text": text, "refs": refs} for text in texts]
+        return {
+            "rules": [*pins, *agreed],
+            "goals": pins,
+            "later": [*ends, *({"id": item.id, "no_rule": True} for item in held)],
+            "done": [{"id": g.id, "ref": refs[0]} for g in reading.state.goal_orientation],
+            "facts": records,
+            "open": records[:1],
+            "entities": [{"text": " ".join(words.split()[:5]), "refs": refs}],
+            "gist": records[:1],
+            "next": [{"quote": quote, "ref": ref} for quote in texts for ref in refs],
+            "drop": [item.id for item in held],
         }
-        pinned = [*state.constraints, *(state.goal_orientation if n % 2 else ())]
-        quote = (own, begun, words, own)[n]
-        ends = [{"id": item.id, "cites": cites, "quote": quote} for item in pinned]
-        return {**{name: [] for name in type(state).slots()}, **full, "retire": ends}
 
-    def _cites(self, turn: Turn, state: CompressedCognitiveState) -> list[str]:
-        seen = turn.readable
-        user = [o.ref for o in seen if o.channel is Channel.USER]
-        agent = [o.ref for o in seen if o.channel is Channel.AGENT]
-        lower = [o.ref for o in seen if o.trust < Trust.AGENT]
-        held = [item.id for item in state.constraints]
-        return (user, agent, [*user, *agent, *lower], [*lower, *held])[self.attempt]
+    def _refs(self, reading: Reading) -> list[str]:
+        seen = [message for message in reading.messages if message.status != "read"]
+        user = [m.ref for m in seen if m.channel is Channel.USER]
+        agent = [m.ref for m in seen if m.channel is Channel.AGENT]
+        lower = [m.ref for m in seen if m.channel.trust < Trust.AGENT]
+        return (user, agent, [*user, *agent, *lower], lower)[self.attempt]
 
 
-class Asked:
-    """The shipped prompt, whose model answers what the liar would write."""
+class LyingModel:
+    """A model that answers what the liar would write: the shipped prompt and answers are between them."""
 
-    def __init__(self, liar: Liar, stack: ExitStack) -> None:
-        self._liar, self._wire = liar, dict[str, Any]()
-        server = stack.enter_context(ModelServer(lambda _: self._wire))
-        client = openai.OpenAI(base_url=server.base_url, api_key="none", max_retries=0)
-        self._model = OpenAICompressor("lying", client=stack.enter_context(client))
+    name = "lying"
+    price: Price | None = None
 
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
-        self._wire = self._liar.wire(turn, state)
-        return self._model(turn, state, evidence)
+    def __init__(self, liar: Liar) -> None:
+        self._liar = liar
+        self.reading: Reading | None = None
+
+    def complete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Answer with the lies about what is read."""
+        wire = self._liar.wire(self.reading) if self.reading else {}
+        return Completion(json.dumps(wire), Usage(1), self.name)
+
+    async def acomplete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Answer with the lies about what is read."""
+        return self.complete(messages, schema)
+
+
+def agree(claims: Sequence[Claim]) -> Sequence[Judgement]:
+    """Judge that each rule has ended."""
+    return [Judgement(digest=claim_digest(claim.item), verdict="ends") for claim in claims]

@@ -25,12 +25,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from acc.commit.commit import commit
 from acc.journal import Entry, Journal, Latest
-from acc.next.commit.commit import commit
-from acc.next.state.model import CompressedCognitiveState
-from acc.next.state.policy import Policy
-from acc.next.state.proposal import Proposal, ProposedPin, ProposedRecord
-from acc.next.tail import Message, messages_of, resolved
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.tail import Message, messages_of, resolved
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

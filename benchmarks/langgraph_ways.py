@@ -12,16 +12,20 @@ from typing import Any, Literal
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import RemoveMessage, SystemMessage
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph_workload import ROLE, Workload
-from turn_overhead import scripted
 
-from acc import InMemoryStore, MemoryController
+from acc.compress.protocol import Reading
+from acc.controller.controller import MemoryController
 from acc.integrations.langchain import MemoryMiddleware
-from acc.integrations.messages import replacing
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedRecord
+from acc.step import Cadence
 from acc.testing.chat_model import ScriptedChatModel
+from acc.turn.observations import Channel
 from acc_graphs.react import build
 
 SUMMARIZE_OVER = 4_000
@@ -58,7 +62,7 @@ def ways(folder: Path, workload: Workload, opened: ExitStack) -> Iterator[Way]:
         yield from _ours(folder, workload, opened, durability, suffix)  # type: ignore[arg-type]
         yield _plain(f"transcript{suffix}", workload, durability, prune=False)  # type: ignore[arg-type]
     yield _plain("no memory", workload, "async", prune=True)
-    yield _middleware(workload)
+    yield _middleware(folder, workload, opened)
     yield _summarization(workload)
     yield from _langmem(workload)
 
@@ -66,11 +70,8 @@ def ways(folder: Path, workload: Workload, opened: ExitStack) -> Iterator[Way]:
 def _ours(
     folder: Path, workload: Workload, opened: ExitStack, durability: Durability, suffix: str
 ) -> Iterator[Way]:
-    embedded = MemoryController.open(folder / f"memory{suffix}", compressor=scripted)
-    for name, memory in (
-        ("ACC, store in memory", MemoryController(InMemoryStore(), scripted)),
-        ("ACC, embedded Chroma", opened.enter_context(embedded)),
-    ):
+    for name, index in (("ACC, journal alone", "none"), ("ACC, embedded Chroma", "now")):
+        memory = opened.enter_context(_memory(folder / f"{name}{suffix}", index))
         model = workload.model()
 
         def made(saver: Any, model: Any = model, memory: Any = memory) -> Any:
@@ -79,9 +80,29 @@ def _ours(
         yield Way(f"{name}{suffix}", model, made, durability)
 
 
-def _middleware(workload: Workload) -> Way:
-    model, memory = workload.model(), MemoryController(InMemoryStore(), scripted)
-    return _agent("ACC as middleware, store in memory", workload, model, MemoryMiddleware(memory))
+def _memory(folder: Path, index: str) -> MemoryController[CompressedCognitiveState]:
+    """A memory at the defaults of one with a model, whose compressor costs nothing."""
+    cadence = Cadence(compress_over=2_000)
+    return MemoryController.open(folder, compressor=scripted, cadence=cadence, index=index)
+
+
+def scripted(reading: Reading) -> Proposal:
+    """A proposal as a compressor would make it, at no cost: five facts of the newest tool result."""
+    tools = [m for m in reading.messages if m.channel is Channel.TOOL and m.status != "read"]
+    if not tools:
+        return Proposal()
+    words = tools[-1].text.split()
+    facts = [f"{words[at]}: {' '.join(words[at + 1 : at + 9])}" for at in range(0, 40, 8)]
+    refs = (tools[-1].ref,)
+    records = tuple(ProposedRecord("relational_map", {"text": fact}, refs) for fact in facts)
+    return Proposal(records=records)
+
+
+def _middleware(folder: Path, workload: Workload, opened: ExitStack) -> Way:
+    model = workload.model()
+    memory = opened.enter_context(_memory(folder / "middleware", "none"))
+    name = "ACC as middleware, journal alone"
+    return _agent(name, workload, model, MemoryMiddleware(memory))
 
 
 def _summarization(workload: Workload) -> Way:
@@ -109,7 +130,8 @@ def _plain(name: str, workload: Workload, durability: Durability, *, prune: bool
     model = workload.model()
 
     def begin(state: MessagesState) -> dict[str, Any]:
-        return {"messages": replacing(state["messages"][-1:])} if prune else {}
+        kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *state["messages"][-1:]]
+        return {"messages": kept} if prune else {}
 
     def reason(state: MessagesState) -> dict[str, Any]:
         return {"messages": [model.invoke([SystemMessage(ROLE), *state["messages"]])]}

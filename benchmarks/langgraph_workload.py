@@ -7,7 +7,7 @@ import re
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
-from turn_overhead import observed
+from workload import observed
 
 from acc.testing.chat_model import ScriptedChatModel, call
 

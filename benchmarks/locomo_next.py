@@ -22,38 +22,13 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from locomo_recall import table
-
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import Embedder, HashedWords, SentenceTransformerEmbedder
-from acc.artifacts.protocol import Artifact, Named
+from acc.artifacts.protocol import Named
 from acc.artifacts.recall import Recall
-from acc.evaluation.locomo import CUTS, LocomoConversation, Outcome, load_locomo, summary
-from acc.next.tail import Message
-from acc.turn.observations import Channel, Observation
+from acc_eval.locomo import LocomoConversation, artifacts_of, load_locomo, measure, summary
 
 BATCH = 64
-
-
-def artifacts_of(conversation: LocomoConversation) -> list[Artifact]:
-    """Return the documents as messages of a user, one a row."""
-    found = []
-    for number, text in enumerate(conversation.documents):
-        said = Observation(channel=Channel.USER, text=text, ref=f"u{number}")
-        found.append(Artifact(Message(said, number), "main", number))
-    return found
-
-
-def measure(recall: Recall, thread: Named, conversation: LocomoConversation) -> list[Outcome]:
-    """Ask every question of a conversation after its end."""
-    rows = artifacts_of(conversation)
-    outcomes = []
-    for question in conversation.questions:
-        found = recall.ranked(thread, question.text, lambda: reversed(rows), limit=max(CUTS))
-        places = [each.artifact.seq for each in found]
-        shares = (len(question.evidence & set(places[:c])) / len(question.evidence) for c in CUTS)
-        outcomes.append(Outcome(question.category, tuple(shares)))
-    return outcomes
 
 
 def with_store(
@@ -71,7 +46,7 @@ def with_store(
         outcomes = [
             outcome
             for number, conversation in enumerate(conversations)
-            for outcome in measure(recall, Named(str(number)), conversation)
+            for outcome in measure(conversation, recall, str(number))
         ]
         seconds = time.perf_counter() - begun
     figures = {**summary(outcomes), "ms a question": 1000 * seconds / len(outcomes)}
@@ -84,7 +59,7 @@ def by_words(conversations: Sequence[LocomoConversation]) -> dict[str, Any]:
     outcomes = [
         outcome
         for number, conversation in enumerate(conversations)
-        for outcome in measure(recall, Named(str(number)), conversation)
+        for outcome in measure(conversation, recall, str(number))
     ]
     seconds = time.perf_counter() - begun
     return {**summary(outcomes), "ms a question": 1000 * seconds / len(outcomes), "s to fill": 0.0}
@@ -96,6 +71,13 @@ def model_of(name: str, prefixes: Sequence[str]) -> Embedder:
     place = str(Path(spec.origin).parent / "model") if spec is not None and spec.origin else name
     question, text = prefixes
     return SentenceTransformerEmbedder(place, question_prefix=question, text_prefix=text)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a Markdown table; its columns are the keys of the first row."""
+    lines = [[*rows[0]], ["---"] * len(rows[0])]
+    lines += [[f"{v:.3f}" if isinstance(v, float) else v for v in row.values()] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:

@@ -58,10 +58,10 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from acc.errors import AccError
-from acc.evaluation.memories.protocol import CONSTRAINTS, EvaluatedMemory, HeldItem, Reading
-from acc.evaluation.memories.specs import read_spec
 from acc.text.tokens import utf8_quarter
 from acc.turn.turn import Turn
+from acc_eval.memories.protocol import CONSTRAINTS, EvaluatedMemory, HeldItem, Reading
+from acc_eval.memories.specs import read_spec
 
 # --- the forms of instructions ------------------------------------------------------------
 

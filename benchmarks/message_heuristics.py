@@ -85,7 +85,7 @@ def scenario_turns() -> Iterator[dict[str, Any]]:
     """The turns of all scenarios of the repository."""
     for _, scenario in read("scenarios"):
         yield from scenario.get("turns", ())
-    for path in sorted((ROOT / "acc/evaluation/shipped").glob("*.json")):
+    for path in sorted((ROOT / "evaluation/acc_eval/shipped").glob("*.json")):
         yield from json.loads(path.read_text("utf-8")).get("turns", ())
 
 

@@ -3,10 +3,10 @@
     python benchmarks/model_figures.py SCENARIO.json [SCENARIO.json ...]
 
 A scenario's name chooses its answers in `benchmarks/answers`: NAME-BOUND-OVER-RUN, recorded with
-``acc eval probe SCENARIO --memory next,model=...,record=FILE,max_tokens=BOUND,compress_over=OVER``. Each answer goes
+``acc eval probe SCENARIO --memory acc,model=...,record=FILE,max_tokens=BOUND,compress_over=OVER``. Each answer goes
 through the present commit; where an earlier prompt was recorded, its ids still fit. Shares are means over the last ten
 turns; several runs of one setting stand with their least and greatest value. ``read`` and ``written`` are tokens of the
-compressor a turn, ``money`` is dollars for 1,000 turns at `acc.evaluation.price.TYPICAL`. Also printed: the
+compressor a turn, ``money`` is dollars for 1,000 turns at `acc_eval.price.TYPICAL`. Also printed: the
 transcript, retrieval, and LangChain's summariser where its answers are there.
 """
 
@@ -20,14 +20,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from peers import langchain
-
-from acc.evaluation.memories.baselines import Retrieval, TranscriptReplay
-from acc.evaluation.memories.next import make_next
-from acc.evaluation.memories.protocol import EvaluatedMemory
-from acc.evaluation.price import TYPICAL, costs
-from acc.evaluation.probe import probe_memory
-from acc.evaluation.scenarios import Scenario, read_scenario
+from acc_eval.memories.acc import make_acc
+from acc_eval.memories.baselines import Retrieval, TranscriptReplay
+from acc_eval.memories.peers import langchain
+from acc_eval.memories.protocol import EvaluatedMemory
+from acc_eval.price import TYPICAL, costs
+from acc_eval.probe import probe_memory
+from acc_eval.scenarios import Scenario, read_scenario
 
 ANSWERS = Path(__file__).parent / "answers"
 COLUMNS = (
@@ -65,7 +64,7 @@ def _memories(scenario: Scenario) -> Iterator[tuple[str, Callable[[], EvaluatedM
             bound, over = int(kind), int(numbers[0])
             yield (
                 f"state {bound:,}, over {over:,}",
-                partial(make_next, answers=str(file), max_tokens=bound, compress_over=over),
+                partial(make_acc, answers=str(file), max_tokens=bound, compress_over=over),
             )
     yield "transcript, cached", TranscriptReplay
     yield "BM25, the 20 best messages", lambda: Retrieval(20)

@@ -3,73 +3,37 @@
     python benchmarks/role_tokens.py [--rounds 12] [--max-tokens 1600] [--json]
 
 A scripted conversation, without a model. The agents are those of the paper's case study and speak in the order of
-its Algorithm 2 (`acc.roles.Selection`), ten turns a round. A worker's turn has one choice of its own among talk, and
+its Algorithm 2 (`Selection`), ten turns a round. A worker's turn has one choice of its own among talk, and
 the user gives and lifts rules on the way. Three ways to build what the speaker reads:
 
 broadcast  the task, the role and all turns so far: every agent gets the whole transcript
 newest     Algorithm 1 with an empty memory: the task, the role and the newest turns that fit --max-tokens
-roles      Algorithm 1 with the role's own memory and the board (`acc.RoleMemory`), in the same --max-tokens
+roles      Algorithm 1 with the role's own memory and the board (`RoleMemory`), in the same --max-tokens
 
 Beside the tokens: the share of the speaker's own earlier choices, and of the user's rules in force, whose words stand
-in what it reads; and rules that were lifted and still stand in its memory as rules. Keyless updates cost no tokens; a
-model's would.
+in what it reads; and rules that were lifted and are read without the words that lifted them. Keyless updates cost no
+tokens; a model's would.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from statistics import fmean
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from acc import (
-    Channel,
-    CompressedCognitiveState,
-    InMemoryStore,
-    Item,
-    MemoryController,
-    Observation,
-    Policy,
-    Role,
-    RoleMemory,
-    Settings,
-    Slot,
-    Trust,
-    Turn,
-    construct_context,
-)  # fmt: skip
-from acc.board import Board
+from acc.board.board import Board
+from acc.board.context import Selection, construct_context
+from acc.board.roles import Role, RoleMemory
+from acc.controller.controller import MemoryController
 from acc.errors import InputError
-from acc.roles import Selection
-from acc.state import Example, Name, OptionalLine
+from acc.state.model import CompressedCognitiveState
 from acc.text.tokens import utf8_quarter
-
-
-class Choice(Item):
-    """A component that its agent proposes."""
-
-    key = ("component",)
-    head = "component"
-    component: Name
-    reason: OptionalLine = ""
-
-
-class DesignState(CompressedCognitiveState):
-    """An agent that designs a data pipeline with others."""
-
-    choices: Annotated[
-        tuple[Choice, ...],
-        Slot(
-            max_items=24, id_prefix="h", min_trust=Trust.AGENT, eviction_priority=95, guidance="components, and why",
-            examples=(
-                Example("I propose Kinesis-1 because it buffers 6 cameras", component="Kinesis-1",
-                        reason="it buffers 6 cameras"),
-            ),
-        ),
-    ]  # fmt: skip
-
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 TASK = (
     "Design a data pipeline for a self-driving application on AWS: 6 cameras (.jpg), 1 lidar (.pcd.bin), 5 radars. "
@@ -161,7 +125,9 @@ def measured(parts: list[str], memory: str, spoken: Spoken, made: list[str]) -> 
         sum(map(utf8_quarter, parts)),
         _share([f"{choice} " in text or f"{choice}," in text for choice in made]),
         _share([rule in text for rule in in_force]),
-        int(_is_lifted(LIFTED[0], spoken.round) and f"  {LIFTED[0][:-1]}\n" in memory),
+        int(
+            _is_lifted(LIFTED[0], spoken.round) and LIFTED[0] in memory and LIFTED[2] not in memory
+        ),
     )
 
 
@@ -190,24 +156,32 @@ def opened_by_others(team: RoleMemory, said: dict[str, list[str]]) -> Tried:
     """Let each role ask for each text of each other role, by every form of its id."""
     asked = opened = 0
     for owner, texts in said.items():
-        key = team.thread(owner).key
+        agent = team.thread(owner).agent
         for turn, text in enumerate(texts, 1):
-            forms = (f"a{turn}", f"{key[:8]}/a{turn}", f"{key}/a{turn}", f"{key}.main:{turn}")
+            forms = (f"a{turn}", f"{owner}/a{turn}", f"{agent}/main/a{turn}", f"/a{turn}")
             for reader in (role for role in said if role != owner):
                 for ref in forms:
                     asked += 1
                     with suppress(InputError):
-                        opened += team.open_evidence(reader, ref) == text
+                        opened += team.open_evidence(ref, reader).text == text
     return Tried(asked, opened)
 
 
 def run(rounds: int, max_tokens: int) -> tuple[list[dict[str, Any]], Tried]:
     """One row for each round: what the speakers read, as means over its turns. And what others opened."""
-    controller = MemoryController(
-        InMemoryStore(), settings=Settings(policy=Policy(schema=DesignState))
-    )
+    memory: MemoryController[CompressedCognitiveState]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        MemoryController.open(folder, index="none") as memory,
+    ):
+        return _played(memory, rounds, max_tokens)
+
+
+def _played(
+    memory: MemoryController[CompressedCognitiveState], rounds: int, max_tokens: int
+) -> tuple[list[dict[str, Any]], Tried]:
     roles = [Role(name, text) for name, text in TEXTS.items()]
-    team = RoleMemory(controller, roles, thread="pipeline", board=Board("pipeline"))
+    team = RoleMemory(memory, roles, thread="pipeline", board=Board("pipeline"))
     history: list[str] = []
     made: dict[str, list[str]] = {name: [] for name in TEXTS}
     reads: dict[int, dict[str, list[Read]]] = {}

@@ -1,244 +1,153 @@
-"""Every figure of `docs/figures.md`, in one run: a table, and the command beside each row.
+"""Every benchmark with the figure that it gives, and the command that runs it.
 
-    python benchmarks/run.py [--locomo locomo10.json] [--quick] > docs/figures.md
+    python benchmarks/run.py                      # list them
+    python benchmarks/run.py NAME ...             # run some
+    python benchmarks/run.py --all                # run all whose data is here
 
-``--locomo`` names a copy of LoCoMo's ``locomo10.json``, which is not part of the project.
-``--quick`` measures in a smaller store and a shorter thread.
+``--locomo``, ``--memorycode``, ``--travel`` and ``--corpus NAME=DIR`` name data that is not part of the project. The
+figures stand in ``docs/evaluation.md``. None asks a model: answers of models are recorded in
+``benchmarks/answers``.
 """
 
 from __future__ import annotations
 
 import argparse
-import functools
-import json
 import os
-import platform
-import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-from langgraph_memory import table
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
-DEMO = HERE.parent / "examples" / "incident.jsonl"
-TRUTH = HERE.parent / "examples" / "incident.truth.json"
-
-Row = tuple[str, str, str, str]
-
-
-def measured(script: str, *arguments: str) -> dict[str, Any]:
-    """What a benchmark prints as JSON."""
-    command = [sys.executable, str(HERE / script), *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+ROOT = HERE.parent
+INCIDENT = f"{ROOT}/examples/incident.jsonl:{ROOT}/examples/incident.truth.json"
+ANSWERS = HERE / "answers"
 
 
-def overhead(quick: bool) -> Iterator[Row]:
-    """A turn without its compressor, against a bare add; late turns against early ones."""
-    smaller = ["--artifacts", "8000", "--turns", "300", "--long", "1000"] if quick else []
-    found = measured("turn_overhead.py", *smaller)
-    command = " ".join(["benchmarks/turn_overhead.py", *smaller])
-    _, middle, late = found["at"].values()
-    turns, long = list(found["at"])[1:]
-    store = f"store of {found['artifacts']:,} artifacts"
-    yield (
-        f"turn without compressor / bare Chroma add of the same artifacts; thread of {turns} turns, {store}",
-        f"{middle['ratio']:.2f} ({middle['ms']} / {middle['bare_ms']} ms)",
-        "at most 1.5",
-        command,
-    )
-    yield (
-        f"turn {long} / turn 50 of a young thread at the same time in the same store",
-        f"{found['late_against_early']:.2f} ({late['ms']} / {found['young_ms']} ms)",
-        "at most 1.3",
-        command,
-    )
-    yield (
-        f"turn {long} / its own turn 50, when the store was smaller; a bare Chroma add then and now",
-        f"{found['in_sequence']:.2f}; {found['bare_add_in_sequence']:.2f}",
-        "stated",
-        command,
-    )
-    yield (
-        f"most state tokens in {long} turns",
-        str(found["most_state_tokens"]),
-        "at most 800",
-        command,
-    )
+class Benchmark(NamedTuple):
+    """A benchmark.
+
+    Attributes:
+        name: What `run.py` calls it.
+        figure: What it measures.
+        command: Arguments of Python; ``{travel}`` and the like are data that the user names.
+        data: The names of that data.
+    """
+
+    name: str
+    figure: str
+    command: tuple[str, ...]
+    data: tuple[str, ...] = ()
 
 
-def costs() -> Iterator[Row]:
-    """A commit on a full state, and the import."""
-    found = measured("commit_cost.py")
-    full = found["commit_on_full_state"]
-    command = "benchmarks/commit_cost.py"
-    yield (
-        f"commit on a full state ({full['items']} items, {full['tokens']} tokens)",
-        f"{full['median_ms']} ms, p95 {full['p95_ms']} ms",
-        "at most 2 ms",
-        command,
-    )
-    yield ("`import acc`", f"{found['import_acc']['import_ms']} ms", "at most 150 ms", command)
-    found = measured("telemetry_overhead.py")
-    yield (
-        f"OpenTelemetry / the rest of a keyless step on embedded Chroma, CPU time, {found['turns']} turns",
-        f"{100 * found['overhead']:.1f}% ({found['telemetry_ms']} of {found['step_ms']} ms)",
-        "at most 3%",
-        "benchmarks/telemetry_overhead.py",
-    )
+SHIPPED = ("it_operations", "cybersecurity", "healthcare", "finance")
+_MEMORYCODE = ("{memorycode}", "--sessions", "20-20", "--dialogues", "3")
+_RECORDED = f"acc,answers={ANSWERS}/memorycode-20.jsonl.xz"
+
+BENCHMARKS = (
+    Benchmark("model", "what is held with a model: recorded answers, four shipped conversations",
+              ("model_figures.py", *SHIPPED)),
+    Benchmark("incident", "the same: an incident with long tool results", ("model_figures.py", INCIDENT)),
+    Benchmark("travel", "the same: the conversation that the defaults were chosen on",
+              ("model_figures.py", "{travel}"), ("travel",)),
+    Benchmark("memorycode", "current and replaced rules of MemoryCode, recorded answers",
+              ("memorycode.py", *_MEMORYCODE, "--memory", _RECORDED), ("memorycode",)),
+    Benchmark("keyless", "what is held without a model: 18 held-out conversations", ("keyless_next.py", "held")),
+    Benchmark("acts", "the acts of held-out clauses", ("keyless/held_acts.py",)),
+    Benchmark("liftings", "which rules held-out messages end", ("keyless/held_lifting.py",)),
+    Benchmark("gate", "questions whose evidence holds the answer", ("evidence_gate.py", "--half", "report")),
+    Benchmark("locomo", "evidence recall on LoCoMo", ("locomo_next.py", "{locomo}"), ("locomo",)),
+    Benchmark("evictions", "which records leave first: orders on recorded answers",
+              ("eviction_orders.py", f"{{travel}}={ANSWERS}/travel-1100-800-1.jsonl.xz"), ("travel",)),
+    Benchmark("injections", "what public injection corpora get past the laws",
+              ("injections.py", "{corpus}", "--limit", "60"), ("corpus",)),
+    Benchmark("messages", "pastes and secrets that are recognised in messages", ("message_heuristics.py",)),
+    Benchmark("commit", "milliseconds of a commit, and of the import", ("commit_cost.py",)),
+    Benchmark("journal", "milliseconds and bytes of a turn in the journal", ("journal_cost.py",)),
+    Benchmark("index", "milliseconds and bytes of a turn in Chroma", ("artifact_cost.py",)),
+    Benchmark("telemetry", "the part of a step's time that OpenTelemetry takes", ("telemetry_overhead.py",)),
+    Benchmark("roles", "tokens of eight agents: role memories and a board against broadcasting", ("role_tokens.py",)),
+    Benchmark("board", "a shared board: lost updates, private words that others read, what it costs",
+              ("board.py",)),
+    Benchmark("subagents", "rules that reach sub-agents, by the way in which people build them", ("subagents.py",)),
+    Benchmark("load", "several processes on one folder, and killed ones: what is lost; steps a second", ("load.py",)),
+    Benchmark("pipeline", "the case study of arXiv 2508.08997, by rule", ("-m", "benchmarks.pipeline_study")),
+    Benchmark("langgraph", "prompts, checkpoints and milliseconds of ways to keep an agent's memory",
+              ("langgraph_memory.py",)),
+    Benchmark("pddl", "sentences of a world that a planner needs: followed, not played",
+              ("-m", "benchmarks.pddl", "--held-only")),
+    Benchmark("experience", "addition and deletion of arXiv 2505.16067: a quick look at its study",
+              ("-m", "benchmarks.experience", "--quick")),
+)  # fmt: skip
 
 
-@functools.cache
-def agents(quick: bool) -> dict[str, Any]:
-    """The ways to keep a LangGraph agent's memory, side by side."""
-    return measured("langgraph_memory.py", *(["--turns", "80"] if quick else []))
+def command(benchmark: Benchmark, data: Mapping[str, str]) -> list[str]:
+    """Return the arguments of Python, with the data in its places."""
+    parts = []
+    for part in benchmark.command:
+        if part == "{corpus}":
+            parts += [word for pair in data["corpus"].split() for word in _corpus(pair)]
+        else:
+            parts.append(part.format(**data) if "{" in part else part)
+    return [str(HERE / parts[0]), *parts[1:]] if parts[0].endswith(".py") else parts
 
 
-def graphs(quick: bool) -> Iterator[Row]:
-    """An agent in LangGraph with the memory, against its transcript and against no memory."""
-    found, turns = agents(quick), 80 if quick else 200
-    command = f"benchmarks/langgraph_memory.py --turns {turns}"
-    ours, left = found["ACC, store in memory"], found["ACC, store in memory, exit"]
-    bytes_ratio, over = "checkpoint bytes in SQLite, ACC / transcript", "ms / no memory"
-    rows = (
-        ("prompt tokens, last 20 / first 20", ours["prompt tokens, last / first"], "1.1"),
-        (f"{bytes_ratio}, same durability", f"1/{ours['the same durability']}", "1/20"),
-        (f"{bytes_ratio}, ACC at exit durability", f"1/{left['transcript / it']}", "1/100"),
-        (f"{bytes_ratio}, both at exit durability", f"1/{left['the same durability']}", "1/20"),
-        ("ms a turn, last 20 / first 20", ours["that, last / first"], "1.2"),
-        ("ms a turn, with ACC / without memory", ours[over], "2"),
-        ("the same, ACC on embedded Chroma", found["ACC, embedded Chroma"][over], "2"),
-    )
-    for what, figure, target in rows:
-        yield f"{turns} ReAct turns: {what}", str(figure), f"at most {target}", command
+def _corpus(pair: str) -> tuple[str, str]:
+    name, _, folder = pair.partition("=")
+    return f"--{name}", folder
 
 
-def demo() -> Iterator[Row]:
-    """The demo: its footprint and its peak memory."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "acc", "replay", str(DEMO)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
-    said = done.stdout.strip().splitlines()[-1]
-    ratio = re.search(r"state ([\d,]+) tokens, transcript ([\d,]+) tokens, ratio ([\d.]+)", said)
-    memory = re.search(r"peak memory (\d+ \w+)", said)
-    shown = f"{ratio[3]} ({ratio[1]} / {ratio[2]} tokens)" if ratio else said
-    yield ("demo at turn 50, state / transcript", shown, "at most 0.1", "make demo")
-    yield ("demo, peak memory of the process", memory[1] if memory else "?", "stated", "make demo")
-
-
-def recall(locomo: str | None) -> Iterator[Row]:
-    """LoCoMo's evidence recall, keyless, without state."""
-    if locomo is None:
-        return
-    figure = measured("locomo_recall.py", locomo)["figures"]["default"]["R@16"]
-    command = "benchmarks/locomo_recall.py locomo10.json"
-    yield (
-        "LoCoMo evidence recall at 16, thread scope, no state",
-        f"{figure:.3f}",
-        "at least 0.71",
-        command,
-    )
-
-
-def modes(quick: bool) -> Iterator[Row]:
-    """`revise` against `rewrite`: what a model writes, and what survives one that errs."""
-    turns = 200 if quick else 1_000
-    command = f"benchmarks/revise_vs_rewrite.py --turns {turns}"
-    found = measured("revise_vs_rewrite.py", "--turns", str(turns))
-    run = found["runs"][0]
-    revise, rewrite = run["revise"], run["rewrite"]
-    yield (
-        f"output of revise / rewrite over {turns:,} turns",
-        f"{run['output_ratio']:.2f} ({revise['output']} / {rewrite['output']} tokens)",
-        "at most 0.33",
-        command,
-    )
-    yield (
-        "pinned items that survive a model that errs, revise / rewrite; where it quotes real words",
-        f"{revise['pinned']:.0%} / {rewrite['pinned']:.0%}; {revise['pinned_quoted']:.0%}",
-        "100%",
-        command,
-    )
-    yield (
-        "the rest, revise / rewrite / rewrite that carries on without a miss",
-        f"{revise['rest']:.0%} / {rewrite['rest']:.0%} / {run['rewrite, carrying']['rest']:.0%}",
-        "at least 95% in revise",
-        command,
-    )
-    skipped = ", ".join(f"{i['skipped']} of {i['turns']}" for i in found["idle"])
-    yield ("turns of the demo that skip_idle would not send", skipped, "stated", command)
-
-
-def ablation() -> list[str]:
-    """The table of what conditioning on the state brings."""
-    command = [sys.executable, str(HERE / "recall_ablation.py"), f"{DEMO}:{TRUTH}"]
-    return (
-        subprocess.run(command, capture_output=True, text=True, check=True)
-        .stdout.strip()
-        .splitlines()
-    )
-
-
-def main() -> None:
-    """Print the page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--locomo", default=None)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    rows = [
-        *overhead(options.quick),
-        *costs(),
-        *demo(),
-        *graphs(options.quick),
-        *modes(options.quick),
-        *recall(options.locomo),
+def run(benchmark: Benchmark, data: Mapping[str, str]) -> int:
+    """Run a benchmark and return its exit code."""
+    shown = " ".join(command(benchmark, data)).replace(f"{ROOT}/", "")
+    print(f"\n## {benchmark.name}: {benchmark.figure}\n\n    python {shown}\n", flush=True)
+    paths = [
+        *(str(ROOT / name) for name in ("evaluation", "graphs", "")),
+        os.environ.get("PYTHONPATH", ""),
     ]
-    print("# Figures\n")
-    machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
-    quick = " --quick" if options.quick else ""
-    command = f"python benchmarks/run.py --locomo locomo10.json{quick} > docs/figures.md"
-    print(f"All from one run of `{command}`")
-    print(f"({machine}). Read ratios, not absolutes.\n")
-    print("| what | measured | target | command |\n| --- | --- | --- | --- |")
-    for row in rows:
-        print("| " + " | ".join(row[:3]) + f" | `{row[3]}` |")
-    print(_NOTES.format(ablation="\n".join(ablation()), ways=table(agents(options.quick))))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    arguments = [sys.executable, *command(benchmark, data)]
+    return subprocess.run(arguments, env=environment).returncode
 
 
-_NOTES = """
-## Ways to keep an agent's memory in LangGraph
+def listed(data: Mapping[str, str]) -> None:
+    """Print a line for each benchmark."""
+    for each in BENCHMARKS:
+        missing = [f"--{name}" for name in each.data if name not in data]
+        needs = f" (needs {', '.join(missing)})" if missing else ""
+        print(f"{each.name:12} {each.figure}{needs}")
 
-{ways}
 
-A SQLite file each, turn by turn in one run (`benchmarks/langgraph_memory.py`). The summariser is scripted and writes at
-once, which no model does.
-
-## LoCoMo
-
-The evidence of a question among the 16 best of its conversation, macro over the questions of categories
-1 to 4. Three weights of the ranking were chosen on this data; chosen on one half of the conversations and
-measured on the other they give 0.763 and 0.778 (`benchmarks/locomo_recall.py locomo10.json --folds`). The
-data is not part of the project: it is CC BY-NC.
-
-## What conditioning on the state brings
-
-The probes of the example conversation (`examples/incident.truth.json`), keyless. The weight is that of the
-state's entities, gaps and cues against the user's words in recall.
-
-{ablation}
-
-On explicit questions, and on questions without names and numbers, the state's words bring recall nothing at
-a low weight and cost at a high one. What carries is the pair: state and evidence together answer what
-neither does alone. The default weight is 0.1.
-"""
+def main(given: Sequence[str] | None = None) -> int:
+    """List benchmarks, or run them."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = [each.name for each in BENCHMARKS]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
+    parser.add_argument("--all", action="store_true", help="run all whose data is here")
+    for name in ("locomo", "memorycode", "travel"):
+        parser.add_argument(f"--{name}", metavar="FILE")
+    parser.add_argument("--corpus", action="append", metavar="NAME=DIR")
+    options = parser.parse_args(given)
+    if unknown := sorted(set(options.names) - set(names)):
+        parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(names)}")
+    data = {
+        n: getattr(options, n) for n in ("locomo", "memorycode", "travel") if getattr(options, n)
+    }
+    data |= {"corpus": " ".join(options.corpus)} if options.corpus else {}
+    if not (options.names or options.all):
+        listed(data)
+        return 0
+    chosen = [each for each in BENCHMARKS if options.all or each.name in options.names]
+    ready = [each for each in chosen if all(name in data for name in each.data)]
+    for each in chosen:
+        if each not in ready:
+            print(f"left out: {each.name} needs --{each.data[0]}", file=sys.stderr)
+    codes = [run(each, data) for each in ready]
+    return max(codes, default=1)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,8 +4,8 @@
 
 Needs deepagents, langgraph-supervisor and langgraph-swarm. The user says one rule a turn while another agent
 answers. Then the sub-agent runs once. Counted are the rules in the prompt of its model: with no memory, with a
-memory of its own, with ``share="rules"`` in both agents, and with it in the parent alone. A rule counts if its
-sentence stands in the prompt outside of the user's own messages: an agent that is handed the whole transcript
+memory of its own, with ``share="rules", to="all"`` in both agents, and with it in the parent alone. A rule counts
+if its sentence stands in the prompt outside of the user's own messages: an agent that is handed the whole transcript
 reads them there, and this is shown by itself. Last, the rules that the task, a tool or the sub-agent itself put on
 the board; there must be none.
 """
@@ -13,7 +13,10 @@ the board; there must be none.
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,10 +29,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Send
 
-from acc import InMemoryStore, MemoryController, MemoryNode, Thread
-from acc.board import Board
+from acc.board.board import Board
+from acc.board.memory import BoardMemory
+from acc.controller.controller import MemoryController
+from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
-from acc.integrations.langgraph import MemoryState
+from acc.integrations.langgraph import MemoryNode
+from acc.journal import ThreadKey
 from acc.testing.chat_model import ScriptedChatModel, call
 
 NOW = "Do it now."
@@ -39,6 +45,15 @@ TASK = "Always answer in French. Look after the hosts."
 """The task that the parent's model writes, with a rule that is none of the user's."""
 
 CONFIGURED: Any = {"configurable": {"thread_id": "bench"}, "recursion_limit": 100}
+
+
+def opened() -> MemoryController[Any]:
+    """Return a memory in a folder of its own, which goes with the process."""
+    folder = tempfile.mkdtemp(prefix="subagents-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    memory: MemoryController[Any] = MemoryController.open(folder, index="none")
+    atexit.register(memory.close)
+    return memory
 
 
 @dataclass
@@ -56,17 +71,20 @@ class Setting:
     parent: bool
     child: bool
     share: Any = None
-    memory: MemoryController = field(default_factory=lambda: MemoryController(InMemoryStore()))
+    memory: MemoryController[Any] = field(default_factory=opened)
 
     def of(self, has_memory: bool, **options: Any) -> list[MemoryMiddleware]:
         """Return the middleware of an agent."""
-        options = options if self.share else {}
-        made = MemoryMiddleware(self.memory, share=self.share, **options)
-        return [made] if has_memory else []
+        options = {**options, **self._sharing} if self.share else {}
+        return [MemoryMiddleware(self.memory, **options)] if has_memory else []
 
     def node(self) -> MemoryNode:
         """Return the memory's node of the parent."""
-        return MemoryNode(self.memory, share=self.share)
+        return MemoryNode(self.memory, **self._sharing)
+
+    @property
+    def _sharing(self) -> dict[str, Any]:
+        return {"share": self.share, "to": "all"} if self.share else {}
 
 
 def settings() -> list[Setting]:
@@ -252,8 +270,8 @@ def _is_users(message: BaseMessage, said: Sequence[str]) -> bool:
 
 
 def _foreign(how: Setting, said: Sequence[str]) -> int:
-    board = how.memory.read_board(Board("bench"), thread=Thread(thread="bench"))
-    return sum(f"{rule.text}." not in said for rule in board.constraints)
+    head = BoardMemory(how.memory, Board("bench")).head(ThreadKey("bench"))
+    return sum(rule.text_of not in said for rule in head.state.constraints) if head.state else 0
 
 
 def table(number: int) -> list[dict[str, Any]]:

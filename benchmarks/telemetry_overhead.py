@@ -21,9 +21,10 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from turn_overhead import observed
+from workload import observed
 
-from acc.controller import MemoryController
+from acc.controller.controller import MemoryController
+from acc.state.model import CompressedCognitiveState
 from acc.telemetry.otel import OpenTelemetry
 
 WARM_UP = 20
@@ -66,12 +67,12 @@ def measured(turns: int) -> dict[str, Any]:
     tracers.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
     spent: list[float] = []
     whole: list[float] = []
-    state = None
+    state: CompressedCognitiveState | None = None
+    observer = Timed(OpenTelemetry(tracers, meters), spent)
+    memory: MemoryController[CompressedCognitiveState]
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(
-            folder, telemetry=Timed(OpenTelemetry(tracers, meters), spent)
-        ) as memory,
+        MemoryController.open(folder, telemetry=observer) as memory,
     ):
         for number in range(1, WARM_UP + turns + 1):
             turn = observed(number, random.Random(number))

@@ -1,6 +1,8 @@
-"""The state update alone: prior state and turn in, new state out. No store, no key, no network."""
+"""The state update alone: prior state, tail and turn in, new state out. No store, no key, no network."""
 
-from acc import Channel, Observation, Turn, update_state
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
+from acc.update import update_state
 
 
 def main() -> None:
@@ -9,8 +11,8 @@ def main() -> None:
         "502s on checkout since the HTTP/2 rollout. Don't restart nginx during business hours. "
         "Find out why."
     )
-    done = update_state(None, first)
-    print(done.state.render(), "\n")
+    step = update_state(None, first)
+    print(step.text(), "\n")
 
     log = Observation(
         channel=Channel.TOOL,
@@ -20,9 +22,9 @@ def main() -> None:
     second = Turn(
         observations=(*Turn.said("You can restart nginx now, traffic is gone.").observations, log)
     )
-    done = update_state(done.state, second)
-    print(done.state.render(), "\n")
-    print(done.explain())
+    step = update_state(step.state, second, tail=step.tail)
+    print(step.text(), "\n")
+    print(step.explain())
 
 
 if __name__ == "__main__":

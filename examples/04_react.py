@@ -1,7 +1,7 @@
 """A LangGraph ReAct agent with the memory in front; the model is scripted, so it runs offline.
 
 The scripted model decides from the prompt it is given: it refuses to restart the database
-because the rule of turn 1 still stands in its prompt, although it never sees that turn.
+because the rule of turn 1 still stands in its prompt, although that turn has left it.
 """
 
 import tempfile
@@ -11,7 +11,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import MemoryController
+from acc.controller.controller import MemoryController
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.react import build
 
@@ -51,7 +52,9 @@ def main() -> None:
         for said in ASKED:
             out = graph.invoke({"messages": [("user", said)]}, config)
             print(f"user:  {said}\nagent: {out['messages'][-1].content}\n")
-        print(memory.load(out["ccs"]).render())
+        state = memory.last_state("inc-4211")
+        assert state is not None
+        print(render(state))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from acc import MemoryController, MemoryNode
-from acc.integrations.langgraph import MemoryState
+from acc.controller.controller import MemoryController
+from acc.integrations.langgraph import MemoryNode, MemoryState
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel
 
 ASKED = (
@@ -49,7 +50,9 @@ def main() -> None:
             out = graph.invoke({"messages": [HumanMessage(said)]}, config)
             print(f"user:  {said}\nagent: {out['messages'][-1].text}\n")
         print(f"messages in the last prompt: {len(model.prompts[-1])}")
-        print(memory.load(out["ccs"]).render())
+        state = memory.last_state("release-7.4")
+        assert state is not None
+        print(render(state))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """`create_agent` with the memory as a middleware, beside LangChain's own; offline, model scripted.
 
 The scripted model decides from the prompt it is given: it refuses to restart the database
-because the rule of turn 1 stands in its prompt, although it never sees that turn.
+because the rule of turn 1 stands in its prompt, although that turn has left it.
 """
 
 import tempfile
@@ -13,7 +13,9 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import MemoryController, MemoryMiddleware
+from acc.controller.controller import MemoryController
+from acc.integrations.langchain import MemoryMiddleware
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel, call
 
 ASKED = (
@@ -60,10 +62,11 @@ def main() -> None:
         for said in ASKED:
             out = agent.invoke({"messages": [HumanMessage(said)]}, config)
             print(f"user:  {said}\nagent: {out['messages'][-1].text}\n")
-        state = memory.load(out["ccs"])
-        print(state.render())
+        state = memory.last_state("inc-4211")
+        assert state is not None
+        print(render(state))
         print(f"\nmessages in the last prompt: {len(model.prompts[-1])}")
-        print("stored of turn 1:", memory.open_evidence("u1", state, thread="inc-4211"))
+        print("stored of turn 1:", memory.open_evidence("u1", thread="inc-4211").text)
 
 
 if __name__ == "__main__":

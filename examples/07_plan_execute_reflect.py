@@ -6,11 +6,13 @@ On a real model: python examples/07_plan_execute_reflect.py openai:gpt-x
 """
 
 import sys
+import tempfile
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import InMemoryStore, MemoryController, Settings
+from acc.controller.controller import MemoryController
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import remediation
 from acc_graphs.plan_execute_reflect import build
@@ -23,27 +25,32 @@ ASKED = (
 
 def main(model: str = "") -> None:
     """One message of the user; the plan is made, acted on, reflected upon and made again."""
-    memory = MemoryController(InMemoryStore(), settings=Settings(policy=remediation.POLICY))
-    graph = build(
-        model or ScriptedChatModel(script=remediation.decide),
-        remediation.TOOLS,
-        memory,
-        role=remediation.ROLE,
-        channels=remediation.CHANNELS,  # the web is a document: it can make nothing true
-        checkpointer=InMemorySaver(),
-    )
-    config: RunnableConfig = {"configurable": {"thread_id": "vuln-0420"}}
-    given = {"messages": [("user", ASKED)]}
-    for event in graph.stream(given, config, stream_mode="updates"):
-        for node, update in event.items():
-            if node == "plan":
-                print(f"plan:   {'; '.join(update['plan'])}")
-            elif node == "tools":
-                for message in update["messages"]:
-                    print(f"{message.name}: {str(message.text)[:70]} ...")
-    values = graph.get_state(config).values
-    print(f"\nagent:  {values['messages'][-1].text}\n")
-    print(memory.load(values["ccs"]).render())
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        MemoryController.open(folder, **remediation.SETTINGS) as memory,
+    ):
+        graph = build(
+            model or ScriptedChatModel(script=remediation.decide),
+            remediation.TOOLS,
+            memory,
+            role=remediation.ROLE,
+            channels=remediation.CHANNELS,  # the web is a document: it can make nothing true
+            checkpointer=InMemorySaver(),
+        )
+        config: RunnableConfig = {"configurable": {"thread_id": "vuln-0420"}}
+        given = {"messages": [("user", ASKED)]}
+        for event in graph.stream(given, config, stream_mode="updates"):
+            for node, update in event.items():
+                if node == "plan":
+                    print(f"plan:   {'; '.join(update['plan'])}")
+                elif node == "tools":
+                    for message in update["messages"]:
+                        print(f"{message.name}: {str(message.text)[:70]} ...")
+        values = graph.get_state(config).values
+        print(f"\nagent:  {values['messages'][-1].text}\n")
+        state = memory.last_state("vuln-0420")
+        assert state is not None
+        print(render(state))
 
 
 if __name__ == "__main__":

@@ -1,53 +1,47 @@
 """Three agents with a memory each, one board, one conversation: what each of them reads before it speaks.
 
 The planner and the analyst have slots of one schema (`Slot(roles=...)`), the engineer has a schema of its own. The
-answers are scripted; with models, each `answer` is what the model said to `team.context(...)`.
+compressor is scripted; with a model, it fills each role's slots by their guidance.
 """
 
-from typing import Annotated
+import tempfile
+from typing import Annotated, Any
 
-from acc import (
-    Channel,
-    CompressedCognitiveState,
-    InMemoryStore,
-    Item,
-    MemoryController,
-    Observation,
-    Policy,
-    Role,
-    RoleMemory,
-    Settings,
-    Slot,
-    Trust,
-    Turn,
-)
-from acc.board import Board
-from acc.state import Example, Name, OptionalLine
+from acc.board.board import Board
+from acc.board.roles import Role, RoleMemory
+from acc.compress.protocol import Reading
+from acc.controller.controller import MemoryController
+from acc.keyless.compressor import compress
+from acc.state.items import Name, Record, Text
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.slots import Slot
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
 
 
-class Decision(Item):
+class Decision(Record):
     """What was decided, and why."""
 
     key = ("what",)
-    head = "what"
     what: Name
-    why: OptionalLine = ""
+    why: Text = ""
 
 
-class Risk(Item):
+class Risk(Record):
     """What may go wrong."""
 
     key = ("risk",)
-    head = "risk"
     risk: Name
 
 
-class Service(Item):
+class Service(Record):
     """A service that the engineer runs."""
 
     key = ("service",)
-    head = "service"
     service: Name
+    where: Text = ""
 
 
 class TeamState(CompressedCognitiveState):
@@ -56,17 +50,17 @@ class TeamState(CompressedCognitiveState):
     decisions: Annotated[
         tuple[Decision, ...],
         Slot(
-            max_items=8, id_prefix="h", min_trust=Trust.AGENT, guidance="what was decided, and why", roles=("planner",),
-            examples=(Example("We use Kinesis because it scales", what="Kinesis", why="it scales"),),
+            "decisions", "h", "Decisions", places=8, least=Trust.AGENT, roles=("planner",),
+            guidance="what was decided, and why",
         ),
-    ]  # fmt: skip
+    ] = ()  # fmt: skip
     risks: Annotated[
         tuple[Risk, ...],
         Slot(
-            max_items=8, id_prefix="k", min_trust=Trust.AGENT, guidance="what may go wrong", roles=("analyst",),
-            examples=(Example("A risk is cold starts", risk="cold starts"),),
+            "risks", "x", "Risks", places=8, least=Trust.AGENT, roles=("analyst",),
+            guidance="what may go wrong",
         ),
-    ]  # fmt: skip
+    ] = ()  # fmt: skip
 
 
 class EngineerState(CompressedCognitiveState):
@@ -74,11 +68,8 @@ class EngineerState(CompressedCognitiveState):
 
     services: Annotated[
         tuple[Service, ...],
-        Slot(
-            max_items=8, id_prefix="v", min_trust=Trust.AGENT, guidance="services to run",
-            examples=(Example("The service is ingest-api", service="ingest-api"),),
-        ),
-    ]  # fmt: skip
+        Slot("services", "v", "Services", places=8, least=Trust.AGENT, guidance="services to run"),
+    ] = ()
 
 
 ROLES = [
@@ -87,44 +78,63 @@ ROLES = [
     Role("engineer", "You run the services.", schema=EngineerState),
 ]
 TASK = "Design a data pipeline for 6 cameras, 1 lidar and 5 radars on AWS."
-SAID = [
-    # role, the user's words to it, a tool's result, its answer
-    ("planner", "Never store images outside eu-west-1.", "", "We use Kinesis because it scales."),
-    ("analyst", "", "quota of shards in eu-west-1: 500", "A risk is throttling at the end of a quarter."),
-    ("engineer", "", "", "The service is ingest-api. It runs on 3 nodes in eu-west-1."),
-    ("planner", "The region rule no longer applies: images may be stored outside eu-west-1.", "", "Understood."),
+Fields = tuple[str, dict[str, str]]
+SAID: list[tuple[str, str, str, str, Fields]] = [
+    # role, the user's words to it, a tool's result, its answer, and what a model would file of it
+    ("planner", "Never store images outside eu-west-1.", "", "We use Kinesis because it scales.",
+     ("decisions", {"what": "Kinesis", "why": "it scales"})),
+    ("analyst", "", "quota of shards in eu-west-1: 500", "A risk is throttling at the end of a quarter.",
+     ("risks", {"risk": "throttling at the end of a quarter"})),
+    ("engineer", "", "", "ingest-api runs on 3 nodes in eu-west-1.",
+     ("services", {"service": "ingest-api", "where": "3 nodes in eu-west-1"})),
 ]  # fmt: skip
 
 
+def filing(reading: Reading) -> Proposal:
+    """A stand-in for a model: the keyless rules, and the record that belongs to an answer."""
+    proposal = compress(reading)
+    filed = tuple(
+        ProposedRecord(slot, fields, (message.ref,))
+        for message in reading.messages
+        for _, _, _, answer, (slot, fields) in SAID
+        if message.text == answer and slot in reading.policy.schema.slots()
+    )
+    return Proposal(
+        rules=proposal.rules, later=proposal.later, records=filed or proposal.records,
+        author="keyless",
+    )  # fmt: skip
+
+
+def turn_of(*heard: tuple[Channel, str, str]) -> Turn:
+    """Return a turn of channel, name and text, without empty texts."""
+    return Turn(
+        observations=tuple(Observation(channel=c, name=n, text=t) for c, n, t in heard if t)
+    )
+
+
 def main() -> None:
-    """Four turns of three roles, then what each role reads."""
-    settings = Settings(policy=Policy(schema=TeamState))
-    with MemoryController(InMemoryStore(), settings=settings) as memory:
+    """A turn of each role, then what each of them reads."""
+    settings: Any = {"policy": Policy(schema=TeamState), "compressor": filing}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        MemoryController.open(folder, **settings) as memory,
+    ):
         team = RoleMemory(
             memory, ROLES, thread="pipeline", board=Board("pipeline"), update_from="turn"
         )
         history: list[str] = []
-        for role, user, tool, answer in SAID:
-            heard = [
-                (Channel.USER, "", user),
-                (Channel.TOOL, "aws", tool),
-                (Channel.AGENT, "", answer),
-            ]
-            observations = [
-                Observation(channel=c, name=name, text=text) for c, name, text in heard if text
-            ]
-            step = team.update(role, Turn(observations=tuple(observations)))
+        for role, user, tool, answer, _ in SAID:
+            turn = turn_of(
+                (Channel.USER, "", user), (Channel.TOOL, "aws", tool), (Channel.AGENT, "", answer)
+            )
+            team.update(role, turn)
             history += [f"user to {role}: {user}"] if user else []
             history.append(f"{role}: {answer}")
-            rules = [rule.text for rule in step.board.state.constraints] if step.board else []
-            print(f"{role} has spoken; rules on the board: {rules}")
         for role in team.roles:
             print(f"\n=== {role} ===")
             print("\n---\n".join(team.context(role, TASK, history, max_tokens=2_000)))
-        quota = f"{team.thread('analyst').key[:8]}/t1"
-        print(
-            f"\nthe engineer opens {quota}, which the analyst shares: {team.open_evidence('engineer', quota)}"
-        )
+        quota = team.open_evidence("analyst/t1", "engineer").text
+        print(f"\nthe engineer opens analyst/t1, which the analyst shares: {quota}")
 
 
 if __name__ == "__main__":

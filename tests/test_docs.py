@@ -9,8 +9,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
+
+from acc.cli import app
+from acc_eval.cli import app as evaluation
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -69,15 +74,40 @@ def test_the_readmes_block_asks_no_network(shown: str) -> None:
     assert shown.rstrip().endswith("asked: []")
 
 
-@pytest.mark.slow
-def test_the_readme_tells_the_figures_of_the_demo(tmp_path: Path) -> None:
-    replay = ["-m", "acc", "replay", str(ROOT / "examples" / "incident.jsonl"), "--quiet"]
-    told = re.search(
-        r"state (\S+) tokens, transcript (\S+) tokens, ratio (\S+),", _ran(replay, tmp_path)
-    )
-    assert told
-    state, transcript, ratio = told.groups()
-    assert f"{state} / {transcript} tokens: {ratio} |" in (ROOT / "README.md").read_text("utf-8")
+def test_the_readmes_figures_are_those_of_the_evaluation() -> None:
+    """Its one table says no more than the page with the commands."""
+    table = re.findall(r"^\|.*\|$", (ROOT / "README.md").read_text("utf-8"), re.M)
+    figures = {figure for row in table for figure in re.findall(r"\d?,?\d*\.\d\d|\d,\d{3}", row)}
+    told = (ROOT / "docs" / "evaluation.md").read_text("utf-8").partition("## Compare memories")[0]
+    assert len(figures) > 8
+    assert not sorted(figure for figure in figures if figure not in told)
+
+
+MOST_WORDS = 22_000
+
+
+def test_all_pages_together_stay_readable() -> None:
+    words = {page.name: len(page.read_text("utf-8").split()) for page in PAGES}
+    assert sum(words.values()) <= MOST_WORDS, words
+
+
+_COMMAND = re.compile(r"(?:^|`)acc ([a-z]+)\b([^`\n#|]*)", re.M)
+
+
+def _options(command: str, rest: str) -> set[str]:
+    """The options of a command, or of its part, such as ``acc eval probe``."""
+    root: Any = get_command(evaluation if command == "eval" else app)
+    name = (rest.split() or [""])[0] if command == "eval" else command
+    found = root.get_command(None, name) if name else root
+    assert found is not None, f"acc {command} {rest}"
+    return {option for each in found.params for option in each.opts} | {"--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_commands_that_a_page_shows_exist_with_their_options(page: Path) -> None:
+    for command, rest in _COMMAND.findall(page.read_text("utf-8")):
+        shown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", rest))
+        assert shown <= _options(command, rest), f"acc {command} {rest}"
 
 
 def test_the_documents_name_the_versions_that_install() -> None:
@@ -123,8 +153,8 @@ def test_each_law_names_what_enforces_it_and_tests_that_exist() -> None:
     assert all("`acc." in code and _NAMED.search(tests) for _, code, tests in laws)
 
 
-NOT_CODE = {"acc.key", "acc.lock", "acc.pid", "acc.memories", "acc.qualify", "acc.persist"}
-"""Names of files in a memory's folder, a group of entry points, and spans."""
+NOT_CODE = {"acc.key", "acc.memories", "acc.schemas", "acc.commands", "acc.recall", "acc.commit"}
+"""Names of a file in a memory's folder, groups of entry points, and spans."""
 
 
 def _telemetry() -> set[str]:
@@ -161,15 +191,6 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         file = page.parent / target if target else page
         assert file.exists(), target
         assert not anchor or anchor in _anchors(file), f"{target}#{anchor}"
-
-
-EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs(example: Path, tmp_path: Path) -> None:
-    assert _ran([str(example)], tmp_path).strip()
 
 
 def test_the_documents_name_no_path_or_host_of_a_machine() -> None:

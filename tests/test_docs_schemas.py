@@ -1,4 +1,4 @@
-"""The guide to schemas: its files are written, its commands run in order, and they print what it says."""
+"""The guide to schemas does what it says; the reference names the slots and bounds of the schemas that ship."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).parent.parent / "docs" / "schemas.md"
+from acc.schema.catalog import published, schema_named
+from acc.schema.pages import own_slots
+
+DOCS = Path(__file__).parent.parent / "docs"
+GUIDE, REFERENCE = DOCS / "schemas.md", DOCS / "schema-reference.md"
 _BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.M | re.S)
 
 
@@ -51,15 +55,24 @@ def test_the_guide_does_what_it_says(tmp_path: Path) -> None:
 def test_every_block_of_the_guide_is_run_or_read() -> None:
     kinds = [(kind, bool(file)) for kind, file, _ in _blocks()]
     assert set(kinds) == {("sh", False), ("text", False), ("python", True), ("toml", False)}
-    (published,) = [text for kind, _, text in _blocks() if kind == "toml"]
-    assert "acc.schemas" in tomllib.loads(published)["project"]["entry-points"]
+    (entries,) = [text for kind, _, text in _blocks() if kind == "toml"]
+    assert "acc.schemas" in tomllib.loads(entries)["project"]["entry-points"]
 
 
-@pytest.mark.slow
-def test_the_figures_of_the_keyless_slots_are_those_of_the_benchmark() -> None:
-    score = GUIDE.parents[1] / "benchmarks" / "keyless" / "slots" / "score.py"
-    told = _ran(f"python {score} held free open", score.parent)
-    found = re.findall(r"^(\w+), all +(\d+) +([\d.]+) +([\d.]+) +(\d+ of \d+)$", told, re.M)
-    row = r"^\| [^|]*\(`(\w+)`[^|]*\| (\d+) \| ([\d.]+) \| ([\d.]+) \| (\d+ of \d+) \|$"
-    assert len(found) == 3
-    assert re.findall(row, GUIDE.read_text(encoding="utf-8"), re.M) == found
+def _rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading of the reference, without its head."""
+    section = REFERENCE.read_text("utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip().strip("`") for cell in row] for row in rows[2:]]
+
+
+@pytest.mark.parametrize("name", sorted(published()))
+def test_the_reference_has_the_slots_and_the_bound_of_each_schema(name: str) -> None:
+    schema = schema_named(name)
+    slots = [(slot.name, str(slot.rules.places)) for slot in own_slots(schema)]
+    if name == "generic":
+        assert [(row[0], row[2]) for row in _rows("The generic state")] == slots
+        return
+    (row,) = [row for row in _rows("The domains") if row[0] == name]
+    assert row[1] == f"{schema.max_tokens:,}"
+    assert re.findall(r"`?(\w+)`? \((\d+)", row[2]) == slots

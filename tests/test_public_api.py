@@ -17,36 +17,44 @@ from packaging.requirements import Requirement
 import acc
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("acc", "schemas/acc_schemas", "graphs/acc_graphs")
+PACKAGES = ("acc", "schemas/acc_schemas", "graphs/acc_graphs", "evaluation/acc_eval")
+
+MOST_NAMES = 24
 
 VENDORS = (
-    "chromadb",
-    "openai",
-    "langgraph",
-    "langchain_core",
-    "pydantic",
-    "numpy",
-    "rich",
-    "typer",
-)
+    "chromadb", "openai", "langgraph", "langchain_core", "pydantic", "numpy", "sqlalchemy", "rich", "typer",
+)  # fmt: skip
 
 
 def test_the_public_names_are_this_list() -> None:
     assert sorted(acc.__all__) == sorted(
         [
-            "AccError", "AsyncMemoryController", "AsyncRoleMemory", "Channel", "ChromaArtifactStore",
-            "CompressedCognitiveState", "InMemoryStore", "Item", "LangChainCompressor",
-            "MemoryController", "MemoryMiddleware", "MemoryNode", "Observation", "OpenAICompressor",
-            "PinnedOverflow", "Policy", "Proposal", "Role", "RoleMemory", "RuleCompressor", "Settings", "Slot", "Step",
-            "Thread", "Trust", "Turn", "__version__", "aupdate_state", "construct_context", "update_state",
+            "AccError", "AsyncMemoryController", "Board", "Cadence", "Channel", "ChromaStore",
+            "CompressedCognitiveState", "Evidence", "Item", "MemoryController", "MemoryMiddleware", "MemoryNode",
+            "Observation", "PinnedOverflow", "Policy", "Settings", "Slot", "Step", "ThreadKey", "Trust", "Turn",
+            "__version__", "aupdate_state", "seed", "update_state",
         ]
     )  # fmt: skip
+    assert len(acc.__all__) - len(["__version__"]) <= MOST_NAMES
 
 
 @pytest.mark.parametrize("name", acc.__all__)
 def test_every_public_name_loads_and_says_what_it_is(name: str) -> None:
     value = getattr(acc, name)
     assert name == "__version__" or value.__doc__
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    """What is loaded lazily is imported under TYPE_CHECKING from the same module."""
+    tree = ast.parse(Path(acc.__file__).read_text("utf-8"))
+    imported = {
+        alias.asname: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert imported == acc._HOME
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -67,32 +75,43 @@ def test_every_name_is_imported_where_langchain_is_not_installed() -> None:
     assert "pip install 'agent-cognitive-compressor[langchain]'" in done.stderr
 
 
+def _loaded(modules: str, vendors: tuple[str, ...]) -> str:
+    code = f"import sys, importlib\nfor m in {modules.split()!r}: importlib.import_module(m)\n"
+    code += f"print([v for v in {vendors!r} if v in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
 def test_importing_the_library_loads_no_vendor() -> None:
-    code = f"import sys, acc; print([v for v in {VENDORS!r} if v in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert _loaded("acc", VENDORS) == "[]"
 
 
-PIPELINE = (
-    "turn.turn", "turn.transcript", "state.model", "state.proposal", "stores.protocol", "recall.candidates",
-    "gate.protocol", "gate.built_in", "compress.protocol", "commit.commit", "thread.log",
-)  # fmt: skip
+CORE = """
+    acc.turn.turn acc.turn.transcript acc.state.model acc.state.proposal acc.state.render acc.recall acc.gate
+    acc.compress.compressor acc.compress.judge acc.keyless.compressor acc.commit.commit acc.step acc.update acc.seeding
+"""
 
 
-def test_the_pipeline_imports_no_vendor_but_pydantic_and_numpy() -> None:
-    code = (
-        f"import sys, importlib; [importlib.import_module('acc.' + m) for m in {PIPELINE!r}];"
-        "print([v for v in ('chromadb', 'openai', 'langgraph', 'toon_format', 'rich') if v in sys.modules])"
+def test_the_core_imports_no_store_no_framework_and_no_sdk() -> None:
+    """`update_state` needs none of them."""
+    vendors = (
+        "chromadb",
+        "openai",
+        "langgraph",
+        "langchain_core",
+        "sqlalchemy",
+        "httpx",
+        "rich",
+        "typer",
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert _loaded(CORE, vendors) == "[]"
 
 
 def test_imports_run_one_way() -> None:
     package = Path(acc.__file__).parent
     for file in package.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
-        assert not re.search(r"^\s*(?:from|import) acc_(?:graphs|schemas)", text, re.M), file
+        assert not re.search(r"^\s*(?:from|import) acc_(?:graphs|schemas|eval)", text, re.M), file
 
 
 def _imported(file: Path) -> Iterator[str]:

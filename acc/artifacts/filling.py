@@ -84,6 +84,12 @@ class Filling:
                 self._worker.start()
             self._changed.notify_all()
 
+    def forget(self, thread: ThreadName) -> None:
+        """Ask the store anew how far a thread is filled: something was deleted from it."""
+        with self._adding:
+            for place in [place for place in self._filled if place[0] == key_of(thread)]:
+                del self._filled[place]
+
     def drain(self, timeout: float | None = None) -> bool:
         """Wait until the store has everything; return False if it failed, or the time is over."""
         with self._changed:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from acc.errors import StoreError
-from acc.next.tail import Message
+from acc.tail import Message
 
 
 class ThreadName(Protocol):

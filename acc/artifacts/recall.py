@@ -7,12 +7,13 @@ stand in one `PartialIndex`. A message's own score is
     bm25 / highest bm25  +  weight * (cosine - least) / (highest - least)
 
 over the messages that the store proposed, before the share of the scores around it is added: what answers by
-meaning lifts its context, too. The passages of the best messages are then scored as `acc.next.recall` scores them,
+meaning lifts its context, too. The passages of the best messages are then scored as `acc.recall` scores them,
 so that the gate's bounds hold. Measured by ``benchmarks/locomo_next.py``: rank fusion finds less.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,9 +28,9 @@ from acc.artifacts.faults import translated
 from acc.artifacts.lexical import NEAR, Numbers, PartialIndex
 from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName, key_of
 from acc.errors import StoreError
-from acc.next.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, passages
+from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, passages
 from acc.text.ranking import terms
-from acc.turn.observations import Evidence, Trust
+from acc.turn.observations import Evidence, Trust, is_ingested
 
 WINDOW = 400_000
 """Characters of the newest messages that are read at the first question: some 0.15 s."""
@@ -46,19 +47,22 @@ UNRELATED, MEANING = 0.3, 0.3
 _MESSAGES = 24
 _AROUND = 2
 _PASSAGES = 1 << 20
+FIRST_PAGE = 8
+"""Messages that are read first: mostly those of the last turn are new."""
 
 
 def backwards(
     read: Callable[[int, int], Iterable[Artifact]], last: int, page: int = 256
 ) -> Iterator[Artifact]:
-    """Yield a branch's messages from the ``last`` seq back to the first, by pages.
+    """Yield a branch's messages from the ``last`` seq back to the first, by pages that grow up to ``page``.
 
-    ``read`` returns, in order, the messages from a seq on, as many as asked for.
+    Mostly a few are new. ``read`` returns, in order, the messages from a seq on, as many as asked for.
     """
+    size = min(page, FIRST_PAGE)
     while last >= 0:
-        first = max(0, last - page + 1)
-        yield from [each for each in read(first, page) if first <= each.seq <= last][::-1]
-        last = first - 1
+        first = max(0, last - size + 1)
+        yield from [each for each in read(first, size) if first <= each.seq <= last][::-1]
+        last, size = first - 1, min(page, 4 * size)
 
 
 Newest = Callable[[], Iterable[Artifact]]
@@ -103,6 +107,7 @@ class Recall:
         branches: Branches = (),
         upto: int | None = None,
         limit: int = 64,
+        epoch: int = 0,
     ) -> list[Candidate]:
         """Return at most ``limit`` passages, the best first.
 
@@ -113,8 +118,9 @@ class Recall:
             branches: The ancestry that is seen, the root first; ``newest`` has to read the same.
             upto: The last seq that candidates may have.
             limit: How many at most.
+            epoch: That of the branch: what was read under another one is read anew, since something was erased.
         """
-        ranked = self.ranked(thread, question, newest, branches=branches, upto=upto)
+        ranked = self.ranked(thread, question, newest, branches=branches, upto=upto, epoch=epoch)
         found = sorted(_candidates(question, ranked), key=lambda each: (-each.score, -each.at))
         return [each for each in found[:limit] if each.score > 0]
 
@@ -127,10 +133,11 @@ class Recall:
         branches: Branches = (),
         upto: int | None = None,
         limit: int = _MESSAGES,
+        epoch: int = 0,
     ) -> list[Ranked]:
         """Return at most ``limit`` messages, the best first; arguments as in `recall`."""
         proposed = self._proposed(thread, question, branches, upto)
-        scope = self._scope(thread, branches)
+        scope = self._scope(thread, branches, epoch)
         with scope.lock:
             scope.read(newest(), self._window)
             if self.store is not None:
@@ -144,8 +151,8 @@ class Recall:
             for scope in [scope for scope in self._scopes if scope[0] == key_of(thread)]:
                 del self._scopes[scope]
 
-    def _scope(self, thread: ThreadName, branches: Branches) -> Scope:
-        name = (key_of(thread), tuple(branches))
+    def _scope(self, thread: ThreadName, branches: Branches, epoch: int) -> Scope:
+        name = (key_of(thread), (*branches, epoch))
         with self._lock:
             found = self._scopes.pop(name) if name in self._scopes else Scope(branches)
             if found.size > 4 * self._window:  # it met half a long thread
@@ -181,6 +188,7 @@ class Ranked:
         age: The same from 0, the oldest, to 1.
         meaning: What its cosine adds to its passages' scores.
         rarity: The weight of a term.
+        passages: Its passages, each with its terms.
     """
 
     artifact: Artifact
@@ -189,6 +197,7 @@ class Ranked:
     age: float
     meaning: float
     rarity: Callable[[str], float]
+    passages: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class Scope:
@@ -201,6 +210,7 @@ class Scope:
         self._artifacts: list[Artifact] = []
         self._before: list[str] = []
         self._known: set[tuple[str, str]] = set()
+        self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
         self.size = 0
 
     def read(self, newest: Iterable[Artifact], window: int) -> None:
@@ -254,9 +264,16 @@ class Scope:
                 float(ages[at]) / len(ages),
                 float(meaning[at]),
                 self._index.rarity,
+                self._passages_of(at),
             )
             for at in self._index.best(scores, limit)
         ]
+
+    def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        if at not in self._passages:
+            split = passages(self._artifacts[at].message.text)
+            self._passages[at] = tuple((each, tuple(terms(each))) for each in split)
+        return self._passages[at]
 
     def _add(self, artifacts: Sequence[Artifact]) -> None:
         """Add messages in the order of the thread. Calls of tools are left out: their results say more."""
@@ -265,13 +282,22 @@ class Scope:
         ]
         for before, artifact in pairwise([None, *kept]):
             assert artifact is not None
-            is_next = before is not None and artifact.seq - before.seq <= NEAR
+            is_next = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
             text = before.message.text if before is not None and is_next else ""
-            self._index.add(artifact.seq, artifact.message.text, text)
+            self._index.add(_row(artifact), artifact.message.text, text)
             self._artifacts.append(artifact)
             self.size += len(artifact.message.text)
             self._before.append(text)
         self._known.update(map(_name, artifacts))
+
+
+def _row(artifact: Artifact) -> int:
+    """Return the number of a message; that of a document is far from every other document's: none is its context."""
+    ref = artifact.message.ref
+    if not is_ingested(ref):
+        return artifact.seq
+    own = hashlib.blake2b(ref.rpartition(".")[0].encode(), digest_size=4).digest()
+    return (int.from_bytes(own, "big") << 30) + artifact.seq
 
 
 def _name(artifact: Artifact) -> tuple[str, str]:
@@ -279,23 +305,23 @@ def _name(artifact: Artifact) -> tuple[str, str]:
 
 
 def _candidates(question: str, ranked: Sequence[Ranked]) -> Iterator[Candidate]:
-    """Yield the passages of messages, scored as in `acc.next.recall`, each with its share of the meaning."""
+    """Yield the passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
     asked = frozenset(terms(question))
-    texts = [list(passages(each.artifact.message.text)) for each in ranked]
-    mean = fmean([len(text) for own in texts for text in own] or [1])
+    texts = [each.passages for each in ranked]
+    mean = fmean([len(text) for own in texts for text, _ in own] or [1])
     for each, own in zip(ranked, texts, strict=True):
         whole = sum(map(each.rarity, asked)) or 1.0
 
-        def worth(text: str, of: Ranked = each) -> float:
-            return sum(of.rarity(term) for term in asked & frozenset(terms(text)))
+        def worth(said: Iterable[str], of: Ranked = each) -> float:
+            return sum(of.rarity(term) for term in asked & frozenset(said))
 
         message = each.artifact.message
-        around = AROUND * (worth(message.text) + worth(each.before))
+        around = AROUND * (worth(terms(message.text)) + worth(terms(each.before)))
         trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
-        for place, text in enumerate(own):
-            score = (OWN * worth(text) + around) / whole * trust * (1 + LATER * each.age)
+        for place, (text, said) in enumerate(own):
+            score = (OWN * worth(said) + around) / whole * trust * (1 + LATER * each.age)
             score = score / (1 - LENGTH + LENGTH * len(text) / mean) + each.meaning / len(own)
-            rare = {term: each.rarity(term) for term in terms(text)}
+            rare = {term: each.rarity(term) for term in said}
             at = each.place * _PASSAGES + place
             yield Candidate(_evidence(each.artifact, text), at, place, score, rare)
 

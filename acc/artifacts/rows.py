@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acc.artifacts.protocol import Artifact, Branches, ThreadName, id_of, key_of
-from acc.next.tail import Message
+from acc.tail import Message
 from acc.turn.observations import Observation
 
 PART = 8_000

@@ -1,36 +1,25 @@
-"""A shared board: rules, goals, decisions and open questions of several agents, in a thread of its own.
+"""Boards: what several agents share.
 
-    board = Board("incident-42")
-    one = memory.step(None, Turn.said("Never restart db-2."), thread=Thread(thread="t1", agent="triage"), board=board)
-    two = memory.step(None, Turn.said("Where are we?"), thread=Thread(thread="t2", agent="fixer"), board=board)
-    board.rendered(two.board.state, two.state, memory.settings.policy)   # the rule, then the fixer's own memory
+    board = Board("incident-42", share="rules")
+    shared = BoardMemory(memory, board)
+    shared.step(None, Turn.said("Never restart db-2."), thread=ThreadKey("t1", agent="triage"), to="all")
+    print(shared.step(None, Turn.said("Where are we?"), thread=ThreadKey("t2", agent="fixer")).text())
 
-A board is an ordinary thread of the memory: it has its own states, hash chain, bounds, evidence and audit log.
-``memory.read_board(board, thread=...)`` returns its newest state; ``board.thread_of(thread)`` its `Thread`, for
-``history``, ``open_evidence``, ``retire``, ``acc show`` and ``acc verify``.
+A board is a thread of the memory with states, a chain of hashes, bounds and a journal of its own. What an agent
+compresses stays its own, unless somebody said it to all: the operator, the user where the caller says so
+(``to="all"``), the deployer's filter (`Board.allow`), or the user's own words, as a model hears them. Then the whole
+sentence goes to the board under its speaker's name, and leaves the agent's own state: there is one of it.
 
-What a step with ``board=`` does:
-
-1. It reads the board's newest state. The compressor, any one and unchanged, sees the agent's items and the board's.
-2. The proposal is split. What changes or ends the board's items, and what is new in shared slots, is the board's
-   half; the rest is the agent's. Both halves go through `acc.commit.commit.commit`, each on its own chain.
-3. The board's half is committed first, as compare-and-swap on the board's newest state. If that has moved, the
-   half is checked anew. What no longer applies is a note ``board_conflict``.
-4. The board's turn holds only the observations that its half cites. `Observation.message` names the agent's
-   thread and ref that each came from.
-
-`Step.board` (`acc.pipeline.turn_pipeline.BoardStep`) has ``read``, ``commit``, ``notes`` and ``state``.
-
-board.py   `Board`, `BoardState` and `MeasuredBoardState`: which thread, which policy, which slots are shared
-view.py    what the compressor sees; how its proposal is split
-half.py    the board's half, checked in the agent's whole context
-rebase.py  what of a half still applies on a newer state of the board
-turn.py    the agent's turn with a board
-writer.py  `BoardMemory`: reads the board's newest state; commits a half to it
+board.py     `Board`: which thread, what is shared
+origins.py   whose words a message of a board holds
+batch.py     what an agent's commits made, as its journal has it
+hearing.py   what the user's words mean for the board's own rules
+choosing.py  what of it may be shared: who said so
+delivery.py  the board's turn and proposal
+writing.py   commit them by compare-and-swap; judge what is said to end a rule
+sharing.py   the whole way, written once for threads and event loops
+memory.py    `BoardMemory`, `AsyncBoardMemory`
+shown.py     what the agent reads
+context.py   Algorithms 1 and 2 of the paper on role memories
+roles.py     `Role`, `RoleMemory`: a thread for each role, with a board between
 """
-
-from __future__ import annotations
-
-from acc.board.board import Board, BoardState, MeasuredBoardState, Share
-
-__all__ = ["Board", "BoardState", "MeasuredBoardState", "Share"]

@@ -1,79 +1,54 @@
-"""What a board is: a thread's name, a policy, and which slots of an agent's schema it shares."""
+"""What a board is: a thread's name, a policy, and what is shared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from acc.errors import ConfigurationError
-from acc.state.items import Constraint, Relation, Uncertainty
+from acc.journal import ThreadKey
+from acc.state.items import Item, Pinned, Record, Rule, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.slots import Slot, SlotField
-from acc.stores.copies import BOARD
-from acc.stores.protocol import Thread
-from acc.turn.observations import Trust
+from acc.state.slots import SlotField
 
-HEADING = "Shared with all agents:"
-OWN_HEADING = "Your own:"
+AGENT = "board"
+"""The agent of a board's thread."""
+
+Share = Literal["rules", "rules and goals", "all"]
+To = Literal["", "all"]
 
 
 class BoardState(CompressedCognitiveState):
-    """The state of a board: rules and goals, and what all agents have to know. Nothing fills its other slots."""
+    """The state of a board. It is the generic one with a smaller bound: each agent reads it beside its own."""
 
     max_tokens: ClassVar[int] = 600
 
-    decisions: Annotated[
-        tuple[Relation, ...],
-        Slot(
-            max_items=16,
-            min_trust=Trust.AGENT,
-            eviction_priority=55,
-            id_prefix="z",
-            guidance="decisions, assignments and results that every other agent has to know; "
-            "one subject and predicate each",
-        ),
-    ] = ()
-    open_questions: Annotated[
-        tuple[Uncertainty, ...],
-        Slot(
-            max_items=6,
-            min_trust=Trust.AGENT,
-            eviction_priority=35,
-            id_prefix="b",
-            guidance="questions that another agent may answer",
-        ),
-    ] = ()
 
+@dataclass(frozen=True)
+class Shareable:
+    """What a filter (`Board.allow`) decides about.
 
-class MeasuredBoardState(BoardState):
-    """A board with a slot for what tools measured. What stands there is as trusted as the tool, not the agent.
-
-    It is a class of its own: a policy's fingerprint covers the slots, and boards with `BoardState` go on.
+    Attributes:
+        slot: Name of the slot, such as ``constraints``.
+        item: The rule, goal or fact. Of later words: the rule of the board that they are about.
+        words: The sentence that would go to the board, with its speaker; None for a fact.
+        thread: The agent's thread.
     """
 
-    max_tokens: ClassVar[int] = 800
+    slot: str
+    item: Item
+    words: Words | None
+    thread: ThreadKey
 
-    measurements: Annotated[
-        tuple[Relation, ...],
-        Slot(
-            max_items=12,
-            min_trust=Trust.TOOL,
-            eviction_priority=45,
-            id_prefix="m",
-            guidance="what a tool measured or found that every other agent has to know, citing the tool's "
-            "result alone; one subject and predicate each",
-        ),
-    ] = ()
+    @property
+    def text(self) -> str:
+        """What the other agents would read."""
+        return self.words.text if self.words is not None else self.item.text_of
 
 
-Share = Literal["all", "rules"]
-
-
-def ref_prefix(key: str) -> str:
-    """Return what stands before the refs of the board whose thread has ``key``, where an agent reads them."""
-    return f"{key[:8]}/"
+Allow = Callable[[Shareable], bool]
 
 
 @dataclass(frozen=True)
@@ -82,133 +57,63 @@ class Board:
 
     Attributes:
         name: The name of the board's thread.
-        share: Which slots are shared. "all": the pinned slots (rules and goals) that the agent's schema and the
-            board's both have, and the board's own slots, which the agent's schema lacks. "rules": slots of
-            rules (`acc.state.items.Constraint`) alone. Or names of board slots by names of the agent's slots.
-        policy: The board's schema and bounds. The schema is any state class; `BoardState` by default.
-        user: The user whom the board belongs to; empty for the user of the agent's thread.
+        share: ``"rules"`` shares whole sentences of user and operator that somebody said to all, and nothing else;
+            ``"rules and goals"`` goals likewise; ``"all"`` also **every fact and open question** of each agent, in
+            its own words, whatever they are about: what a user told one agent in confidence may be among them.
+        allow: The deployer's filter for what nobody said to all; True shares it. None: it is private. Of facts, with
+            ``"all"``, those go that it allows. A filter that fails shares nothing.
+        policy: Schema and bounds of the board; by default `BoardState`. Slots of records are shared under their names.
+        user: The user whom the board belongs to; empty for the user of the agent's thread. Another name serves all
+            users of the tenant.
 
     Raises:
-        ConfigurationError: The name is empty, or ``share`` is none of these.
+        ConfigurationError: The name is empty, or a value is none of these.
     """
 
     name: str
-    share: Share | Mapping[str, str] | tuple[tuple[str, str], ...] = "all"
+    share: Share = "rules"
+    allow: Allow | None = field(default=None)
     policy: Policy = field(default_factory=lambda: Policy(schema=BoardState))
     user: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise ConfigurationError(
-                f"the board's name is {self.name!r}", where="Board", hint="give it a name"
-            )
-        if isinstance(self.share, Mapping):
-            object.__setattr__(self, "share", tuple(sorted(self.share.items())))
-        if self.share not in ("all", "rules") and not isinstance(self.share, tuple):
-            raise ConfigurationError(
-                f"share is {self.share!r}",
-                where=f"Board {self.name!r}",
-                hint='give "all", "rules", or {slot of the agent: slot of the board}',
-            )
+        checks = (
+            (isinstance(self.name, str) and bool(self.name.strip()), "name", "a name"),
+            (self.share in get_args(Share), "share", ", ".join(map(repr, get_args(Share)))),
+            (self.allow is None or callable(self.allow), "allow", "a function of a Shareable"),
+            (isinstance(self.policy, Policy), "policy", "a Policy"),
+        )
+        for is_fit, name, hint in checks:
+            if not is_fit:
+                raise ConfigurationError(
+                    f"{name} is {getattr(self, name)!r}", where="Board", hint=f"give {hint}"
+                )
 
-    def thread_of(self, thread: Thread) -> Thread:
+    def key_of(self, thread: ThreadKey | str) -> ThreadKey:
         """Return the board's own thread, as seen from an agent's thread: of the same tenant.
 
         Raises:
             ConfigurationError: ``thread`` is the board's own.
         """
-        own = Thread(
-            thread=self.name, agent=BOARD, user=self.user or thread.user, tenant=thread.tenant
-        )
-        if own == thread:
+        key = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
+        own = ThreadKey(self.name, key.tenant, self.user or key.user, AGENT)
+        if own == key:
             raise ConfigurationError(
                 "an agent cannot have the board's own thread",
                 where=f"board {self.name!r}",
-                hint=f"give the agent's thread another agent than {BOARD!r}",
+                hint=f"give the agent's thread another agent than {AGENT!r}",
             )
         return own
 
-    def shared(self, schema: type[CompressedCognitiveState]) -> dict[str, str]:
-        """Return the board's slots by the slots of an agent's ``schema`` whose items live on the board.
+    def shares(self, slot: SlotField) -> bool:
+        """Return whether items of an agent's slot may go to the board."""
+        if slot.name not in self.policy.schema.slots():
+            return False
+        if issubclass(slot.item, Pinned):
+            return issubclass(slot.item, Rule) or self.share != "rules"
+        return issubclass(slot.item, Record) and self.share == "all" and _is_told(slot)
 
-        Raises:
-            ConfigurationError: ``share`` names a slot that does not exist, or the types of two slots differ.
-        """
-        own, theirs = schema.slots(), self.policy.schema.slots()
-        if isinstance(self.share, tuple):
-            found = dict(self.share)
-        else:
-            found = {name: name for name, slot in own.items() if self._is_shared(slot)}
-        for mine, shared in found.items():
-            if mine not in own or shared not in theirs:
-                missing = f"{schema.__name__}.{mine}" if mine not in own else f"slot {shared!r}"
-                raise self._refused(f"there is no {missing}", "name slots of both schemas")
-            if not issubclass(theirs[shared].item, own[mine].item):
-                raise self._refused(
-                    f"slot {mine!r} holds {own[mine].item.__name__}, and the board's slot {shared!r} "
-                    f"{theirs[shared].item.__name__}",
-                    f"give the board a schema with that type: Policy(schema={schema.__name__})",
-                )
-        return found
 
-    def added(self, schema: type[CompressedCognitiveState]) -> tuple[str, ...]:
-        """Return the board's slots that an agent's ``schema`` lacks, and that its compressor fills too."""
-        base = {*schema.slots(), *CompressedCognitiveState.slots()}
-        return (
-            tuple(n for n in self.policy.schema.slots() if n not in base)
-            if self.share == "all"
-            else ()
-        )
-
-    def rendered(
-        self,
-        shared: CompressedCognitiveState,
-        own: CompressedCognitiveState,
-        policy: Policy | None = None,
-    ) -> str:
-        """Return what the agent reads: the board, then its own state.
-
-        It has at most the tokens of both policies' bounds and of the two headings together.
-
-        Args:
-            shared: The board's state, such as ``step.board.state``.
-            own: The agent's state.
-            policy: The agent's policy; None for the defaults of its state's class.
-        """
-        return self.beside(shared, (policy or Policy(schema=type(own))).rendered(own))
-
-    def beside(self, shared: CompressedCognitiveState, own: str) -> str:
-        """Return the board's state as text, then the text ``own`` of an agent's; empty texts stay out."""
-        parts = ((HEADING, self.text(shared)), (OWN_HEADING, own))
-        return "\n".join(f"{heading}\n{text}" for heading, text in parts if text)
-
-    def text(self, shared: CompressedCognitiveState) -> str:
-        """Return the board's state as agents read it: its refs begin with the board's thread, as in ``53ce69b9/u1``.
-
-        The board's bound holds: what was evicted first is left out if such refs take more room.
-        """
-        prefix = ref_prefix(shared.bound_to.partition(".")[2])
-        gone = [
-            each.model_copy(update={"ref": prefix + each.ref})
-            for each in shared.evicted
-            if each.shown
-        ]
-        while gone:
-            named = shared.model_copy(update={"evicted": tuple(gone)})
-            if self.policy.tokens(named) <= self.policy.max_tokens:
-                return self.policy.rendered(named)
-            gone.pop()
-        return self.policy.rendered(shared.model_copy(update={"evicted": ()}))
-
-    def own_ref(self, ref: str, thread: Thread) -> str:
-        """Return the board's own ref that ``ref`` names to the agent of ``thread``; empty if it names none."""
-        prefix = ref_prefix(self.thread_of(thread).key)
-        return ref.removeprefix(prefix) if ref.startswith(prefix) else ""
-
-    def _is_shared(self, slot: SlotField) -> bool:
-        other = self.policy.schema.slots().get(slot.name)
-        is_wanted = self.share == "all" or issubclass(slot.item, Constraint)
-        return other is not None and slot.rules.pinned and other.rules.pinned and is_wanted
-
-    def _refused(self, what: str, hint: str) -> ConfigurationError:
-        return ConfigurationError(what, where=f"Board {self.name!r}", hint=hint)
+def _is_told(slot: SlotField) -> bool:
+    """Whether a slot of records says something that others can use: the gist and names are the agent's own."""
+    return slot.name not in ("semantic_gist", "focal_entities")

@@ -1,80 +1,89 @@
-"""The command ``acc``: replays conversations, and inspects and maintains memories.
+"""The command ``acc``: replays conversations, and looks at, checks and maintains memories.
 
 `run` executes a command. Every error ends in one line on stderr and a non-zero exit code.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from acc.errors import AccError, raise_interrupt
+from acc.errors import AccError, extra, raise_interrupt
 from acc.text.lines import inert_output, one_line
 
 REFUSED, MISUSED = 1, 2
-"""Exit codes: 1 for an error, 2 for invalid arguments. A signal gives 128 plus its number."""
+"""Exit codes of an error and of invalid arguments. A signal gives 128 plus its number."""
+
+GROUP = "acc.commands"
+"""Entry points of this group add commands; each names a `typer.Typer`."""
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "replay": ("replay", "Replay a conversation turn by turn and report each state."),
-    "show": ("show", "Show the state that the agent reads."),
-    "diff": ("show", "Show what changed between two turns, and why."),
+    "show": ("show", "Show what the agent reads: the state and the tail."),
+    "diff": ("diff", "Show what changed between two turns, and why."),
     "threads": ("show", "List the threads of a memory."),
+    "search": ("documents", "Search threads and documents by words."),
+    "verify": ("verify", "Check a memory by recomputing every commit."),
+    "doctor": ("doctor", "Check the installation, a memory or a model's server."),
     "inspect": ("inspect", "Serve a local page over the threads of a memory."),
-    "verify": ("show", "Check the audit logs by recomputing every commit."),
-    "doctor": ("doctor", "Check the installation, a memory or a model endpoint."),
-    "ingest": ("evidence", "Add documents that agents can recall."),
-    "search": ("evidence", "Search a user's threads and documents by words."),
-    "retire": ("delete", "Remove rules, goals or other items from the state."),
+    "mcp": ("mcp", "Serve a memory over the Model Context Protocol."),
+    "ingest": ("documents", "Add documents that agents can recall."),
+    "retire": ("acts", "End rules, goals or other items of a state."),
+    "hold": ("acts", "Protect evidence from deletion, or list what is protected."),
     "prune": ("prune", "Delete evidence that is rarely read or not useful."),
-    "hold": ("delete", "Protect evidence from deletion, or list what is protected."),
-    "erase": ("delete", "Erase a user, a thread or one piece of evidence."),
-    "adopt": ("adopt", "Go on from checkpoints newer than the restored memory."),
-    "backup": ("evidence", "Copy a memory to a folder while others write."),
-    "vacuum": ("evidence", "Rewrite the files so that no deleted text remains."),
-    "export": ("evidence", "Write a user's evidence and audit logs to a file."),
-    "import": ("evidence", "Add the records of an exported file to a memory."),
-    "mcp": ("mcp", "Serve a memory to agents over the Model Context Protocol."),
+    "erase": ("erase", "Erase a user, a thread, a message or words."),
+    "export": ("moving", "Write threads to a file of JSON lines."),
+    "import": ("moving", "Add the threads of an exported file to a memory."),
+    "backup": ("moving", "Copy a memory to a folder while others write."),
+    "heads": ("verify", "Print the last commit of each thread, to keep outside."),
+    "reindex": ("moving", "Build the index of a memory anew from its journal."),
     "schema": ("schema", "List, show, export, check, create and compare schemas."),
-    "eval": ("evaluate", "Evaluate memories on scenarios."),
 }
-"""The module of each command, and the first line of its help.
-
-A module has a function, or a `typer.Typer` with subcommands, of the command's name. ``import`` and
-``eval`` have a trailing underscore there.
-"""
+"""The module of each command, and the first line of its help. ``import`` is ``import_`` there."""
 
 
 class _Commands(TyperGroup):
     """Imports the module of a command when that command is used: ``acc --help`` imports none."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS, *joined()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if entry := joined().get(cmd_name):
+            with extra(cmd_name, f"acc {cmd_name} cannot be loaded: {{error}}", where=entry.value):
+                return get_command(entry.load())
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"acc.cli.{COMMANDS[cmd_name][0]}")
-        found = getattr(module, f"{cmd_name}_" if cmd_name in ("import", "eval") else cmd_name)
-        if not isinstance(found, typer.Typer):
-            function, found = found, typer.Typer(rich_markup_mode=None, add_completion=False)
-            found.command(cmd_name)(function)
-        from acc.cli.options import with_audit_option  # it imports what `acc --help` does not need
-
-        return with_audit_option(get_command(found))
+        module = import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
+        made = typer.Typer(rich_markup_mode=None, add_completion=False)
+        made.command(cmd_name)(getattr(module, cmd_name.replace("import", "import_")))
+        return get_command(made)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, summary) for name, (_, summary) in COMMANDS.items()]
+        for name, entry in joined().items():
+            rows.append((name, f"Commands of the package {entry.module.partition('.')[0]}."))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+            formatter.write_dl(rows)
 
+
+def joined() -> dict[str, EntryPoint]:
+    """Return the commands that other packages add, by name. Imports nothing."""
+    return {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in COMMANDS}
+
+
+_QUIET = logging.NullHandler()
 
 app = typer.Typer(cls=_Commands, rich_markup_mode=None, add_completion=False)
 
@@ -116,18 +125,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run ``acc`` with ``arguments`` and return the exit code."""
     try:
-        # Typer's own `main` would turn signals and write errors into messages and codes of its own.
-        try:
-            with (
-                suppress(typer.Exit),
-                inert_output(),
-                get_command(app).make_context("acc", list(arguments)) as context,
-            ):
-                context.command.invoke(context)
-            sys.stdout.flush()
-        except Exception as error:
-            raise_interrupt(error)
-            raise
+        _invoke(arguments)
         return 0
     except KeyboardInterrupt as error:
         return _fail(f"interrupted{f': {error}' if str(error) else ''}", 128 + signal.SIGINT)
@@ -145,8 +143,27 @@ def run(arguments: Sequence[str]) -> int:
             return _fail(f"{usage().rstrip('.')}. To fix: see {command} --help", MISUSED)
         if os.environ.get("ACC_TRACEBACK"):
             raise
-        what = f"a defect in acc: {type(error).__name__}: {error}"
-        return _fail(f"{what}. To fix: report it with the output under ACC_TRACEBACK=1", REFUSED)
+        fix = "report it with the output under ACC_TRACEBACK=1"
+        return _fail(f"a defect in acc: {type(error).__name__}: {error}. To fix: {fix}", REFUSED)
+
+
+def _invoke(arguments: Sequence[str]) -> None:
+    """Run a command, which tells by itself what the library would log.
+
+    Typer's own `main` would turn signals and write errors into messages of its own.
+    """
+    logging.getLogger("acc").addHandler(_QUIET)
+    try:
+        with (
+            suppress(typer.Exit),
+            inert_output(),
+            get_command(app).make_context("acc", list(arguments)) as context,
+        ):
+            context.command.invoke(context)
+        sys.stdout.flush()
+    except Exception as error:
+        raise_interrupt(error)
+        raise
 
 
 def _terminate(number: int, _: Any) -> None:

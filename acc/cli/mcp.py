@@ -1,23 +1,25 @@
-"""``acc mcp``: serves a memory to clients of the Model Context Protocol."""
+"""``acc mcp``: options of the server of the Model Context Protocol, which has a package of its own."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from contextlib import ExitStack
 from typing import Annotated, Literal
 
 import typer
 
 from acc.cli import options
-from acc.cli.logged import thread_named
-from acc.cli.opening import compressor_named, opened, policy_of
-from acc.controller import MODEL_TOKENS
-from acc.errors import ConfigurationError
+from acc.cli.models import model_named
+from acc.cli.opening import opened
+from acc.cli.options import flag, option
+from acc.cli.policies import SCHEMA_VARIABLE, digest_key
+from acc.errors import ConfigurationError, extra
+from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import UNNAMED
+from acc.state.policy import Policy
 from acc.turn.observations import Channel
+from acc.update import KEYLESS, WITH_A_MODEL
 
 SpeaksFor = Literal["user", "agent", "tool", "document"]
 
@@ -27,99 +29,54 @@ TOKEN = "ACC_MCP_TOKEN"
 
 def mcp(
     memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Serve this thread only. [default: the client names the thread]"
-        ),
-    ] = "",
-    speaks_for: Annotated[
-        SpeaksFor,
-        typer.Option(
-            help="Whose words the client stores. Only those of the user make rules: choose user if "
-            "nothing but the user's own words reaches the tool remember."
-        ),
-    ] = "agent",
-    user: options.UserOption = UNNAMED,
-    agent: options.AgentOption = UNNAMED,
-    tenant: options.TenantOption = UNNAMED,
-    allow_forget: Annotated[
-        bool, typer.Option("--allow-forget", help="Also offer the tool forget, which erases.")
-    ] = False,
-    http: Annotated[
-        bool,
-        typer.Option("--http", help="Serve streamable HTTP at /mcp. [default: stdio]"),
-    ] = False,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST",
-            help=f"With --http: listen here. Beyond this machine it needs a token in {TOKEN}.",
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=0, max=65535, help="With --http: the port; 0 for a free one."
-        ),
-    ] = 8765,
-    allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --http: accept this name in the Host header, such as that of a proxy. Repeatable.",
-        ),
-    ] = None,
-    server: options.ServerOption = None,
-    max_tokens: options.MaxTokensOption = None,
-    style: options.StyleOption = None,
-    schema: options.SchemaOption = None,
+    thread: Annotated[str, option("NAME", "Serve this thread only. [default: the client names it]")] = "",
+    scope: options.ScopeOption = None,
+    speaks_for: Annotated[SpeaksFor, typer.Option(help="Whose words the client stores. Only those of the user make "
+        "rules: choose user if nothing but the user's own words reaches the tool remember.")] = "agent",
+    allow_forget: Annotated[bool, flag("--allow-forget", "Also offer the tool forget, which erases.")] = False,
+    http: Annotated[str, option("HOST:PORT", f"Serve streamable HTTP at /mcp there, such as 127.0.0.1:8765. Beyond "
+        f"this machine it needs a token in {TOKEN}. [default: stdio]")] = "",
+    allow_host: Annotated[list[str] | None, option("NAME", "With --http: accept this Host header, as of a proxy. "
+        "Repeatable.")] = None,
     model: options.ModelOption = "",
-    mode: options.ModeOption = None,
-    price: options.PriceOption = None,
-) -> None:
-    """Serve a memory to agents over the Model Context Protocol.
+) -> None:  # fmt: skip
+    """Serve a memory over the Model Context Protocol.
 
-    Its tools are remember, recall and read_state. See docs/mcp.md for the set-up of common clients.
+    Its tools are remember, recall and read_state. docs/mcp.md has the set-up of clients. ACC_SCHEMA names a schema of
+    one's own.
     """
     # Warnings go to stderr: stdout belongs to the protocol.
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
-    from acc.mcp_server import Serving, memory_server
-    from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
-
-    token = os.environ.get(TOKEN, "") if http else ""
-    serving = Serving(Channel(speaks_for), user, agent, tenant, thread, allow_forget)
-    address = Address(host, port, tuple(allow_host or ()))
-    if not http and (allow_host or host != "127.0.0.1" or port != 8765):
-        raise ConfigurationError(
-            "a host or port without HTTP", where="acc mcp", hint="give --http, or leave them out"
-        )
-    compressor = compressor_named(model, mode, price)
-    with ExitStack() as stack:
-        at = None
-        if http:
-            address.check(token)
-            at = stack.enter_context(listening(address))
-        logged = thread_named(memory, serving.whose(thread)) if thread else None
-        if model and logged is None and max_tokens is None:
-            max_tokens = max(MODEL_TOKENS, (schema or CompressedCognitiveState).max_tokens)
-        policy = policy_of(
-            logged.last if logged else None, schema=schema, max_tokens=max_tokens, style=style
-        )
-        controller = stack.enter_context(
-            opened(memory, policy, server=server, compressor=compressor)
-        )
-        for finished in controller.resumed:
-            print(f"acc: {finished}", file=sys.stderr)
-        if at is None:
+    form = "%(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
+    with extra("mcp", "the server's packages are not installed: {error}", where="acc mcp"):
+        from acc.mcp_server.server import memory_server
+        from acc.mcp_server.serving import Serving
+        from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
+    serving = Serving(Channel(speaks_for), thread=thread, may_forget=allow_forget, **(scope or {}))
+    asked = model_named(model)
+    bound, _ = KEYLESS if asked is None else WITH_A_MODEL
+    own = os.environ.get(SCHEMA_VARIABLE, "").partition(",")[0]
+    schema = schema_named(own) if own else CompressedCognitiveState
+    policy = Policy(schema, max(bound, schema.max_tokens), digest_key=digest_key())
+    settings = {"policy": policy, "model": asked, "create": True}
+    if not (http or allow_host):
+        with opened(memory, **settings) as controller:
             serve_stdio(memory_server(controller, serving))
-            return
-        name = f"[{host}]" if ":" in host else host
+        return
+    address, token = Address(*_place(http), tuple(allow_host or ())), os.environ.get(TOKEN, "")
+    address.check(token)
+    with listening(address) as at, opened(memory, **settings) as controller:
+        name = f"[{address.host}]" if ":" in address.host else address.host
         url = f"http://{name}:{at.getsockname()[1]}"
         ready = f"acc: serving {memory} at {url}/mcp, {'with' if token else 'without'} a token"
-        serve_http(
-            memory_server(controller, serving, token=token, url=url), address, at,
-            lambda: print(ready, file=sys.stderr, flush=True),
-        )  # fmt: skip
+        server = memory_server(controller, serving, token=token, url=url)
+        serve_http(server, address, at, lambda: print(ready, file=sys.stderr, flush=True))
+
+
+def _place(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        hint = "give 127.0.0.1:8765; port 0 is any free one"
+        raise ConfigurationError(f"{text!r} is not HOST:PORT", where="--http", hint=hint)
+    return host.removeprefix("[").removesuffix("]"), int(port)

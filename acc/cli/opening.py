@@ -1,298 +1,147 @@
-"""Opens the store of a memory, with the policy of a thread."""
+"""Opens a memory to read or to change it, and finds its threads by name."""
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from types import FrameType
-from typing import Any, Self, cast
+from typing import Any, NamedTuple
 
-from acc.cli.logged import Record
-from acc.cli.options import Server, audit_place
-from acc.compress.protocol import Compressor, Price
-from acc.controller import MemoryController, resumed
-from acc.errors import ConfigurationError, InputError, StoreLockedError
-from acc.evidence.upkeep import pending
-from acc.pipeline.session import Settings
-from acc.schema.catalog import Schema, published, schema_named
-from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Lifting, Policy
-from acc.state.proposal import Mode
-from acc.state.render import Style
-from acc.text.tokens import utf8_quarter
+from sqlalchemy import URL, create_engine, event
 
-FIX_LOGS = (
-    "restore a backup of the whole folder; or, in Python, commit stored turns again with "
-    "memory.recover(thread), or go on with memory.adopt(state, thread=thread); acc adopt does it for states in "
-    "checkpoints"
-)
-"""What to do where the audit logs and the store differ."""
+from acc.cli.policies import digest_key, policy_for, state_keys
+from acc.controller.controller import MemoryController
+from acc.controller.documents import is_home
+from acc.controller.settings import Settings
+from acc.errors import InputError
+from acc.journal import Journal, ThreadKey
+from acc.journal.names import MAIN
+from acc.journal.opened import FILE
+from acc.state.policy import Policy
+from acc.text.lines import inert_line
 
-STOP_IT = "stop that process first"
-IN_A_COPY = "run this on a copy of the memory, which acc backup makes while the process runs"
-IN_THE_PROCESS = "call memory.retire(ids, reason, thread=...) in that process, or stop it first"
-"""What to do while another process uses an embedded store: for acts, for what only reads, and to retire."""
-
-_SHARED = "Several processes share a memory whose records a Chroma server holds: --server HOST:PORT"
-
-SCHEMA_VARIABLE = "ACC_SCHEMA"
-"""Environment variable that names a schema of the operator's own, which a command may load if a record names it."""
-
-OWN_PACKAGES = ("acc", "acc_schemas")
-"""Packages with schemas that a record may name, in addition to published schemas.
-
-A record is untrusted data, and importing a module runs code.
-"""
+MOST_NAMED = 10
 
 
-def policy_of(
-    record: Record | None,
-    *,
-    schema: Schema | None = None,
-    max_tokens: int | None = None,
-    style: Style | None = None,
-) -> Policy:
-    """The policy of ``record``, with the given values instead of its own.
+class Place(NamedTuple):
+    """A branch of a thread."""
 
-    Raises:
-        ConfigurationError: The command does not know the record's schema or token counter, or a
-            limit is too small.
-    """
-    made = record["policy"] if record else {}
-    if (counter := made.get("counter", utf8_quarter.name)) != utf8_quarter.name:
-        raise ConfigurationError(
-            f"the thread counts tokens by {counter!r}, which this command does not know",
-            where=f"policy {made['fingerprint']}",
-            hint="use the Python library with that counter in its Policy",
-        )
-    if schema is None:
-        schema = _recorded_schema(made["schema"]) if made else CompressedCognitiveState
-    return Policy(
-        schema=schema,
-        max_tokens=max_tokens or made.get("max_tokens", 0),
-        style=style or cast(Style, made.get("style", "toon")),
-        lifting=cast(Lifting, made.get("lifting", "confirm")),
-    )
+    thread: ThreadKey
+    branch: str = MAIN
+
+    @property
+    def label(self) -> str:
+        """What names it in output and for ``--thread``."""
+        name = inert_line(str(self.thread))
+        return name if self.branch == MAIN else f"{name}@{self.branch}"
+
+    @property
+    def full_name(self) -> str:
+        """The four names of the thread, empty ones too: no two threads share it."""
+        key = self.thread
+        return "/".join((key.tenant, key.user, key.agent, key.thread))
 
 
-class Policies:
-    """The policies that may have made the commits of records, by fingerprint.
-
-    Attributes:
-        exact: Those with the fingerprint.
-        stand_ins: For other fingerprints, the policy with another form of the same schema.
-    """
-
-    def __init__(self) -> None:
-        self.exact: dict[str, Policy] = {}
-        self.stand_ins: dict[str, Policy] = {}
-
-    def find(self, record: Record, schemas: Sequence[Schema], max_tokens: int | None) -> None:
-        """Find the policy of a record: by the given schemas, or by the schema that the record names.
-
-        Raises:
-            ConfigurationError: The command does not know the record's schema or token counter.
-        """
-        made = record["policy"]
-        fingerprint = made["fingerprint"]
-        if fingerprint in self.exact or fingerprint in self.stand_ins:
-            return
-        found = [policy_of(record, schema=schema, max_tokens=max_tokens) for schema in schemas]
-        same_name = [p for p in found if p.schema.__qualname__ == made["schema"].partition(":")[2]]
-        if all(policy.fingerprint != fingerprint for policy in found):
-            try:
-                found.append(policy_of(record, max_tokens=max_tokens))
-            except ConfigurationError:
-                if not same_name:
-                    raise
-        self.exact |= {policy.fingerprint: policy for policy in found}
-        if fingerprint not in self.exact and max_tokens is None:
-            self.stand_ins[fingerprint] = (same_name or found)[-1]
-
-
-def _recorded_schema(name: str) -> Schema:
-    is_own = name.partition(":")[0].partition(".")[0] in OWN_PACKAGES
-    # The published ones are found in the metadata of all installed packages, which takes a while.
-    value = name.partition("[")[0]  # a role's projection: module:Class[role]
-    if is_own or value in (entry.value for entry in published().values()):
-        return schema_named(name)
-    if (given := os.environ.get(SCHEMA_VARIABLE, "")) == value:
-        return schema_named(name)
-    if given and (schema := schema_named(given)).__qualname__ == name.partition(":")[2]:
-        return schema
-    raise ConfigurationError(
-        "the thread uses a schema that is not installed", where=name,
-        hint=f"give --schema {name}, or set {SCHEMA_VARIABLE}={value} for all commands",
-    )  # fmt: skip
-
-
-def compressor_named(model: str, mode: Mode | None, price: Price | None) -> Compressor | None:
-    """The compressor that asks the model; None for the keyless rules.
-
-    Raises:
-        ConfigurationError: The model cannot be used, or an option needs one.
-    """
-    if model:
-        from acc.compress.model import as_compressor
-
-        return as_compressor(model, mode=mode or "revise", price=price)
-    for option, given in (("--mode", mode), ("--price", price)):
-        if given is not None:
-            raise ConfigurationError(
-                "this option needs a model", where=option, hint="name the model with --model"
-            )
-    return None
-
-
-def state_key() -> list[str] | None:
-    """The keys that sign states, from ACC_STATE_KEY: one key or several, separated by commas."""
-    keys = [key for key in os.environ.get("ACC_STATE_KEY", "").split(",") if key]
-    return keys or None
-
-
-@contextmanager
-def opened(
-    memory: Path,
-    policy: Policy,
-    *,
-    server: Server | None = None,
-    compressor: Compressor | None = None,
-    repair: bool = True,
-    instead: str = STOP_IT,
-) -> Iterator[MemoryController]:
-    """Open the memory in a folder; with a server, the folder holds only the audit logs.
-
-    With ``repair`` it finishes what a killed process left; otherwise opening changes nothing. ``instead`` says
-    what to do while another process uses the store, for the error's hint.
-
-    Raises:
-        StoreLockedError: Another process uses the store.
-    """
-    with _opened(memory, policy, server, compressor, repair, instead) as controller:
-        if server is not None and repair:
-            controller.resumed = resumed(controller)
-        yield controller
-
-
-def _opened(
-    memory: Path, policy: Policy, server: Server | None, compressor: Compressor | None, repair: bool,
-    instead: str,
-) -> MemoryController:  # fmt: skip
-    try:
-        return _controller(memory, policy, server, compressor, repair)
-    except StoreLockedError as error:
-        hint = f"{instead}. The audit logs can be read meanwhile: acc show, diff, threads, verify, inspect. "
-        raise StoreLockedError(error.what, where=error.where, hint=hint + _SHARED) from error
-
-
-def _controller(
-    memory: Path, policy: Policy, server: Server | None, compressor: Compressor | None, repair: bool
-) -> MemoryController:
-    if server is None and repair:
-        return MemoryController.open(
-            memory, compressor=compressor, policy=policy, state_key=state_key(),
-            audit=audit_place(memory),
-        )  # fmt: skip
-    from acc.stores.chroma.store import ChromaArtifactStore
-
-    store = (
-        ChromaArtifactStore.server(*server)
-        if server is not None
-        else ChromaArtifactStore.embedded(memory, looks=True)
-    )
-    return MemoryController(
-        store,
-        compressor,
-        Settings(policy=policy, audit=audit_place(memory), state_key=state_key()),
-    )
-
-
-@contextmanager
-def opened_store(
-    memory: Path, server: Server | None, *, create: bool = False, read_only: bool = False,
-    instead: str = STOP_IT,
-) -> Iterator[MemoryController]:  # fmt: skip
-    """Open the memory in a folder to maintain its evidence.
-
-    Finishes work that a killed process left, and reports it on stderr; with ``read_only`` it refuses a memory
-    with such work instead. With ``create`` the folder is created if it is absent. ``instead``: see `opened`.
-
-    Raises:
-        InputError: There is no memory and ``create`` is False, or the memory has unfinished work.
-        StoreLockedError: Another process uses the store.
-    """
-    if not create:
-        check_memory(memory, server)
-    with opened(
-        memory, Policy(), server=server, repair=not read_only, instead=instead
-    ) as controller:
-        if read_only and (unfinished := pending(controller)):
-            raise InputError(
-                f"earlier work was interrupted: {'; '.join(unfinished)}",
-                where=str(memory),
-                hint="finish it with acc doctor --repair, then run this command again",
-            )
-        for finished in controller.resumed:
-            print(f"acc: {finished}", file=sys.stderr)
-        yield controller
-
-
-def check_memory(memory: Path, server: Server | None) -> None:
-    """Check that the folder holds a memory. Opening any other folder would create a store in it.
-
-    Raises:
-        InputError: The folder holds no memory.
-    """
-    if server is not None and (memory.is_dir() or not memory.exists()):
-        return
-    what, hint = "no memory in this folder", "name the memory's folder with --memory"
+def check_memory(memory: Path) -> None:
+    """Raise `InputError` if the folder holds no memory. Opening it would make one."""
+    file = memory / FILE
     if memory.exists() and not memory.is_dir():
-        what = "this is a file, not the folder of a memory"
-    elif (memory / "chroma.sqlite3").is_file():
+        what, hint = "this is a file, not the folder of a memory", "name the folder with --memory"
+    elif not file.is_file() or not file.stat().st_size:
+        what = "no memory in this folder"
+        hint = "name another with --memory, or make one with acc replay FILE --memory DIR"
+    else:
         return
-    elif (memory / "audit").is_dir():
-        what = "this folder holds only audit logs"
-        hint = "name the Chroma server that holds the records with --server HOST:PORT"
     raise InputError(what, where=str(memory), hint=hint)
 
 
-class Interrupts:
-    """Defers the first signal until `check`. A second signal takes effect at once."""
+@contextmanager
+def reading(memory: Path) -> Iterator[Journal]:
+    """Open the journal of a memory by connections that cannot write. Agents go on meanwhile.
 
-    def __init__(self) -> None:
-        self._received = 0
-        self._before: dict[int, Any] = {}
+    Raises:
+        InputError: There is no memory in the folder; none is made.
+    """
+    check_memory(memory)
+    engine = create_engine(URL.create("sqlite+pysqlite", database=str(memory / FILE)))
+    event.listen(engine, "connect", _only_reading)
+    with Journal.open(engine, digest_key=digest_key()) as journal:
+        yield journal
 
-    def check(self) -> None:
-        """Raise the exception of the deferred signal, if there was one.
 
-        Raises:
-            KeyboardInterrupt: The user pressed Ctrl-C.
-            SystemExit: The process received SIGTERM.
-        """
-        if self._received == signal.SIGINT:
-            raise KeyboardInterrupt
-        if self._received:
-            raise SystemExit(128 + self._received)
+def _only_reading(connection: Any, _: Any) -> None:
+    connection.execute("PRAGMA query_only=ON").close()
 
-    def _receive(self, number: int, _: FrameType | None) -> None:
-        again = bool(self._received)
-        self._received = number
-        if again:
-            self.check()
 
-    def __enter__(self) -> Self:
-        # Only the main thread can handle signals.
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._receive)
-        return self
+@contextmanager
+def looking(memory: Path) -> Iterator[MemoryController[Any]]:
+    """Open a memory as `reading` does, for what needs a controller. It has no index and no model."""
+    with reading(memory) as journal:
+        yield MemoryController(journal, Settings(index="none"))
 
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+
+def opened(memory: Path, *, create: bool = False, **settings: Any) -> MemoryController[Any]:
+    """Open a memory to change it, beside its agents; ``settings`` as of `MemoryController.open`.
+
+    Raises:
+        InputError: There is no memory, and ``create`` is False.
+    """
+    if not create:
+        check_memory(memory)
+    settings = {"policy": Policy(digest_key=digest_key()), **settings}
+    return MemoryController.open(memory, state_key=state_keys(), **settings)
+
+
+def last_policy(journal: Journal, place: Place) -> Policy:
+    """Return the policy of a branch's last commit."""
+    head = journal.head(place.thread, place.branch)
+    last = next(journal.commits(place.thread, place.branch, max(0, head.version - 1)), None)
+    return policy_for(journal, last.policy if last else "")
+
+
+def conversations(journal: Journal) -> Iterator[Place]:
+    """Yield the threads of a journal, without those that hold documents."""
+    return (Place(key) for key in journal.threads() if not is_home(key))
+
+
+def thread_named(journal: Journal, name: str | None) -> Place:
+    """Return the thread that ``--thread`` names: by its name, by its label, or as ``NAME@BRANCH``.
+
+    None is the memory's only thread.
+
+    Raises:
+        InputError: No thread matches, or several do.
+    """
+    every = islice(conversations(journal), 2) if name is None else _matching(journal, name)
+    found = list(dict.fromkeys(every))
+    if len(found) == 1:
+        return found[0]
+    named = list(islice(conversations(journal), MOST_NAMED + 1))
+    what = f"{len(found)} threads match" if found else f"no thread {name!r}"
+    if name is None:
+        what = "the memory has several threads" if found else "no thread has a commit"
+    elif found:
+        named = found
+    hint = f"choose one with --thread: {_listed(named)}" if named else "step a thread first"
+    raise InputError(what, where=journal.where, hint=hint)
+
+
+def _matching(journal: Journal, name: str) -> Iterator[Place]:
+    exact = [h for h in journal.heads(thread=name) if h.thread.thread == name]
+    heads = exact or list(journal.heads())
+    places = [Place(h.thread) for h in heads]
+    found = places if exact else [p for p in places if name in (str(p.thread), p.full_name)]
+    yield from found
+    base, at, branch = name.rpartition("@")
+    if not found and at:
+        keys = {place.thread for place in _matching(journal, base)}
+        named = (h for h in heads if h.branch == branch and h.thread in keys)
+        yield from (Place(h.thread, branch) for h in named)
+
+
+def _listed(places: Sequence[Place]) -> str:
+    labels = [place.label for place in places]
+    if len(set(labels)) < len(labels):
+        labels = [inert_line(place.full_name) for place in places]
+    return ", ".join(labels[:MOST_NAMED]) + (" and others" if len(labels) > MOST_NAMED else "")

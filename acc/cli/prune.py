@@ -1,170 +1,110 @@
-"""``acc prune``: deletes evidence that is rarely read or not useful."""
+"""``acc prune``: deletes evidence by a policy, which is written as NAME,key=value,..."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Annotated, Any, Literal, cast
-
-import typer
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Any
 
 from acc.cli import options
-from acc.cli.opening import opened_store
-from acc.cli.output import Consent, DryRunOption, Summary, YesOption, carry_out, count
+from acc.cli.opening import opened
+from acc.cli.options import option
+from acc.cli.output import Summary, carry_out, count
 from acc.errors import InputError
-from acc.evidence.deletion import Capacity, Deletion, preset
-from acc.evidence.retention import DEFAULT_KINDS, Plan, PrunedKind, Retention
-from acc.stores.directory import namespace
-from acc.stores.protocol import UNNAMED
+from acc.evidence.evidence import Evidence
+from acc.evidence.plain import plain
+from acc.evidence.policies import Age, Capacity, Combined, Deletion, preset
+from acc.evidence.retention import ExpiryPlan, PrunePlan
 
-PolicyName = Literal["period", "history", "combined", "intersection"]
+_POLICIES: Mapping[str, tuple[str, ...]] = {
+    "period": ("period", "alpha", "like"), "history": ("n", "beta", "like"),
+    "combined": ("period", "alpha", "n", "beta", "like"),
+    "intersection": ("period", "alpha", "n", "beta", "like"),
+    "capacity": ("limit",), "age": ("days",), "idle": ("days",),
+}  # fmt: skip
+"""The policies, and what each takes; ``limit`` and ``days`` have to be given."""
 
-_NO_POLICY = (
-    "choose one: --policy period (rarely read lately: --period, --alpha), history (not useful: "
-    "--n, --beta), combined (either) or intersection (both); or limit the number with --capacity. "
-    "--dry-run shows what would be deleted"
-)
+_NUMBERS = {"period": int, "alpha": int, "n": int, "limit": int, "beta": float, "days": float}
 
 
 def prune(
+    policy: Annotated[str, option("POLICY", "What to delete: period (rarely recalled lately), history (recalled "
+        "often and not useful), combined (either), intersection (both), capacity,limit=N (the least useful beyond "
+        "N), age,days=N, or idle,days=N (whole threads). Numbers follow, as in period,period=200,alpha=0, "
+        "history,n=5,beta=0.5, or like=AGENT of the paper; also kind=messages instead of documents.")],
     memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    user: options.UserOption = UNNAMED,
-    agent: options.AgentOption = UNNAMED,
-    tenant: options.TenantOption = UNNAMED,
-    policy: Annotated[
-        PolicyName | None,
-        typer.Option(
-            help="What to delete: evidence rarely read lately (period), evidence that was read "
-            "often and was not useful (history), either (combined), or only what is both "
-            "(intersection). Required unless --capacity is given."
-        ),
-    ] = None,
-    like: Annotated[
-        str,
-        typer.Option(
-            metavar="AGENT",
-            help="Take the numbers that are not given from this agent of the paper: ehragent, "
-            "cic-iot, or agentdriver (whose utilities are negative errors in metres).",
-        ),
-    ] = "ehragent",
-    period: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="period: look at the last N commits.")
-    ] = None,
-    alpha: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="period: delete if read at most N times.")
-    ] = None,
-    n: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="history: judge if read over N times.")
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(metavar="X", help="history: delete if the mean utility is at most X."),
-    ] = None,
-    capacity: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=0, help="Keep at most N of what remains: delete the least useful."
-        ),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND",
-            help="What to judge: observation (raw turns), set_aside (items that left a state), "
-            "document, experience or quarantine. Repeatable. [default: document, experience]",
-        ),
-    ] = None,
-    dry_run: DryRunOption = False,
-    yes: YesOption = False,
-    server: options.ServerOption = None,
+    scope: options.FilterOption = None,
+    yes: options.YesOption = False,
     json: options.JsonOption = False,
-) -> None:
+) -> None:  # fmt: skip
     """Delete evidence that is rarely read or not useful.
 
-    Prints the plan and asks before it deletes. Evidence that a state cites, or that acc hold
-    protects, stays.
+    Prints the plan and asks before it deletes. What a state cites, or acc hold protects, stays.
     """
-    chosen, description = _choose(
-        policy, like, {"period": period, "alpha": alpha}, {"n": n, "beta": beta}, capacity
-    )
-    kinds = cast(Sequence[PrunedKind], kind) or DEFAULT_KINDS
-    consent = Consent(dry_run, yes, json)
-    with opened_store(memory, server, read_only=dry_run) as controller:
-        keeper = Retention(controller)
-        plan = keeper.plan(namespace(user, agent, tenant), chosen, kinds)
+    with opened(memory) as controller:
+        plan = planned(Evidence(controller), policy, options.named(scope))
 
         def act() -> Summary:
-            deleted = keeper.prune(plan)
-            line = f"deleted {count(deleted, 'record')} of evidence"
-            if kept := len(plan.ids) - deleted:
-                line += f"; kept {kept} that are now needed"
-            return Summary([line], _as_json(plan, description, deleted))
+            done = plan.apply()
+            told = f"deleted: {count(done.messages, 'message')}, {count(done.threads, 'thread')}"
+            return Summary([told, *done.warnings], plain(done))
 
-        head = f"policy: delete {description}; of {', '.join(kinds)}"
-        summary = Summary([head, *_lines(plan)], _as_json(plan, description, 0))
-        carry_out(consent if plan.ids else consent._replace(dry_run=True), summary, act)
+        carry_out(Summary(_lines(plan), plain(plan)), act, yes=yes, as_json=json)
 
 
-def _choose(
-    name: PolicyName | None,
-    like: str,
-    period_numbers: Mapping[str, int | None],
-    history_numbers: Mapping[str, float | None],
-    capacity: int | None,
-) -> tuple[Deletion, str]:
-    """The policy of that name, and what it deletes; the preset ``like`` supplies missing numbers.
+def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
+    """Return the plan of a pruning or of an expiry in words."""
+    if isinstance(plan, PrunePlan):
+        lines = [f"  delete {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.doomed]
+        lines += [f"  keep {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.kept]
+        kept = f"{len(plan.kept)} are kept although the policy would delete them"
+        return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
+    lines = [f"  delete thread {idle.thread}: last commit {idle.last}" for idle in plan.threads]
+    lines += [f"  keep thread {held.thread}: {held.reason}" for held in plan.held]
+    return [*lines, f"to delete: {count(len(plan.threads), 'thread')}; {len(plan.held)} are held"]
+
+
+def planned(evidence: Evidence, text: str, scope: options.Scope) -> PrunePlan | ExpiryPlan:
+    """Return the plan of a policy; nothing is deleted.
 
     Raises:
-        InputError: Neither a policy nor a capacity is named. A default must not delete evidence.
-        ConfigurationError: There is no such preset.
+        InputError: There is no such policy, or a number is missing or malformed.
     """
-    if name is None and capacity is None:
-        raise InputError("no policy is named", where="acc prune", hint=_NO_POLICY)
-    found = preset(like)
-    period = replace(found.period, **_given(period_numbers))
-    history = replace(found.history["strict"], **_given(history_numbers))
-    policy = found._replace(period=period, history={"strict": history, "coarse": history}).deletion(
-        name or "none"
+    name, given = _parsed(text)
+    kind: Any = given.pop("kind", "documents")
+    if "days" in given:
+        age = timedelta(days=given["days"])
+        if name == "idle":
+            return evidence.plan_expiry(age, **scope)
+        return evidence.plan_prune(Age(age), kinds=(kind,), **scope)
+    if name == "capacity":
+        return evidence.plan_prune(Capacity(given["limit"]), kinds=(kind,), **scope)
+    like = preset(given.pop("like", "ehragent"))
+    period = replace(like.period, **{k: v for k, v in given.items() if k in ("period", "alpha")})
+    useful = replace(
+        like.history["strict"], **{k: v for k, v in given.items() if k in ("n", "beta")}
     )
-    rarely = f"what was read at most {period.alpha} times in the last {period.period} commits"
-    useless = (
-        f"what was read over {history.n} times with a mean utility of at most {history.beta:g}"
-    )
-    descriptions = {
-        None: "", "period": rarely, "history": useless, "combined": f"{rarely}, or {useless}",
-        "intersection": f"{rarely}, and {useless}",
-    }  # fmt: skip
-    description = descriptions[name]
-    if name and None in (*period_numbers.values(), *history_numbers.values()):
-        description += f" (numbers that were not given are those of {like})"
-    if capacity is not None:
-        policy = policy.then(Capacity(capacity))
-        beyond = f"the least useful beyond {capacity} of those that stay"
-        description = f"{description}; then {beyond}" if description else beyond
-    return policy, description
+    rule: Any = "union" if name == "combined" else "intersection"
+    single: dict[str, Deletion] = {"period": period, "history": useful}
+    policy = single.get(name, Combined(period, useful, rule))
+    return evidence.plan_prune(policy, kinds=(kind,), **scope)
 
 
-def _given(numbers: Mapping[str, float | None]) -> dict[str, Any]:
-    return {name: value for name, value in numbers.items() if value is not None}
-
-
-def _as_json(plan: Plan, description: str, deleted: int) -> dict[str, Any]:
-    return {
-        "policy": description, "t": plan.t, "looked_at": plan.looked_at, "records": len(plan.ids),
-        "deleted_records": deleted, "readings": plan.readings,
-        "doomed": [asdict(d) for d in plan.doomed], "protected": [asdict(d) for d in plan.protected],
-    }  # fmt: skip
-
-
-def _lines(plan: Plan) -> list[str]:
-    lines = [f"  {verb}: {' '.join(filter(None, (d.kind, d.thread, d.ref)))}: {d.why}"
-             for verb, found in (("delete", plan.doomed), ("keep", plan.protected))
-             for d in found]  # fmt: skip
-    readings = "".join(
-        f"; the {name} would delete {number}" for name, number in plan.readings.items()
-    )
-    lines.append(
-        f"to delete: {len(plan.doomed)} of {plan.looked_at}, with {count(len(plan.ids), 'record')}; "
-        f"{len(plan.protected)} are kept although the policy would delete them{readings}"
-    )
-    return lines
+def _parsed(text: str) -> tuple[str, dict[str, Any]]:
+    name, *parts = text.split(",")
+    given: dict[str, Any] = {
+        key: value for key, _, value in (part.partition("=") for part in parts)
+    }
+    takes = _POLICIES.get(name, ())
+    needed = {"limit", "days"} & set(takes)
+    if not takes or given.keys() - {*takes, "kind"} or needed - given.keys():
+        hint = f"{name},{takes[0]}=N" if takes else f"choose {', '.join(_POLICIES)}"
+        raise InputError(f"{text!r} is no policy", where="--policy", hint=hint)
+    for key in given.keys() & _NUMBERS.keys():
+        try:
+            given[key] = _NUMBERS[key](given[key])
+        except ValueError as error:
+            what = f"{key} is {given[key]!r}"
+            raise InputError(what, where="--policy", hint=f"give a number: {key}=N") from error
+    return name, given

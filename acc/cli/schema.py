@@ -1,212 +1,122 @@
-"""``acc schema``: lists, shows, exports, checks, creates and compares schemas."""
+"""``acc schema``: lists, shows, exports, checks, compares and creates schemas."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.options import JsonOption, SchemaOption, typer_app
-from acc.cli.output import count, print_json, print_table, write_text
-from acc.compress.protocol import wire_schema
-from acc.errors import InputError
-from acc.schema.catalog import as_text, published, schema_named, state_document
-from acc.schema.pages import (
-    FIELD_HEADINGS,
-    SLOT_HEADINGS,
-    Difference,
-    about,
-    differences,
-    document_named,
-    field_rows,
-    open_questions,
-    own_slots,
-    page,
-    slot_rows,
-    summary,
-    version_of,
-)
+from acc.cli.options import JsonOption, argument, flag, option
+from acc.cli.output import count, print_json, print_table, tell
+from acc.errors import AccError, InputError
+from acc.schema import pages
+from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
+from acc.schema.comparing import differences, document_named
 from acc.schema.starting import advice, start, stored_state
-from acc.state.migrations import own_version
+from acc.state.proposal import wire_schema
 
-schema = typer_app("List, show, export, check, create and compare schemas.")
-
-
-@schema.command(name="list")
-def list_(json: JsonOption = False) -> None:
-    """List the schemas of all installed packages."""
-    found = [(name, entry.value, schema_named(name)) for name, entry in published().items()]
-    if json:
-        print_json([
-            {"name": name, "class": value, "version": own_version(schema),
-             "max_tokens": schema.max_tokens, "summary": summary(schema)}
-            for name, value, schema in found
-        ])  # fmt: skip
-        return
-    rows = [
-        (name, str(own_version(schema)), f"{schema.max_tokens:,}", summary(schema), value)
-        for name, value, schema in found
-    ]
-    print_table(("name", "version", "max tokens", "use", "class"), rows, wrap=("use", "class"))
+Form = Literal["state", "wire", "page"]
 
 
-@schema.command()
-def show(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="A name that acc schema list shows, file.py, or module:Class."
-        ),
-    ],
-    whole: Annotated[
-        bool, typer.Option("--all", help="Also show the slots of the generic state.")
-    ] = False,
+def schema(
+    names: Annotated[list[str] | None, argument("NAME", "A published name, file.py, or module:Class. [default: "
+        "list all]")] = None,
+    form: Annotated[Form | None, typer.Option("--as", help="Print the JSON Schema of a stored state, that of what "
+        "a model writes (wire), or a reference page in Markdown, also of several schemas.")] = None,
+    check: Annotated[Path | None, option("FILE", "Check that the stored state in this file loads.")] = None,
+    compare: Annotated[str, option("NEW", "Say what differs in this schema, or in its exported JSON.")] = "",
+    new: Annotated[bool, flag("--new", "Write a commented example named NAME.py, and its test.")] = False,
     json: JsonOption = False,
-) -> None:
-    """Show the slots of a schema and their items."""
-    schema = schema_named(name)
-    slots = list(schema.slots().values()) if whole else own_slots(schema)
-    if json:
-        document = state_document(schema)
-        print_json({slot.name: document["properties"][slot.name]["x-acc"] for slot in slots})
+) -> None:  # fmt: skip
+    """List, show, export, check, create and compare schemas.
+
+    With NAME alone, its slots are shown, with advice.
+    """
+    if not names:
+        _list(as_json=json)
         return
-    print(f"{schema.__name__}: {about(schema)}\n")
-    print_table(SLOT_HEADINGS, slot_rows(slots), wrap=("kept", "what belongs there"))
-    print()
-    print_table(FIELD_HEADINGS, field_rows(slots), wrap=("says", "is"))
-    inherited = len(schema.slots()) - len(slots)
-    if inherited:
-        print(f"\nplus {inherited} slots of the generic state: acc schema show {name} --all")
-
-
-@schema.command()
-def export(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="NAME", help="One schema, or several with --as page."),
-    ],
-    form: Annotated[
-        Literal["state", "wire", "page"],
-        typer.Option(
-            "--as",
-            help="state: JSON Schema of a stored state. wire: JSON Schema of what a model writes. "
-            "page: reference page in Markdown.",
-        ),
-    ] = "state",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The file to write. [default: stdout]")
-    ] = None,
-) -> None:
-    """Write a schema as JSON Schema or as a page."""
-    schemas = [schema_named(name) for name in names]
-    if len(schemas) > 1 and form != "page":
-        raise InputError(
-            f"{len(schemas)} schemas for one JSON Schema",
-            where=", ".join(names),
-            hint="name one schema, or add --as page",
-        )
-    if form == "page":
-        text = page(schemas)
+    if len(names) > 1 and form != "page":
+        what, hint = f"{len(names)} schemas", "name one, or add --as page"
+        raise InputError(what, where=", ".join(names), hint=hint)
+    if new:
+        _start(names[0], as_json=json)
+    elif form:
+        sys.stdout.write(_exported([schema_named(name) for name in names], form))
+    elif check:
+        _check(schema_named(names[0]), check, as_json=json)
+    elif compare:
+        _compare(names[0], compare, as_json=json)
     else:
-        text = as_text((state_document if form == "state" else wire_schema)(schemas[0]))
-    write_text(out or "-", text)
+        _show(schema_named(names[0]), as_json=json)
 
 
-@schema.command()
-def check(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A schema (file.py or another name of it), or a stored state (file.json).",
-        ),
-    ],
-    schema: SchemaOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Check a schema, or that a stored state loads."""
-    if file.endswith(".json"):
-        if schema is None and Path(file).exists():
-            raise InputError(
-                "the schema of this stored state is not named", where=file, hint="add --schema NAME"
-            )
-        state = stored_state(schema or schema_named("generic"), Path(file))
-        items = sum(1 for _ in state.items())
-        if json:
-            print_json({
-                "schema": state.schema_name, "turn": state.turn, "items": items, "hash": state.hash,
-            })  # fmt: skip
-        else:
-            print(
-                f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
-            )
+def _list(*, as_json: bool) -> None:
+    rows = [_row(name, entry.value) for name, entry in published().items()]
+    names = ("name", "max_tokens", "summary", "class")
+    if as_json:
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        print_table(names, rows, wrap=("summary", "class"))
+
+
+def _row(name: str, value: str) -> tuple[str, str, str, str]:
+    try:
+        found = schema_named(name)
+    except AccError as error:  # of a package that is broken: the others are listed all the same
+        return name, "", f"cannot be loaded: {error.what}", value
+    return name, f"{found.max_tokens:,}", pages.summary(found), value
+
+
+def _show(found: Schema, *, as_json: bool) -> None:
+    slots = pages.own_slots(found)
+    if as_json:
+        told = {"schema": found.__name__, "slots": [slot.name for slot in slots]}
+        print_json({**told, "document": state_document(found), "advice": advice(found)})
         return
-    found = schema_named(file)
-    advised = advice(found)
-    if json:
-        print_json({"schema": found.__name__, "version": own_version(found), "advice": advised})
-        return
-    own = len(own_slots(found))
-    print(
-        f"{found.__name__} is valid: version {own_version(found)}, {count(own, 'slot')} of its own"
+    print(f"{found.__name__}: {pages.about(found)}\n")
+    print_table(
+        pages.SLOT_HEADINGS, pages.slot_rows(slots), wrap=("written by", "what belongs there")
     )
-    for line in advised:
+    print()
+    print_table(pages.FIELD_HEADINGS, pages.field_rows(slots), wrap=("says", "is"))
+    if inherited := len(found.slots()) - len(slots):
+        print(f"\nplus {count(inherited, 'slot')} of the generic state: acc schema generic")
+    for line in advice(found):
         print(f"advice: {line}")
 
 
-@schema.command()
-def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The domain, such as clinic.")],
-    folder: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path(),
-    json: JsonOption = False,
-) -> None:
-    """Write a commented example schema and its test."""
-    file, test = start(name, folder)
-    if json:
-        print_json({"schema": str(file), "test": str(test)})
-        return
-    print(f"{file}: the schema; change it to what your domain needs")
-    print(f"{test}: its test; run it with: python -m pytest {test}")
-    print(f"then: acc schema check {file}; acc replay FILE --schema {file}")
+def _exported(schemas: list[Schema], form: Form) -> str:
+    if form == "page":
+        return pages.page(schemas)
+    return as_text((state_document if form == "state" else wire_schema)(schemas[0]))
 
 
-@schema.command()
-def diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="A schema, or its exported JSON.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="A schema, or its exported JSON.")],
-    json: JsonOption = False,
-) -> None:
-    """Compare two schemas, and show what a migration must answer."""
-    before, after = document_named(old), document_named(new)
-    found = differences(before, after)
-    questions = len(open_questions(before, after))
-    since, until = version_of(before), version_of(after)
-    if json:
-        changes = [difference._asdict() for difference in found]
-        print_json({"from": since, "to": until, "to_answer": questions, "changes": changes})
-        return
-    for difference in found:
-        print("\n".join(_difference_lines(difference)))
-    if not found:
-        print("no difference that affects a stored state")
-    elif not questions:
-        print("stored states load as they are")
-    elif until > since:
-        print(
-            f"{count(questions, 'question')} to answer in the migrations from version {since} to {until}"
-        )
-    else:
-        print(
-            f"{count(questions, 'question')} to answer: set schema_version to {since + 1}, and declare a "
-            f"migration from {since}"
-        )
+def _check(found: Schema, file: Path, *, as_json: bool) -> None:
+    state = stored_state(found, file)
+    items = sum(1 for _ in state.items())
+    told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
+    value = {"schema": state.schema_name, "turn": state.turn, "items": items}
+    tell(told, value, as_json=as_json)
 
 
-def _difference_lines(difference: Difference) -> list[str]:
-    lines = [f"{difference.where}: {difference.change}".removeprefix(": ")]
-    if difference.question:
-        lines.append(f"    question: {difference.question}")
-    if difference.effect:
-        lines.append(f"    stored states: {difference.effect}")
-    return lines
+def _compare(old: str, new: str, *, as_json: bool) -> None:
+    found = differences(document_named(old), document_named(new))
+    lines = []
+    for each in found:
+        lines.append(f"{each.where}: {each.change}".removeprefix(": "))
+        lines += [f"    stored states: {each.effect}"] if each.effect else []
+    if not any(each.effect for each in found):
+        lines.append("stored states load as they are")
+    tell("\n".join(lines), [each._asdict() for each in found], as_json=as_json)
+
+
+def _start(name: str, *, as_json: bool) -> None:
+    file, test = start(name, Path())
+    told = (
+        f"{file}: the schema; change it to what your domain needs\n"
+        f"{test}: its test; run it with: python -m pytest {test}\n"
+        f"then: acc schema {file}; acc replay FILE --schema {file}"
+    )
+    tell(told, {"schema": str(file), "test": str(test)}, as_json=as_json)

@@ -1,244 +1,254 @@
-"""C_theta, second half: `commit` checks, bounds and replaces the state. The only writer of state.
-
-Pure: no clock, no I/O, no randomness. The same state, turn, evidence, proposal and policy give
-the same next state, to the byte (law 10). The table of the laws is ``docs/laws.md``.
-"""
+"""Commit: the only maker of the next state (law 2). A pure function (law 10)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
-
-from acc.commit.bounds import fit
-from acc.commit.dating import date_items, expire
-from acc.commit.draft import Draft, commit_unchanged, leave_unread
-from acc.commit.integrity import Sources
-from acc.commit.pinning import confirm, retire, retire_joined
-from acc.commit.proposed_items import write
-from acc.errors import ConfigurationError
-from acc.state.items import one_line
-from acc.state.model import CompressedCognitiveState
+from acc.commit.draft import Draft
+from acc.commit.endings import Judgement, add_later, carry_out, judge
+from acc.commit.pinned import add_cues, add_pinned, close_goals
+from acc.commit.records import write_records
+from acc.commit.room import make_room
+from acc.commit.sources import LAWFUL, Sources, trust_of
+from acc.state.items import Artifact, Event
+from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
+from acc.state.reasons import REPAIRABLE, Note, Reason
+from acc.tail import MOST_REFS, Message, tail_ref
 from acc.turn.observations import Evidence
-from acc.turn.turn import Turn
 
-LAWS = 7
-"""Version of the laws; it increases when the same inputs can produce a different state.
+MOST_FEEDBACK = 10
+MOST_TRIES = 3
+"""Readings of a message with an unsettled item (a compression, its repair, the next compression), before it leaves the
+tail all the same."""
 
-Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
-from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
-what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
-a doubted rule was shown apart for some turns, and before an update could join items. Version 4 covers records from
-before a second reading, before a figure of the same unit and size ended a rule, before a state named what was evicted
-from it, and before items had a time, rules could expire, and lowered labels had a note. Version 5 covers records
-from before what a tool's or document's item says kept that source's trust when a new item cited the user for it.
-Version 6 covers records from before words about one case, and a yes to a question about an act, ended no rule, before
-facts and slots with a status showed a low trust, which the bound counts, and before a state kept an operator's notice
-for the turn that follows his act.
-"""
+PINNED_LISTS = ("rules", "goals", "later")
+
+S = TypeVar("S", bound=CompressedCognitiveState)
 
 
-class Commit(BaseModel):
-    """The result of a commit.
+@dataclass(frozen=True)
+class Given:
+    """What `commit` is given beside state and policy: its arguments, by their names. A journal keeps it."""
+
+    turn: tuple[Message, ...] = ()
+    number: int = 0
+    read: tuple[Message, ...] = ()
+    proposal: Proposal | None = None
+    evidence: tuple[Evidence, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    is_provisional: bool = False
+    is_repair: bool = False
+    before: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
+class Commit(Generic[S]):
+    """What a commit made.
 
     Attributes:
-        state: CCS_t, which replaces CCS_t-1.
-        notes: Every change and refusal, with its reason.
-        set_aside: Items that left the state, for the store.
-        tokens: Tokens of the rendered state.
-        failure: Why the compressor of `update_state` failed; empty otherwise.
+        state: The next state.
+        notes: What became of each element of the proposal, and of what left.
+        no_room: Refs of messages whose rule, goal or later word did not fit. They left the tail.
+        given: What it was made of, beside the state before and the policy.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    state: SerializeAsAny[CompressedCognitiveState]
-    notes: tuple[Note, ...]
-    set_aside: tuple[EvictedItem, ...]
-    tokens: int
-    failure: str = ""
-
-    _canonical: dict[str, Any] | None = PrivateAttr(default=None)
-
-    def canonical(self) -> dict[str, Any]:
-        """Return the state's canonical dict. Do not modify it: calls may return the same object."""
-        return self._canonical or self.state.canonical()
-
-    def signed(self, signature: str) -> Commit:
-        """Return a copy of the commit with the signature in its state."""
-        state = self.state.model_copy(update={"signature": signature})
-        done = self.model_copy(update={"state": state})
-        done._canonical = {**self.canonical(), "signature": signature}
-        return done
-
-    @property
-    def held(self) -> bool:
-        """Whether the compression failed and the last items were kept (law 9)."""
-        return any(note.reason is Reason.HELD for note in self.notes)
+    state: S
+    notes: tuple[Note, ...] = ()
+    no_room: tuple[str, ...] = ()
+    given: Given = Given()
 
     @property
     def refused(self) -> tuple[Note, ...]:
-        """Notes on proposed changes that were refused."""
-        return tuple(note for note in self.notes if note.reason in REFUSALS)
-
-    @property
-    def evicted(self) -> tuple[Note, ...]:
-        """Notes on items evicted to make room."""
-        return tuple(note for note in self.notes if note.reason in EVICTIONS)
-
-    def explain(self) -> str:
-        """Describe changes, refusals and their reasons, one per line."""
-        quiet = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
-        lines = [str(note) for note in self.notes if note.reason not in quiet]
-        if self.failure:
-            lines.insert(0, f"compression failed: {self.failure}")
-        return "\n".join(lines) or "nothing changed"
+        """Rules, goals and later words that were refused for a slip of form, which one repair may correct."""
+        return tuple(n for n in self.notes if n.reason in REPAIRABLE and n.of in PINNED_LISTS)
 
 
 def commit(
-    state: CompressedCognitiveState,
-    proposal: Proposal | None,
-    turn: Turn,
-    evidence: Sequence[Evidence] = (),
-    policy: Policy | None = None,
+    state: S,
+    policy: Policy,
     *,
-    bound_to: str = "",
-) -> Commit:
-    """Make CCS_t from CCS_t-1 and a proposal, under the ten laws.
+    turn: Sequence[Message] = (),
+    number: int = 0,
+    read: Sequence[Message] = (),
+    proposal: Proposal | None = None,
+    evidence: Sequence[Evidence] = (),
+    judgements: Sequence[Judgement] = (),
+    is_provisional: bool = False,
+    is_repair: bool = False,
+    before: Iterable[Note] = (),
+) -> Commit[S]:
+    """Return the next state.
 
     Args:
         state: CCS_t-1.
-        proposal: The compressor's proposal; None if it failed, which keeps the items.
-        turn: x_t, with the number after the state's turn, and with the state's pending observations.
-        evidence: Qualified artifacts.
-        policy: Schema and bounds; None uses the defaults of the state's class.
-        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread; empty keeps that of ``state``.
-
-    Returns:
-        The commit with the next state, hashed and chained to ``state``.
-
-    Raises:
-        PinnedOverflow: Rules and active goals alone exceed the bounds; nothing is committed.
-        ConfigurationError: The turn or the policy does not belong to this state.
+        policy: Schema, bounds, and how rules end.
+        turn: New messages. They join the tail.
+        number: Number of the turn that this commit belongs to; 0 for the state's last one.
+        read: The messages of the tail that the compressor was given to read, oldest first.
+        proposal: What the compressor says; None if nothing was compressed.
+        evidence: Evidence that the compressor was given to read.
+        judgements: What a second reading said of claims that rules ended.
+        is_provisional: Whether ``proposal`` is the fallback's. A working compressor reads the messages again.
+        is_repair: Whether ``proposal`` corrects the last one. Its messages were settled by the last commit.
+        before: Notes of the step so far: unread messages of the tail that are missing, which leave it; and those of
+            the commit that this one repairs.
     """
-    policy = policy or Policy(schema=type(state))
-    _check(state, turn, policy)
-    draft = _drafted(state, turn, policy, bound_to)
-    if proposal is None:
-        commit_unchanged(draft, policy)
-    elif not _applied(draft, proposal, Sources(state, turn, evidence), policy):
-        draft = _drafted(state, turn, policy, bound_to)
-        draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
-        commit_unchanged(draft, policy)
-    date_items(draft, evidence)
-    tokens = fit(draft, policy)
-    sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
-    done = Commit(
-        state=sealed, notes=tuple(draft.notes), set_aside=tuple(draft.set_aside), tokens=tokens
-    )
-    done._canonical = canonical
-    return done
+    given = Given(
+        tuple(turn), number, tuple(read), proposal, tuple(evidence), tuple(judgements),
+        is_provisional, is_repair, tuple(before),
+    )  # fmt: skip
+    sources = Sources(read, evidence, policy)
+    draft = Draft(state, sources, policy, number or state.turn)
+    if number > state.turn:
+        draft.lapse()
+    draft.notes += [note for note in given.before if note.reason is Reason.MISSING]
+    missing = {note.ref for note in draft.notes}
+    draft.tail = [entry for entry in draft.tail if entry.ref not in missing]
+    draft.tail += [tail_ref(message, policy) for message in turn]
+    judge(draft, judgements)
+    if proposal is not None:
+        _apply(draft, proposal)
+        if not is_repair:
+            carry_out(draft)
+        if read and not is_repair:
+            _trace(draft, read, evidence)
+        if read:  # an operator's act reads nothing: trace, tail and feedback stay
+            _settle_tail(draft, read, is_provisional=is_provisional)
+        make_room(draft)
+    _bound_tail(draft)
+    return _sealed(draft, given)
 
 
-def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_to: str) -> Draft:
-    draft = Draft(state, turn, bound_to, policy.lifting)
-    expire(draft)
-    if state.policy and state.policy != policy.fingerprint:
-        draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
-    return draft
+def _apply(draft: Draft, proposal: Proposal) -> None:
+    draft.notes += proposal.notes
+    add_pinned(draft, proposal)
+    add_later(draft, proposal)
+    close_goals(draft, proposal.done)
+    write_records(draft, proposal)
+    add_cues(draft, proposal)
 
 
-def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy) -> bool:
-    """Apply ``proposal``; return False if nothing of it is usable (law 9).
-
-    That is a rewrite that writes nothing, or a proposal whose items name no existing slot.
-    """
-    draft.lapse()
-    draft.is_models = proposal.account is not None
-    draft.board_notes = proposal.board_notes
-    draft.confirmed = frozenset(proposal.confirmed)
-    if not proposal.reads_turn:
-        leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
-    else:
-        if proposal.unread:
-            said = (*draft.turn.pending, *draft.turn.observations)
-            leave_unread(draft, policy, {o.ref for o in said}.difference(proposal.unread))
-        if folded := [o.ref for o in draft.before.pending if o.ref not in proposal.unread]:
-            draft.note(Reason.FOLDED, detail=" ".join(folded))
-    _remarked(draft, proposal)
-    confirm(draft)
-    joined = {ref for item in proposal.items for ref in item.cites}
-    retire(draft, proposal.retire, sources, joined)
-    write(draft, proposal.items, sources)
-    retire_joined(draft, proposal.retire, joined)
-    _keep(draft, proposal.keep)
-    if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
-        return False
-    return proposal.mode == "revise" or _left_out(draft)
+def _trace(draft: Draft, read: Sequence[Message], evidence: Sequence[Evidence]) -> None:
+    """Compute what was compressed and what was admitted (paper: episodic trace, retrieved artifacts)."""
+    new = [message for message in read if message.status != "read"]
+    if new:
+        event = Event(
+            id=draft.new_id(draft.slots["episodic_trace"]), turn=draft.turn, touched=draft.turn,
+            first=new[0].ref, last=new[-1].ref, count=len(new),
+        )  # fmt: skip
+        draft.items["episodic_trace"] = [event]
+    slot = draft.slots["retrieved_artifacts"]
+    draft.items["retrieved_artifacts"] = [
+        Artifact(id=draft.new_id(slot), turn=draft.turn, ref=each.ref, channel=each.channel)
+        for each in evidence[: slot.rules.places]
+    ]
 
 
-def _keep(draft: Draft, ids: Sequence[str]) -> None:
-    """Count the items with these ids as touched, so that others are evicted first."""
-    wanted = dict.fromkeys(ids)
-    for slot, item in list(draft.placed()):
-        if item.id in wanted:
-            draft.change(slot, item)
-            draft.note(Reason.CARRIED, slot.name, item)
-    known = {item.id for _, item in draft.placed()}
-    if unknown := [each for each in wanted if each not in known]:
-        draft.note(Reason.UNKNOWN_ITEM, detail=f"keep {' '.join(unknown)}"[:200])
-
-
-def _remarked(draft: Draft, proposal: Proposal) -> None:
-    """Note what the compressor could not read, and what it left out for want of room; each once."""
-    known = {o.ref: o for o in draft.turn.unread}
-    for remark in dict.fromkeys(proposal.remarks):
-        said = known.get(remark.ref)
-        if said is None:
+def _settle_tail(draft: Draft, read: Sequence[Message], *, is_provisional: bool) -> None:
+    """Let the read messages leave the tail, except the last exchange and what is not settled (laws 1 and 9)."""
+    unsettled = _unsettled(draft, read)
+    unreadable = _unreadable(draft, read)
+    is_read = {m.ref for m in read if not m.cut_end}
+    exchange = _last_exchange(read)
+    kept: list[TailRef] = []
+    for entry in draft.tail:
+        if entry.status == "read" and entry.ref not in exchange:
             continue
-        if remark.code == "no_room":
-            detail = f"{remark.ref}: the compressor left it out"
-            draft.note(Reason.NO_ROOM, remark.slot, text=remark.text, detail=detail)
+        if entry.ref not in is_read or entry.ref in unreadable:
+            kept.append(entry)
+        elif entry.ref in unsettled and entry.tries + 1 < MOST_TRIES:
+            kept.append(entry.model_copy(update={"status": "unread", "tries": entry.tries + 1}))
+        elif is_provisional:
+            kept.append(entry.model_copy(update={"status": "provisional"}))
         else:
-            detail = f"{remark.ref}: not English, so no rule or fact was looked for in it"
-            draft.note(Reason(remark.code), text=one_line(said.text)[:80], detail=detail)
+            if entry.ref in unsettled:
+                draft.note(Reason.GIVEN_UP, ref=entry.ref, detail=unsettled[entry.ref])
+            if entry.ref in exchange:
+                kept.append(entry.model_copy(update={"status": "read"}))
+    draft.tail = kept
 
 
-def _left_out(draft: Draft) -> bool:
-    """Evict the unpinned items that a rewrite does not mention; return False if it touched no item."""
-    now = draft.turn.number
-    placed = list(draft.placed())
-    left_out = [(slot, item) for slot, item in placed if item.touched != now]
-    if len(left_out) == len(placed):
-        return False
-    for slot, item in left_out:
-        if slot.binds(item):
-            draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
+def _unsettled(draft: Draft, read: Sequence[Message]) -> dict[str, str]:
+    """Return the refs of messages with a rule, goal or later word that was refused for its form, and why."""
+    found: dict[str, str] = {}
+    for note in draft.notes:
+        if note.reason not in REPAIRABLE or note.of not in PINNED_LISTS:
+            continue
+        place = draft.sources.place(note.ref)
+        # A ref that names no message may mean any message whose words can be a rule.
+        meant = [m for m in read if m.channel in LAWFUL] if place is None else [read[place]]
+        found.update({message.ref: str(note) for message in meant if message.status != "read"})
+    return found
+
+
+def _unreadable(draft: Draft, read: Sequence[Message]) -> set[str]:
+    """Return the refs of messages that the compressor says it cannot read, such as those of another language.
+
+    They stay for the agent to read, the newest first, in as many tokens as the state may have.
+    """
+    said = {note.ref for note in draft.notes if note.reason is Reason.UNREAD}
+    room, found = draft.policy.max_tokens, set[str]()
+    for message in reversed([m for m in read if m.ref in said and m.status != "read"]):
+        room -= draft.policy.counter(message.text)
+        if room >= 0:
+            found.add(message.ref)
         else:
-            draft.remove(slot, item, Reason.LEFT_OUT)
-    return True
+            draft.note(Reason.GIVEN_UP, ref=message.ref, detail="no compressor has read it")
+    return found
 
 
-def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
-    if type(state) is not policy.schema:
-        raise ConfigurationError(
-            f"the policy is for {policy.schema.__name__}, but the state is a {type(state).__name__}",
-            where="commit",
-            hint="pass a Policy with schema=type(state)",
-        )
-    if [(o.ref, o.text) for o in turn.pending] != [(o.ref, o.text) for o in state.pending]:
-        raise ConfigurationError(
-            "the turn lacks the state's pending observations",
-            where="commit",
-            hint='add them: turn.model_copy(update={"pending": state.unread()})',
-        )
-    seeding = turn.number == 0 and state.version == 0
-    if turn.number != state.turn + 1 and not seeding:
-        raise ConfigurationError(
-            f"turn {turn.number} does not follow the state's turn {state.turn}",
-            where="commit",
-            hint=f"number the turn: turn.numbered({state.turn + 1})",
-        )
+def _last_exchange(read: Sequence[Message]) -> set[str]:
+    """Return the refs of the newest turn that was read, so that an answer such as "yes" refers to something."""
+    newest = max((message.turn for message in read), default=0)
+    return {message.ref for message in read if message.turn == newest}
+
+
+def _bound_tail(draft: Draft) -> None:
+    """Let the oldest messages go that are too many, those of tools and documents first: they lay down no rule."""
+    extra = max(0, len(draft.tail) - MOST_REFS)
+    order = sorted(draft.tail, key=lambda entry: (entry.status != "read", trust_of(entry.ref)))
+    leaving = {entry.ref for entry in order[:extra]}
+    for entry in draft.tail:
+        if entry.ref in leaving and entry.status != "read":
+            detail = f"the tail holds {MOST_REFS} messages"
+            draft.note(Reason.GIVEN_UP, ref=entry.ref, detail=detail)
+    draft.tail = [entry for entry in draft.tail if entry.ref not in leaving]
+
+
+_TOLD = frozenset(
+    {
+        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
+        Reason.NO_OFFER, Reason.MALFORMED, Reason.SHORTENED, Reason.NO_ROOM,
+    }
+)  # fmt: skip
+"""What the next request tells the compressor of its last answer."""
+
+
+def _sealed(draft: Draft, given: Given) -> Commit[S]:
+    state: S = draft.state  # type: ignore[assignment]
+    update: dict[str, object] = {
+        **{name: tuple(items) for name, items in draft.items.items()},
+        "schema_name": draft.policy.schema.__name__,
+        "version": state.version + 1,
+        "turn": draft.turn,
+        "counter": draft.counter,
+        "policy": draft.policy.fingerprint,
+        "parent": state.hash,
+        "unread": tuple(draft.tail),
+        "gone": tuple(draft.gone),
+    }
+    if given.proposal is not None and given.read:
+        # What a repair was asked for is settled by its own notes.
+        earlier = [n for n in given.before if not (n.reason in REPAIRABLE and n.of in PINNED_LISTS)]
+        told = [note for note in (*earlier, *draft.notes) if note.reason in _TOLD]
+        over = [f"it was {draft.over} tokens over: see what left"] if draft.over else []
+        update["feedback"] = (*over, *(str(note)[:160] for note in told[:MOST_FEEDBACK]))
+    sealed = state.model_copy(update=update).sealed()
+    return Commit(sealed, tuple(draft.notes), tuple(dict.fromkeys(draft.no_room)), given)
+
+
+__all__ = ["Commit", "Judgement", "commit"]

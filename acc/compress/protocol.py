@@ -1,143 +1,165 @@
-"""C_theta, first half: the compressor protocol and the JSON Schema of a proposal."""
+"""What a compressor and a judge are, and how a step asks a model without knowing of threads or event loops.
+
+A step is a generator. It yields a `Call` wherever it needs a model, and gets a `Completion` back. A synchronous and an
+asynchronous driver of a few lines execute the calls (`acc.step`), so that everything else is written once.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from acc.errors import ConfigurationError
-from acc.state.items import wire_field
+from acc.commit.endings import Judgement
+from acc.errors import AccError, CompressionError
+from acc.models.protocol import ChatModel, Completion, PromptMessage
+from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
 from acc.state.proposal import Mode, Proposal
-from acc.state.slots import SlotField
+from acc.state.reasons import Note
+from acc.tail import Message
 from acc.turn.observations import Evidence
-from acc.turn.turn import Turn
+
+Purpose = Literal["compress", "repair", "judge"]
 
 
 @dataclass(frozen=True)
-class Price:
-    """Money per million tokens, in any currency.
+class Call:
+    """A request to a model that a step waits for."""
+
+    model: ChatModel
+    purpose: Purpose
+    messages: tuple[PromptMessage, ...]
+    schema: Mapping[str, Any]
+
+    def complete(self) -> Completion:
+        """Ask the model.
+
+        Raises:
+            CompressionError: It failed, however it says so: a model may be anybody's class.
+        """
+        try:
+            return _completion(self.model.complete(self.messages, self.schema))
+        except AccError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+
+    async def acomplete(self) -> Completion:
+        """Ask the model without blocking the event loop; else as `complete`."""
+        try:
+            return _completion(await self.model.acomplete(self.messages, self.schema))
+        except AccError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+
+
+def _completion(answer: object) -> Completion:
+    if isinstance(answer, Completion):
+        return answer
+    raise CompressionError(
+        f"the model answered with {type(answer).__name__}",
+        where="complete",
+        hint="return an acc.models.protocol.Completion",
+        outcome="malformed",
+    )
+
+
+def _failed(error: Exception) -> CompressionError:
+    return CompressionError(
+        f"the model failed: {type(error).__name__}: {error}"[:500], outcome="raised"
+    )
+
+
+T = TypeVar("T")
+Asking = Generator[Call, Completion, T]
+"""A computation that asks a model on its way to a ``T``."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The input of a compressor.
 
     Attributes:
-        input: Price of input tokens.
-        output: Price of output tokens.
-        cached: Price of input tokens from the provider's prompt cache; None means ``input``.
-
-    Raises:
-        ConfigurationError: A price is negative, infinite or not a number.
+        messages: The messages to read, oldest first. Those of status ``"read"`` are in the state already.
+        state: CCS_t-1.
+        evidence: What the gate admitted.
+        policy: Schema and bounds.
+        number: Number of the turn.
+        at: When the turn happened, in ISO 8601; empty if unknown.
     """
 
-    input: float
-    output: float
-    cached: float | None = None
-
-    def __post_init__(self) -> None:
-        given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
-        if not all(isinstance(n, int | float) and math.isfinite(n) and n >= 0 for n in given):
-            raise ConfigurationError(
-                "a price is negative or not a number",
-                where="Price",
-                hint="give money per million tokens, 0 or more",
-            )
-
-    def of(self, usage: Mapping[str, int]) -> float:
-        """Return the money for ``usage``: tokens by kind, where ``cached`` is part of ``input``."""
-        read, wrote, cached = (_count(usage, kind) for kind in ("input", "output", "cached"))
-        cached = min(cached, read)
-        rate = self.input if self.cached is None else self.cached
-        money = (read - cached) * self.input + cached * rate + wrote * self.output
-        return round(money / 1_000_000, 9)
-
-
-def _count(usage: Mapping[str, int], kind: str) -> int:
-    """Return a plausible count of a kind: an endpoint may report any number."""
-    return min(max(0, usage.get(kind, 0)), 1 << 53)
+    messages: tuple[Message, ...]
+    state: CompressedCognitiveState
+    evidence: tuple[Evidence, ...]
+    policy: Policy
+    number: int
+    at: str = ""
 
 
 @runtime_checkable
 class Compressor(Protocol):
-    """Proposes the next state. A plain function of the three arguments qualifies.
+    """Proposes what changes. A plain function of a `Reading` qualifies."""
 
-    A compressor with I/O may add ``async def acompress`` with the same arguments; the asynchronous controller
-    awaits it. A compressor that needs the limits may add ``under(policy)``, which returns the compressor for
-    that policy. A paid compressor may have a ``price`` (`Price`).
-    """
-
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
-        """Read the input and propose.
+    def __call__(self, reading: Reading) -> Proposal:
+        """Read, and propose.
 
         Raises:
-            CompressionError: No usable proposal came out. Any other exception except `ConfigurationError` has
-                the same effect.
-            ConfigurationError: The compressor cannot work with this configuration; ends the step.
+            CompressionError: No usable proposal came out. The tail carries the agent (law 9).
         """
         ...
 
 
-def wire_schema(
-    schema: type[CompressedCognitiveState], mode: Mode = "revise", *, strict: bool = True
-) -> dict[str, Any]:
-    """Return the JSON Schema of a proposal.
+@runtime_checkable
+class AskingCompressor(Protocol):
+    """A compressor that asks a model.
 
-    The schema is flat, without defaults or unions. Commit checks lengths.
-
-    Args:
-        schema: The state class.
-        mode: ``revise`` or ``rewrite``; only the descriptions differ.
-        strict: Whether all properties are required, as strict structured output demands. Otherwise a model
-            may leave out empty lists, and the fields of an item that are empty or that do not change.
+    Attributes:
+        mode: ``revise``: it writes what changes. ``rewrite``: it writes all records again, as the paper's does.
     """
-    slots = {
-        name: _array(_wire_item(slot, strict), slot.rules.guidance)
-        for name, slot in schema.slots().items()
-    }
-    carry = "unmentioned items stay" if mode == "revise" else "unmentioned items go"
-    retire = {
-        "id": _string("id of the rule or goal that no longer holds"),
-        "cites": _array(_string(""), "observations that end it"),
-        "quote": _string("the user's exact words"),
-    }
-    properties = {
-        **slots,
-        "retire": _array(object_schema(retire), "rules and goals that end"),
-        "drop": _array(_string(""), "ids of other items that end"),
-        "keep": _array(_string(""), "ids of unpinned items to keep unchanged when room is short"),
-    }
-    whole = object_schema(properties, properties if strict else ())
-    return {**whole, "title": schema.__name__, "description": f"{mode}: {carry}"}
+
+    mode: Mode
+
+    def proposing(self, reading: Reading) -> Asking[Proposal]:
+        """Return the proposal."""
+        ...
+
+    def repairing(self, reading: Reading, notes: Sequence[Note]) -> Asking[Proposal]:
+        """Ask once more for what commit refused for its form. The proposal holds only the corrections."""
+        ...
 
 
-def _wire_item(slot: SlotField, strict: bool) -> dict[str, Any]:
-    fields = {name: wire_field(slot.item, name) for name in slot.item.asked_fields()}
-    cited = {
-        "cites": _array(
-            _string(""), "refs of observations or evidence it rests on, or ids it carries on"
-        ),
-        "id": _string("id of the prior item it carries on or updates; empty for a new one"),
-    }
-    properties = {**fields, **cited}
-    return object_schema(properties, properties if strict else ["cites"])
+@dataclass(frozen=True)
+class Claim:
+    """A claim that a rule ended, as a second reading gets it.
+
+    Attributes:
+        item: The rule with later words and ending.
+        messages: The message that holds the words in question, with the agent's message before it, as far as the
+            step has their texts.
+        today: When the turn happens, in ISO 8601; empty if unknown.
+    """
+
+    item: Pinned
+    messages: tuple[Message, ...] = ()
+    today: str = ""
 
 
-def object_schema(
-    properties: Mapping[str, Any], required: Iterable[str] | None = None
-) -> dict[str, Any]:
-    """Return the JSON Schema of an object that has only these properties, by default all of them."""
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties if required is None else required),
-        "additionalProperties": False,
-    }
+@runtime_checkable
+class Judge(Protocol):
+    """A second reading without a model. A plain function qualifies."""
+
+    def __call__(self, claims: Sequence[Claim]) -> Sequence[Judgement]:
+        """Return a judgement for each claim that it can decide."""
+        ...
 
 
-def _array(items: Mapping[str, Any], description: str) -> dict[str, Any]:
-    return {"type": "array", "items": dict(items), "description": description}
+@runtime_checkable
+class AskingJudge(Protocol):
+    """A second reading that asks a model."""
 
-
-def _string(description: str) -> dict[str, Any]:
-    return {"type": "string", **({"description": description} if description else {})}
+    def judging(self, claims: Sequence[Claim]) -> Asking[Sequence[Judgement]]:
+        """Return a judgement for each claim. Without an answer there is none, and the rule stays."""
+        ...

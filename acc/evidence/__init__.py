@@ -1,1 +1,1 @@
-"""Evidence upkeep: addition, retention, deletion and erasure."""
+"""What happens to evidence beside a step: erasure, retention, documents, moving, upkeep."""

@@ -1,237 +1,112 @@
-"""Erase a thread from LangGraph's checkpointers, which hold their own states and messages.
+"""Delete a thread's checkpoints from LangGraph's checkpointers: they hold states and messages of their own.
 
-A checkpoint is one blob, so an erasure in a thread deletes all its checkpoints: the thread
-continues from the memory's last state. SQLite's file and Postgres's tables are rewritten. The
-deployer is responsible for Postgres's write-ahead log, backups and free disk blocks.
+A checkpoint is one blob, so that an erasure in a thread deletes all of them; the thread goes on from the memory's last
+state. A checkpointer on SQLite gets its file rewritten. PostgreSQL's log, backups and free blocks are the deployer's.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable
 from contextlib import closing
-from fnmatch import filter as filter_names
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from acc.errors import AccError, ConfigurationError, StoreError
-from acc.evidence.marks import Marks
+from acc.errors import ConfigurationError, StoreError
+from acc.journal import ThreadKey
+from acc.journal.opened import Key
 
-_SECRET = re.compile(r"([?&])(?:ssl)?password=[^&#]*&?", re.IGNORECASE)
-
-
-def lasting_url(url: str) -> str:
-    """Return ``url`` in its stored form: without passwords, with an absolute path."""
-    kind, _, path = url.partition(":")
-    return f"sqlite:{Path(path).absolute()}" if kind == "sqlite" else without_password(url)
+_TABLES = ("checkpoints", "writes")
+_HINT = "stop the processes that use the database, then try again"
 
 
-def without_password(url: str) -> str:
-    """Return ``url`` without its passwords; of a malformed URL this removes more, not less."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return url if scheme.startswith("sqlite:") else re.sub(r":.*", ":...", url)
-    head, question, query = rest.partition("?")
-    if "@" in head:
-        head = _without(head)
-    elif "@" in rest and ":" in rest.partition("@")[0]:
-        head, question, query = _without(rest).partition("?")
-    asked = _SECRET.sub(r"\1", f"{question}{query}").rstrip("?&")
-    return f"{scheme}://{head}{asked}"
+def name_of(thread: Key) -> str:
+    """Return the name that a checkpointer has for a thread."""
+    return thread.thread if isinstance(thread, ThreadKey) else thread
 
 
-def _without(head: str) -> str:
-    who, at, where = head.rpartition("@")
-    return f"{who.partition(':')[0]}{at}{where}"
-
-
-DeleteRows = Callable[[Sequence[str]], int]
-"""Deletes all rows of threads by their names; returns the number of rows."""
-
-_PASSWORD_HINT = (
-    "the memory stores no password: run acc erase --checkpointer URL with the password, or set "
-    "PGPASSWORD and open the memory again"
-)
-_HINT = "check the address, and end the transactions that lock the tables"
-
-_SQLITE = ("checkpoints", "writes")
-_POSTGRES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-
-
-def checkpointer_at(url: str) -> DeleteRows:
-    """Return the function that deletes from the database of a checkpointer.
-
-    Args:
-        url: ``sqlite:PATH``, or ``postgresql://...``.
+def delete_checkpoints(saver: Any, thread: Key) -> None:
+    """Delete the checkpoints of a thread through a checkpointer's ``delete_thread``.
 
     Raises:
-        ConfigurationError: The URL is neither, the file is missing, or psycopg is not installed.
+        ConfigurationError: It has no such method.
+        StoreError: It failed.
     """
-    if url.startswith("sqlite:"):
-        path = Path(url.removeprefix("sqlite:"))
-        if not path.is_file():
-            raise ConfigurationError(
-                "the database file does not exist", where=str(path), hint="correct the path"
-            )
-        return lambda threads: erase_sqlite(path, threads)
-    if url.startswith(("postgresql://", "postgres://")):
-        return _postgres(url)
-    raise ConfigurationError(
-        "the URL of the checkpointer has an unknown scheme",
-        where=without_password(url),
-        hint="give sqlite:PATH or postgresql://...",
-    )
-
-
-def rows_at(url: str, threads: Sequence[str]) -> int:
-    """Count the rows that the function of `checkpointer_at` would delete now."""
-    checkpointer_at(url)
+    delete = _method(saver, "delete_thread")
     try:
-        if url.startswith("sqlite:"):
-            path = Path(url.removeprefix("sqlite:")).absolute()
-            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-                return _counted(connection, _SQLITE, "?", threads)
-        import psycopg
-
-        with psycopg.connect(url) as connected:
-            return _counted(connected, _POSTGRES, "%s", threads)
+        delete(name_of(thread))
+        connection = getattr(saver, "conn", None)
+        if isinstance(connection, sqlite3.Connection):
+            _rewrite(connection)
     except Exception as error:
-        raise StoreError(
-            f"the checkpoints cannot be counted: {type(error).__name__}",
-            where=without_password(url),
-            hint=_HINT,
-        ) from error
+        raise _failed(error, type(saver).__name__) from error
 
 
-def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
-    """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite the file."""
+async def adelete_checkpoints(saver: Any, thread: Key) -> None:
+    """Do what `delete_checkpoints` does through ``adelete_thread``; errors are the same."""
+    delete = _method(saver, "adelete_thread")
     try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        await delete(name_of(thread))
+        connection = getattr(saver, "conn", None)
+        if hasattr(connection, "executescript") and not isinstance(connection, sqlite3.Connection):
+            await connection.commit()  # type: ignore[union-attr]
+            await connection.execute("VACUUM")  # type: ignore[union-attr]
+    except Exception as error:
+        raise _failed(error, type(saver).__name__) from error
+
+
+def delete_checkpoints_at(url: str, threads: Iterable[Key]) -> int:
+    """Delete the checkpoints of threads from a database; return how many rows.
+
+    Args:
+        url: ``sqlite:PATH``.
+        threads: The threads.
+
+    Raises:
+        ConfigurationError: There is no such file, or the URL is another one.
+        StoreError: The database cannot be written.
+    """
+    path = Path(url.removeprefix("sqlite:"))
+    if not url.startswith("sqlite:") or not path.is_file():
+        raise ConfigurationError(
+            "there is no database of a checkpointer", where=url.partition("@")[2] or url,
+            hint="give sqlite:PATH; for others call delete_checkpoints with the checkpointer",
+        )  # fmt: skip
+    names = [name_of(each) for each in threads]
+    try:
+        with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA secure_delete = ON")
-            count = _deleted(connection, _SQLITE, "?", threads)
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            count = sum(
+                connection.execute(f"DELETE FROM {table} WHERE thread_id = ?", (name,)).rowcount
+                for table in _TABLES
+                for name in names
+            )
+            connection.commit()
+            _rewrite(connection)
             return count
     except sqlite3.Error as error:
-        raise StoreError(
-            f"the checkpoints cannot be erased: {error}",
-            where=str(path),
-            hint="stop the processes that use the database, then try again",
-        ) from error
+        raise _failed(error, str(path)) from error
 
 
-def _postgres(url: str) -> DeleteRows:
-    try:
-        import psycopg
-    except ImportError as error:
+def _rewrite(connection: sqlite3.Connection) -> None:
+    connection.commit()
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _method(saver: Any, name: str) -> Any:
+    method = getattr(saver, name, None)
+    if method is None:
         raise ConfigurationError(
-            "psycopg is not installed", where="postgresql", hint="pip install 'psycopg[binary]'"
-        ) from error
-
-    def erase(threads: Sequence[str]) -> int:
-        try:
-            # VACUUM runs outside a transaction. Without the permission, Postgres only warns.
-            warned: list[str] = []
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.add_notice_handler(lambda said: warned.append(str(said.message_primary)))
-                count = _deleted(connection, _POSTGRES, "%s", threads)
-                for table in _POSTGRES:
-                    connection.execute(f"VACUUM FULL {table}")
-        except psycopg.Error as error:
-            raise StoreError(
-                f"the checkpoints cannot be erased: {type(error).__name__}",
-                where="postgresql",
-                hint=_PASSWORD_HINT if url == without_password(url) else _HINT,
-            ) from error
-        if warned:
-            raise StoreError(
-                f"the rows are deleted, but the tables cannot be rewritten: {warned[0]}",
-                where="postgresql",
-                hint="connect as the user who owns the tables",
-            )
-        return count
-
-    return erase
+            f"the checkpointer has no {name}", where=type(saver).__name__,
+            hint="delete the thread's checkpoints by its own means",
+        )  # fmt: skip
+    return method
 
 
-def _counted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
-    counted = _each(connection, "SELECT count(*)", tables, mark, threads)
-    return sum(int(cursor.fetchone()[0]) for cursor in counted)
-
-
-def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
-    deleted = _each(connection, "DELETE", tables, mark, threads)
-    return sum(max(0, cursor.rowcount) for cursor in deleted)
-
-
-def _each(
-    connection: Any, act: str, tables: Sequence[str], mark: str, threads: Sequence[str]
-) -> Iterator[Any]:
-    """Run a statement for each table and thread; yield its cursor."""
-    for table in tables:
-        for thread in threads:
-            yield connection.execute(f"{act} FROM {table} WHERE thread_id = {mark}", (thread,))
-
-
-DUE = "checkpoints-*.json"
-"""Pattern of the names of these marks; the star stands for the erasure's id."""
-
-
-class Due(NamedTuple):
-    """A deletion of checkpoints that is due; its ``urls`` have no passwords."""
-
-    erasure: str
-    threads: tuple[str, ...]
-    urls: tuple[str, ...]
-
-
-class Settled(NamedTuple):
-    """The result of a deletion: deleted rows, and an error for each database that is still due."""
-
-    rows: int = 0
-    left: tuple[str, ...] = ()
-
-
-class CheckpointsDue:
-    """Marks of due deletions."""
-
-    def __init__(self, marks: Marks) -> None:
-        self._marks = marks
-
-    def owe(self, erasure: str, threads: Sequence[str], urls: Sequence[str]) -> Due:
-        """Write a note of the deletion. On return it will be retried until it succeeds."""
-        due = Due(erasure, tuple(threads), tuple(map(lasting_url, urls)))
-        self._note(due)
-        return due
-
-    def settle(self, due: Due, given: Sequence[str] = ()) -> Settled:
-        """Delete the due checkpoints; ``given`` are URLs with passwords, which no note contains."""
-        rows, left, urls = 0, [], []
-        whole = {lasting_url(url): url for url in given}
-        for url in due.urls:
-            try:
-                rows += checkpointer_at(whole.get(lasting_url(url), url))(due.threads)
-            except AccError as error:
-                left.append(str(error))
-                urls.append(lasting_url(url))
-        self._note(due._replace(urls=tuple(urls)))
-        return Settled(rows, tuple(left))
-
-    def waiting(self) -> Iterator[Due]:
-        """Yield deletions that earlier processes left."""
-        for name in self.notes():
-            said = self._marks.read(name)
-            if said is not None:
-                yield Due(said["erasure"], tuple(said["threads"]), tuple(said["urls"]))
-
-    def notes(self) -> list[str]:
-        """Return the names of the existing marks."""
-        return filter_names(self._marks.names(), DUE)
-
-    def _note(self, due: Due) -> None:
-        name = DUE.replace("*", due.erasure)
-        if due.urls and due.threads:
-            self._marks.write(name, due._asdict())
-        else:
-            self._marks.remove(name)
+def _failed(error: Exception, where: str) -> StoreError:
+    return StoreError(
+        f"the checkpoints cannot be deleted: {type(error).__name__}: {error}"[:300],
+        where=where,
+        hint=_HINT,
+    )

@@ -1,355 +1,280 @@
-"""Retention: plan what a policy deletes from a namespace, protect the rest, and prune.
+"""Retention: what a policy deletes of messages and documents, what is protected from it, and threads that expire.
 
-Raw turns are always stored, and deleted only if a deployer names their kind. Protected from
-deletion: evidence that a current state cites, that a hold covers, or that the next turn reads, and
-records that say a rule was lifted.
+A prune forgets texts; it does not erase: a tombstone says which message it was, states and records stay, and a commit
+that read it is not recomputed any more. What a current state cites, what its tail holds, what waits for the next turn
+and what a hold protects stays, whatever a policy says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from datetime import datetime, timedelta
+from typing import Any, Literal, get_args
 
-from acc.audit.log import AuditLog
-from acc.audit.medium import AuditPlace
-from acc.audit.namespaces import (
-    Spaces,
-    existing_log,
-    known_spaces,
-    newest_states,
-    other_readers,
-    threads_of,
-)
+from acc.artifacts.protocol import Artifact
+from acc.controller.documents import is_home
+from acc.controller.parts import Parts
 from acc.errors import ConfigurationError
-from acc.evidence.addition import Judgement
-from acc.evidence.deletion import Both, Deletion, Doomed, Either
-from acc.evidence.marks import marks_of
-from acc.evidence.unfinished import Prunes
-from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, holds, turn_ledger
-from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
-from acc.stores.shelf import Shelf, ShelfName
-from acc.stores.tombstones import marks_retirement
-from acc.turn.observations import is_ingested
+from acc.evidence.policies import Combined, Deletion, Usage
+from acc.evidence.target import rows_of
+from acc.evidence.usage import Ledger, age_of, readers_of
+from acc.journal import Hold, StoredMessage, ThreadKey
 
-if TYPE_CHECKING:
-    from acc.memory import Memory
+Kind = Literal["messages", "documents"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
-PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
-KINDS: tuple[PrunedKind, ...] = get_args(PrunedKind)
-DEFAULT_KINDS: tuple[PrunedKind, ...] = ("document", "experience")
-"""Kinds that a prune judges by default: without raw turns and set-aside items."""
-
-_SHELF: dict[str, ShelfName] = {
-    "document": "documents",
-    "experience": "experiences",
-    "quarantine": "quarantine",
-}
+_COMPUTED = ("episodic_trace", "retrieved_artifacts")
+"""Slots that say what was compressed and admitted, and rest on nothing."""
 
 
 @dataclass(frozen=True)
 class Doom:
-    """Evidence that would be deleted, or is protected.
+    """Evidence that goes, or that a policy dooms and that stays; ``why`` says by what."""
 
-    ``why`` is the policy's reason, or the reason of the protection. ``thread`` is the thread's
-    name, empty for a namespace's own evidence.
-    """
-
+    thread: ThreadKey
     ref: str
-    kind: str
-    thread: str
+    kind: Kind
     why: str
-    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The plan of a prune.
+class Pruned:
+    """What was deleted: messages or parts of documents, and threads."""
+
+    messages: int = 0
+    threads: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PrunePlan:
+    """What a policy deletes.
 
     Attributes:
-        space: The namespace.
-        t: The time by kind: number of commits or executions. For documents, the commits of all who
-            may see them.
-        looked_at: Number of pieces of evidence that the policy judged.
-        doomed: Evidence to delete.
-        protected: Evidence that the policy would delete, but that is protected.
-        readings: For a combined policy, the number of deletions of its union and intersection.
-        states: The given current states of threads without an audit log.
+        judged: How much evidence it judged.
+        doomed: What goes.
+        kept: What it dooms, and what protects it.
+        times: The time in turns, by thread.
+        readings: Of a combined policy, how much its union and its intersection doom.
     """
 
-    space: Thread
-    t: dict[str, int]
-    looked_at: int
+    judged: int
     doomed: tuple[Doom, ...]
-    protected: tuple[Doom, ...]
-    readings: dict[str, int]
-    states: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict, repr=False)
+    kept: tuple[Doom, ...]
+    times: Mapping[str, int]
+    readings: Mapping[str, int] = field(default_factory=dict)
+    work: Pruning | None = field(default=None, repr=False, compare=False)
+
+    def apply(self) -> Pruned:
+        """Delete what goes, without what was cited or held since."""
+        return self.work.pruned(self.doomed) if self.work is not None else Pruned()
+
+
+class Group:
+    """A piece of evidence: a message, or a document with all its parts."""
+
+    def __init__(self, key: ThreadKey, kind: Kind, ref: str) -> None:
+        self.thread, self.kind, self.ref = key, kind, ref
+        self.rows: list[tuple[str, StoredMessage]] = []
 
     @property
-    def ids(self) -> list[str]:
-        """Ids of the records to delete."""
-        return [id_ for doom in self.doomed for id_ in doom.ids]
+    def name(self) -> str:
+        """Its key for policies."""
+        return f"{self.thread}\x00{self.rows[0][0]}\x00{self.ref}"
+
+    @property
+    def refs(self) -> list[str]:
+        """The refs of its rows."""
+        return [each.message.ref for _, each in self.rows]
 
 
-class Retention:
-    """Plans and executes prunes in a memory, one namespace at a time."""
+class Pruning:
+    """Applies a policy to the evidence of threads.
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._store = managed(memory.artifacts)
-        self._audit = memory.settings.audit
-
-    def resume(self, space: Thread, since: str = "") -> bool:
-        """Complete a prune that a killed process began in the namespace.
-
-        Return whether a prune has completed: here, or the marked one of the time ``since`` before
-        the kill.
-        """
-        with self._memory._lock:
-            prunes = self._prunes(space)
-            done = bool(prunes.resume())
-            if done:
-                self._memory._forget()
-            return done or (bool(since) and prunes.was_completed(since))
-
-    def plan(
-        self,
-        space: Thread,
-        policy: Deletion,
-        kinds: Sequence[PrunedKind] = DEFAULT_KINDS,
-        *,
-        states: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
-    ) -> Plan:
-        """Plan the deletions of ``policy``, with reasons. Deletes nothing.
-
-        Pending writes of the next turn are written first, and are judged.
-
-        Args:
-            space: The namespace.
-            policy: The policy.
-            kinds: The kinds that it judges. Raw turns (``observation``) must be named explicitly.
-            states: The current states of threads without an audit log, by thread name, as canonical
-                JSON. Nothing is deleted from a thread without a known current state.
-
-        Raises:
-            ConfigurationError: There is no such kind.
-        """
-        if unknown := [kind for kind in kinds if kind not in KINDS]:
-            raise ConfigurationError(
-                f"{unknown[0]!r} is not a kind of evidence",
-                where="kinds",
-                hint=f"use {', '.join(KINDS)}",
-            )
-        with self._memory._lock:
-            self._memory._forget()
-            return _Planning(self._store, self._audit, space, states or {}).plan(policy, kinds)
-
-    def prune(self, plan: Plan) -> int:
-        """Execute ``plan`` atomically: a kill before it begins leaves everything.
-
-        Evidence that was cited or held since the plan was made stays.
-
-        Returns:
-            The number of deleted records.
-        """
-        if not plan.ids:
-            return 0
-        with self._memory._lock:
-            self._memory._forget()  # write pending records before replacing any
-            ids = _Planning(self._store, self._audit, plan.space, plan.states).unshielded(plan.ids)
-            self._prunes(plan.space).prune(ids)
-            self._memory._forget()
-            return len(ids)
-
-    def _prunes(self, space: Thread) -> Prunes:
-        usage = Shelf(self._store, space, "usage")
-        return Prunes(usage, self._memory._now, marks_of(self._memory))
-
-
-class _Planning:
-    """The current content of a namespace, for a policy to judge."""
+    Args:
+        parts: The memory's.
+        threads: The threads.
+        kinds: What is judged.
+        now: The time.
+    """
 
     def __init__(
-        self,
-        store: ArtifactStore,
-        audit: AuditPlace | None,
-        space: Thread,
-        states: Mapping[str, Sequence[Mapping[str, Any]]],
+        self, parts: Parts[Any], threads: Iterable[ThreadKey], kinds: Sequence[Kind], now: datetime
     ) -> None:
-        self._store = managed(store)
-        self._audit = audit
-        self._space = space
-        self._threads = {t.key: t for t in threads_of(store, audit, space)}
-        self._given = states
-        self._states = {
-            key: states.get(t.thread) or newest_states(self._audit, t)
-            for key, t in self._threads.items()
-        }
-        self._usage = Shelf(store, space, "usage").records()
-        self._holds = holds(self._usage)
-        self._cited = dict(self._all_cited())
-
-    def plan(self, policy: Deletion, kinds: Sequence[PrunedKind]) -> Plan:
-        """Plan the deletions of ``policy``, and separate the protected evidence."""
-        doomed: list[Doom] = []
-        protected: list[Doom] = []
-        times: dict[str, int] = {}
-        readings: dict[str, int] = {}
-        looked_at = 0
-        for ledger, group in self._groups(kinds):
-            usages = self._usages(ledger, group)
-            looked_at += len(usages)
-            for kind in {usage.kind for usage in usages}:
-                times[kind] = ledger.t
-            for key, why in policy(usages, ledger.t).items():
-                shield = self._shield(group[key])
-                place = protected if shield else doomed
-                place.append(self._doom(group[key], shield or why))
-            for name, found in _readings(policy, usages, ledger.t).items():
-                readings[name] = readings.get(name, 0) + len(found)
-        return Plan(
-            self._space, times, looked_at, tuple(doomed), tuple(protected), readings, self._given
-        )
-
-    def unshielded(self, ids: Sequence[str]) -> list[str]:
-        """Return those of ``ids`` that still exist and are not protected."""
-        there = (a for a in self._store.get(self._space.tenant, ids) if a.kind != "tombstone")
-        groups = _grouped(there).values()
-        return [part.id for parts in groups if not self._shield(parts) for part in parts]
-
-    def _groups(
-        self, kinds: Sequence[PrunedKind]
-    ) -> Iterator[tuple[Ledger, dict[str, list[Artifact]]]]:
-        """Yield evidence by key, in groups that share a ledger and its time."""
-        raw = [kind for kind in kinds if kind not in _SHELF]
-        turns = _grouped(a for key in self._threads if raw for a in self._of_thread(key, raw))
-        if turns:
-            yield turn_ledger(self._logs(self._threads.values()), [self._usage]), turns
-        documents = _grouped(self._on_shelf("documents")) if "document" in kinds else {}
-        if documents:
-            yield self._document_ledger(), documents
-        for kind in ("experience", "quarantine"):
-            if kind in kinds:
-                yield execution_ledger(self._usage), _grouped(self._on_shelf(_SHELF[kind]))
-
-    def _document_ledger(self) -> Ledger:
-        """Return the documents' ledger; its time counts the commits of all who may see them."""
-        threads = [thread for threads in self._other_readers.values() for thread in threads]
-        shelves = [Shelf(self._store, space, "usage").records() for space in self._other_readers]
-        return turn_ledger(self._logs([*self._threads.values(), *threads]), [self._usage, *shelves])
-
-    def _logs(self, threads: Iterable[Thread]) -> list[AuditLog]:
-        return [log for thread in threads if (log := existing_log(self._audit, thread))]
-
-    @cached_property
-    def _other_readers(self) -> Spaces:
-        known = known_spaces(self._store, self._audit, self._space.tenant)
-        return other_readers(known, self._space)
-
-    def _of_thread(self, key: str, kinds: Sequence[str]) -> Iterator[Artifact]:
-        ids = self._store.ids(self._space.tenant, thread=key)
-        found = self._store.get(self._space.tenant, ids)
-        return (artifact for artifact in found if artifact.kind in kinds)
-
-    def _on_shelf(self, name: ShelfName) -> list[Artifact]:
-        return Shelf(self._store, self._space, name).records()
-
-    def _usages(self, ledger: Ledger, group: Mapping[str, Sequence[Artifact]]) -> list[Usage]:
-        ordered = sorted(group.values(), key=lambda parts: (parts[0].at, parts[0].id))
-        return [
-            ledger.usage(
-                parts[0], added=ledger.time_of(parts[0].at), prior=_prior(parts[0]), order=order
+        if unknown := set(kinds) - set(KINDS):
+            raise ConfigurationError(
+                f"{', '.join(sorted(unknown))} is no kind of evidence",
+                where="prune",
+                hint=f"use {', '.join(KINDS)}",
             )
-            for order, parts in enumerate(ordered)
+        self._parts, self._journal, self._now = parts, parts.journal, now
+        self._threads = [k for k in threads if ("documents" if is_home(k) else "messages") in kinds]
+        self._cited: dict[ThreadKey, dict[str, str]] = {}
+
+    def plan(self, policy: Deletion) -> PrunePlan:
+        """Return what a policy deletes."""
+        doomed, kept, times, judged = list[Doom](), list[Doom](), dict[str, int](), 0
+        readings: dict[str, int] = {}
+        held = self._journal.held()
+        for key in self._threads:
+            ledger = Ledger(
+                self._journal, readers_of(self._journal, key) if is_home(key) else [key]
+            )
+            groups = {group.name: group for group in self._groups(key)}
+            usages = self._usages(ledger, groups.values())
+            judged, times[str(key)] = judged + len(usages), ledger.t
+            for name, why in policy(usages, ledger.t).items():
+                shield = self._shield(groups[name], held)
+                place = kept if shield else doomed
+                place.append(Doom(key, groups[name].ref, groups[name].kind, shield or why))
+            for rule, count in _readings(policy, usages, ledger.t):
+                readings[rule] = readings.get(rule, 0) + count
+        return PrunePlan(judged, tuple(doomed), tuple(kept), times, readings, self)
+
+    def pruned(self, doomed: Sequence[Doom]) -> Pruned:
+        """Delete what is doomed and still not protected."""
+        self._cited.clear()
+        held, count, problems = self._journal.held(), 0, list[str]()
+        wanted = {(doom.thread, doom.ref) for doom in doomed}
+        for key in dict.fromkeys(doom.thread for doom in doomed):
+            going = [g for g in self._groups(key)
+                     if (key, g.ref) in wanted and not self._shield(g, held)]  # fmt: skip
+            rows = [(branch, each.seq) for group in going for branch, each in group.rows]
+            count += len(rows)
+            problems += remove(self._parts, key, rows, "pruned")
+        return Pruned(count, 0, tuple(problems))
+
+    def _groups(self, key: ThreadKey) -> Iterator[Group]:
+        found: dict[tuple[str, str], Group] = {}
+        kind: Kind = "documents" if is_home(key) else "messages"
+        for branch, each in rows_of(self._journal, key):
+            ref = each.message.ref
+            name = ref.rpartition(".")[0] if is_home(key) else ref
+            group = found.setdefault((branch, name), Group(key, kind, name))
+            group.rows.append((branch, each))
+        yield from found.values()
+
+    def _usages(self, ledger: Ledger, groups: Iterable[Group]) -> list[Usage]:
+        return [
+            ledger.usage(group.name, group.refs, group.rows[0][1], order, self._now)
+            for order, group in enumerate(groups)
         ]
 
-    def _shield(self, parts: Sequence[Artifact]) -> str:
-        first = parts[0]
-        if (held := self._holds.on(evidence_key(first))) is not None:
-            return f"held: {held}"
-        if (by := self._cited_by(first)) is not None:
-            return f"cited by {by}"
-        if first.thread not in self._threads:
-            return ""
-        if any(map(marks_retirement, parts)):
-            return "says that a rule was lifted"
-        states = self._states[first.thread]
-        if not states:
-            return "the thread's current state is not known"
-        if first.turn >= min(int(state["turn"]) for state in states) - 1:
+    def _shield(self, group: Group, held: Sequence[Hold]) -> str:
+        names = {"", group.ref, *group.refs}
+        for hold in held:
+            if hold.thread == group.thread and hold.ref in names:
+                return f"held: {hold.reason}"
+        if any(not each.version for _, each in group.rows):
             return "the next turn reads it"
+        readers = (
+            readers_of(self._journal, group.thread) if is_home(group.thread) else [group.thread]
+        )
+        for reader in readers:
+            for ref in group.refs:
+                if by := self._citations(reader).get(ref):
+                    return by
         return ""
 
-    def _all_cited(self) -> Iterator[tuple[str, str]]:
-        owners = [self._space.key, *self._threads]
-        for key, states in self._states.items():
-            for state in states:
-                for ref, by in cited_in(state).items():
-                    near, slash, far = ref.partition("/")
-                    of = [o for o in owners if o.startswith(near)] if slash else [key]
-                    for owner in (*of, self._space.key):
-                        yield f"{owner}:{far if slash else ref}", f"{by} of {self._name(key)}"
-
-    def _cited_by(self, artifact: Artifact) -> str | None:
-        """Return the item and thread of a current state that cites it."""
-        key = evidence_key(artifact)
-        by = self._cited.get(key)
-        is_shared = artifact.branch == "documents"
-        return self._cited_elsewhere.get(key) if by is None and is_shared else by
-
-    @cached_property
-    def _cited_elsewhere(self) -> dict[str, str]:
-        """Citations of the documents by current states of other users and agents, by key.
-
-        A ref does not distinguish two visible copies of a document: both count as cited.
-        """
-        return {
-            f"{self._space.key}:{ref}": f"{by} of {t.thread} (user {t.user!r}, agent {t.agent!r})"
-            for threads in self._other_readers.values()
-            for t in threads
-            for state in newest_states(self._audit, t)
-            for ref, by in cited_in(state).items()
-            if is_ingested(ref)
-        }
-
-    def _doom(self, parts: Sequence[Artifact], why: str) -> Doom:
-        first = parts[0]
-        ids = tuple(part.id for part in parts)
-        return Doom(first.ref, first.kind, self._name(first.thread), why, ids)
-
-    def _name(self, key: str) -> str:
-        return self._threads[key].thread if key in self._threads else ""
+    def _citations(self, key: ThreadKey) -> dict[str, str]:
+        if key not in self._cited:
+            found: dict[str, str] = {}
+            for head in self._journal.branches(key):
+                last = self._journal.commits(key, head.branch, max(0, head.version - 1))
+                body = next((each.state or {} for each in last), {})
+                for name, value in body.items():
+                    if name in (
+                        "episodic_trace",
+                        "retrieved_artifacts",
+                    ):  # computed: they say what was, and rest on nothing
+                        continue
+                    where = "the next turn reads it" if name == "unread" else f"cited in {key}"
+                    found |= dict.fromkeys(refs_in(value), where)
+            self._cited[key] = found
+        return self._cited[key]
 
 
-def _readings(policy: Deletion, usages: Sequence[Usage], t: int) -> dict[str, Doomed]:
-    if not isinstance(policy, Either | Both):
-        return {}
-    pair = (policy.one, policy.other)
-    return {"union": Either(*pair)(usages, t), "intersection": Both(*pair)(usages, t)}
+def refs_in(value: Any) -> Iterator[str]:
+    """Yield the refs that stand in a part of a state."""
+    if isinstance(value, Mapping):
+        if isinstance(ref := value.get("ref"), str):
+            yield ref
+        yield from value.get("sources", ())
+        for each in value.values():
+            yield from refs_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from refs_in(each)
 
 
-def _grouped(artifacts: Iterable[Artifact]) -> dict[str, list[Artifact]]:
-    found: dict[str, list[Artifact]] = {}
-    for artifact in artifacts:
-        found.setdefault(evidence_key(artifact), []).append(artifact)
-    return found
+def _readings(policy: Deletion, usages: Sequence[Usage], t: int) -> Iterator[tuple[str, int]]:
+    if isinstance(policy, Combined):
+        for rule in ("union", "intersection"):
+            yield rule, len(Combined(policy.period, policy.history, rule)(usages, t))
 
 
-def _prior(artifact: Artifact) -> float | None:
-    if artifact.kind not in ("document", "experience"):
-        return None
-    return Judgement.model_validate_json(artifact.reason).utility
+def remove(
+    parts: Parts[Any], key: ThreadKey, rows: Sequence[tuple[str, int]], why: str
+) -> list[str]:
+    """Forget the texts of messages, in journal and index; return what went wrong with the index."""
+    gone = set(rows)
+    going = [
+        (branch, each) for branch, each in rows_of(parts.journal, key) if (branch, each.seq) in gone
+    ]
+    refs = {each.message.ref for _, each in going}
+    parts.journal.prune(key, rows, why)
+    kept = [Artifact(each.message, branch, each.seq) for branch, each in rows_of(parts.journal, key)
+            if each.message.ref in refs and each.version]  # fmt: skip
+    return parts.index.erased(key, sorted(refs), kept)
 
 
-def cited_in(state: Mapping[str, Any]) -> dict[str, str]:
-    """Return each ref that a state's items cite or that is pending, with the id of the item."""
-    found: dict[str, str] = {}
-    for value in state.values():
-        for item in value if isinstance(value, list) else ():
-            if not isinstance(item, Mapping):
-                continue
-            refs = [*item.get("sources", ()), item.get("artifact", ""), item.get("ref", "")]
-            for ref in filter(None, refs):
-                found.setdefault(str(ref), str(item.get("id") or "pending"))
-    return found
+@dataclass(frozen=True)
+class Idle:
+    """A thread and when it was committed to last."""
+
+    thread: ThreadKey
+    last: str
+
+
+@dataclass(frozen=True)
+class ExpiryPlan:
+    """The threads that expire, and the holds that keep others."""
+
+    threads: tuple[Idle, ...]
+    held: tuple[Hold, ...]
+    parts: Parts[Any] = field(repr=False, compare=False)
+
+    def apply(self) -> Pruned:
+        """Delete the threads that nobody committed to since."""
+        count, gone, problems = 0, 0, list[str]()
+        for each in self.threads:
+            if last_of(self.parts, each.thread) == each.last:
+                count += self.parts.journal.delete_thread(each.thread, "expired")
+                problems += self.parts.index.erased(each.thread, None)
+                gone += 1
+        return Pruned(count, gone, tuple(problems))
+
+
+def plan_expiry(
+    parts: Parts[Any], threads: Iterable[ThreadKey], older_than: timedelta, now: datetime
+) -> ExpiryPlan:
+    """Return the threads without a commit for so long. Documents do not expire so."""
+    held = {hold.thread: hold for hold in parts.journal.held()}
+    idle, kept = list[Idle](), list[Hold]()
+    for key in threads:
+        last = "" if is_home(key) else last_of(parts, key)
+        if last and age_of(last, now) > older_than:
+            if key in held:
+                kept.append(held[key])
+            else:
+                idle.append(Idle(key, last))
+    return ExpiryPlan(tuple(idle), tuple(kept), parts)
+
+
+def last_of(parts: Parts[Any], key: ThreadKey) -> str:
+    """Return when a thread was committed to last; empty if it never was."""
+    heads = parts.journal.branches(key)
+    found = (each.at for head in heads
+             for each in parts.journal.commits(key, head.branch, max(0, head.version - 1)))  # fmt: skip
+    return max(found, default="")

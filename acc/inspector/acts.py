@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from acc.errors import InputError
-from acc.stores.protocol import Thread
+from acc.journal import ThreadKey
+from acc.journal.names import MAIN
 
 MOST_PLANS = 8
 """Number of plans that wait for a confirmation; the oldest is dropped."""
@@ -28,18 +29,17 @@ class Plan(NamedTuple):
 class Acts(Protocol):
     """The operator's acts on a memory. Making a plan changes nothing.
 
-    A method and its plan raise an `AccError` if the act cannot be done, such as a
-    `StoreLockedError` while the agent's process holds the store.
+    A method and its plan raise an `AccError` if the act cannot be done.
     """
 
-    def retire(self, thread: Thread, ids: Sequence[str], reason: str) -> Plan:
-        """Plan the retirement of items of the newest state."""
+    def retire(self, thread: ThreadKey, branch: str, ids: Sequence[str], reason: str) -> Plan:
+        """Plan the end of items of a branch's newest state."""
 
-    def hold(self, thread: Thread, ref: str, reason: str, *, release: bool) -> Plan:
+    def hold(self, thread: ThreadKey, ref: str, reason: str, *, release: bool) -> Plan:
         """Plan a hold on the evidence ``ref``, or on the thread if it is empty; or its release."""
 
-    def erase(self, thread: Thread, what: str, ref: str) -> Plan:
-        """Plan an erasure of ``what``: the evidence ``ref``, the thread or its user."""
+    def erase(self, thread: ThreadKey, branch: str, what: str, ref: str) -> Plan:
+        """Plan an erasure of ``what``: the evidence ``ref`` of a branch, the thread or its user."""
 
 
 class Desk:
@@ -49,7 +49,7 @@ class Desk:
         self._acts = acts
         self._waiting: dict[str, Plan] = {}
 
-    def plan(self, thread: Thread, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def plan(self, thread: ThreadKey, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Make a plan.
 
         Raises:
@@ -74,18 +74,19 @@ class Desk:
             raise InputError("no such plan waits", hint="make the plan again, and confirm that one")
         return {"lines": list(made.act())}
 
-    def _made(self, thread: Thread, asked: Mapping[str, Any]) -> Plan:
+    def _made(self, thread: ThreadKey, asked: Mapping[str, Any]) -> Plan:
         reason, ref = _text(asked, "reason"), _text(asked, "ref")
+        branch = _text(asked, "branch") or MAIN
         match _text(asked, "act"):
             case "retire":
                 ids = asked.get("ids")
                 if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
                     raise InputError("ids is not a list of texts", where="retire")
-                return self._acts.retire(thread, ids, reason)
+                return self._acts.retire(thread, branch, ids, reason)
             case "hold" | "release" as act:
                 return self._acts.hold(thread, ref, reason, release=act == "release")
             case "erase":
-                return self._acts.erase(thread, _text(asked, "what"), ref)
+                return self._acts.erase(thread, branch, _text(asked, "what"), ref)
         raise InputError("no such act", hint="act is retire, hold, release or erase")
 
 

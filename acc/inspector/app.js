@@ -1,6 +1,8 @@
 // The page: the list of threads, one thread, and how one gets from turn to turn.
-let threads = [], log = "", branch = "", known = [], path = [], place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
+let threads = [], log = "", branch = "", path = [], end = "", place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
 const details = new Map(), MOST_DETAILS = 60, MOST_ROWS = 200;
+const KINDS = { turn: "a turn", compression: "a compression without a new turn", repair: "one more answer after refusals", judge: "a second reading of rules said to end",
+  operator: "an operator's act", ingest: "documents came in", provisional: "the rules without a model, until one works", fork: "the beginning of a branch", taken: "a state from outside", erasure: "an erasure" };
 
 const notice = error => fill("notice", error ? made("p", { class: "notice" }, error.error ?? String(error), error.hint ? made("span", { class: "hint" }, `To fix: ${error.hint}`) : null) : null);
 
@@ -11,15 +13,16 @@ const inTurn = load => { busy = busy.then(load).catch(notice); };
 function route() {
   const wanted = new URLSearchParams(location.hash.slice(1));
   if (page.live && !wanted.get("log")) return showList();
-  return showThread(wanted.get("log") ?? "", wanted.get("at"));
+  return showThread(wanted.get("log") ?? "", wanted.get("at"), wanted.get("branch") ?? "");
 }
 
 // Lets go of a thread's texts: an erasure must find none in a page that is open.
 function leave() {
-  known = [];
   path = [];
+  end = "";
   details.clear();
   shownTurn = null;
+  by("find").value = "";
   waiting?.abort();
   for (const each of ["turn", "facts", "thread-title"]) fill(each);
   by("drawer").close();
@@ -43,17 +46,17 @@ async function showList() {
 
 function listThreads() {
   const words = by("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const told = row => [row.thread, row.user, row.agent, row.tenant, row.outcome, row.log].join(" ").toLowerCase();
+  const told = row => [row.thread, row.user, row.agent, row.tenant, row.outcome].join(" ").toLowerCase();
   const found = threads.filter(row => words.every(word => told(row).includes(word)))
     .sort((one, other) => (one.at ?? "") < (other.at ?? "") ? 1 : -1);
   by("count").textContent = words.length ? `${found.length} of ${plural(threads.length, "thread")}` : plural(threads.length, "thread");
-  if (!found.length) return fill("threads", empty(threads.length ? "No thread matches." : "No thread has a commit yet. A turn appears here when it is committed."));
-  const head = ["Thread", "Tenant / user / agent", "Turn", "Tokens", "Outcome", "Last turn"];
+  if (!found.length) return fill("threads", empty(threads.length ? "No thread matches." : "No thread has a commit yet. A thread appears here when its first turn is stored."));
+  const head = ["Thread", "Tenant / user / agent", "Turn", "Agent reads", "Outcome", "Last commit"];
   const rows = found.slice(0, MOST_ROWS).map(row => made("tr", {},
-    made("td", { class: "name" }, made("a", { href: `#${new URLSearchParams({ log: row.log })}` }, cut(row.thread ?? row.log))),
+    made("td", { class: "name" }, made("a", { href: `#${new URLSearchParams({ log: row.log, ...(row.branch === "main" ? {} : { branch: row.branch }) })}` }, cut(row.thread)), row.branches > 1 ? badge(`${row.branches} branches`) : null),
     ...(row.fault ? [made("td", { colspan: 5 }, badge("damaged", "removed"), ` ${row.fault}`)] : [
-      made("td", { "data-head": "for" }, cut(`${row.tenant} / ${row.user} / ${row.agent}`)), made("td", { class: "right", "data-head": "turn" }, number(row.turn)),
-      made("td", { class: "right", "data-head": "tokens" }, made("span", { class: "gauge" }, meter(row.tokens, row.limit, `${row.tokens} of ${row.limit} tokens`), made("span", {}, number(row.tokens)))),
+      made("td", { "data-head": "for" }, cut([row.tenant, row.user, row.agent].map(name => name || "–").join(" / "))), made("td", { class: "right", "data-head": "turn" }, number(row.turn)),
+      made("td", { class: "right", "data-head": "tokens" }, made("span", { class: "gauge" }, meter(row.tokens, row.limit, `state: ${row.tokens} of ${row.limit} tokens`), made("span", {}, number((row.tokens ?? 0) + (row.tail ?? 0))))),
       made("td", { "data-head": "outcome" }, badge(row.outcome, row.failed ? "removed" : "added")), made("td", { class: "soft when" }, time(row.at))])));
   fill("threads", made("table", {}, made("thead", {}, made("tr", {}, head.map((name, n) => made("th", { scope: "col", class: n === 2 || n === 3 ? "right" : "" }, name)))), made("tbody", {}, rows)),
     found.length > MOST_ROWS ? empty(`The newest ${MOST_ROWS} of ${number(found.length)} are shown. Search for the others.`) : null);
@@ -61,16 +64,15 @@ function listThreads() {
 
 const cut = (text, most = 120) => text.length > most ? `${text.slice(0, most)}…` : text;
 
-async function showThread(name, at) {
-  if (name !== log || !path.length) {
+async function showThread(name, at, wanted = "") {
+  if (name !== log || wanted !== branch || !path.length) {
+    leave();
     log = name;
-    known = [];
-    branch = "";
-    details.clear();
+    branch = wanted;
     mode = "budget";
+    notice(null);
     try {
       await update();
-      notice(null);
     } catch (error) {
       notice(error);
       by("thread").hidden = true;
@@ -80,51 +82,48 @@ async function showThread(name, at) {
     by("thread").hidden = false;
     if (at === null || at === undefined) by("follow").checked = page.live;
   }
-  const index = at === null || at === undefined ? path.length - 1 : path.findIndex(entry => entry.position >= +at);
+  const index = at === null || at === undefined ? path.length - 1 : path.findIndex(entry => entry.version >= +at);
   go(index < 0 ? path.length - 1 : index, false);
 }
 
-// Reads the turns that came since; the path leads to the newest record, or to the chosen branch's newest.
+// Reads the commits that came since. After an erasure all are read anew, and no text that is gone stays in the page.
 async function update() {
-  const asked = log, more = await data.thread(log, known);
-  if (asked !== log) return;
-  const rewritten = more.after === 0 && known.length > 0;
-  const entries = known = [...known.slice(0, more.after), ...more.entries];
-  if (rewritten) {
+  const asked = log, wanted = branch, more = await data.thread(log, branch, path, end);
+  if (asked !== log || wanted !== branch) return;
+  if (more.after === 0 && path.length) {
     details.clear();
+    shownTurn = null;
     fill("turn");
     by("drawer").close();
   }
-  entries.forEach((entry, position) => { entry.position = position; });
-  const found = [];
-  const tip = entries.findLastIndex(entry => !branch || entry.branch === branch);
-  for (let position = tip; position !== null && position >= 0; position = entries[position].prior) found.push(entries[position]);
-  path = found.reverse();
+  path = [...path.slice(0, more.after), ...more.entries];
+  end = more.mark;
   let heard = 0;
   for (const entry of path) entry.heard = heard += entry.said;
-  await frame(more.faults);
+  await frame(more.branches);
 }
 
-async function frame(faults) {
-  if (!path.length) throw { error: "this thread has no commit that can be read", hint: faults.join("; ") };
-  const newest = path.at(-1), turn = await detail(newest.position), names = turn.thread;
+async function frame(branches) {
+  if (!path.length) throw { error: "this thread has no commit yet", hint: "its first turn is stored; the next step commits it" };
+  const newest = path.at(-1), names = (await detail(newest.version)).thread;
   fill("thread-title", shown(cut(names.thread)));
   document.title = `${cut(names.thread, 40)} · ACC inspector`;
   fill("crumb", shown(`/ ${cut(names.thread, 40)}`));
-  const facts = [["Tenant", names.tenant ?? "default"], ["User", names.user ?? "default"], ["Agent", names.agent ?? "default"], ["Turns", number(newest.turn)],
-    ["State", `${number(newest.tokens)} of ${number(newest.limit)} tokens`], ["Transcript", `${number(newest.heard)} tokens`], ["Last outcome", newest.outcome], ["Last commit", time(newest.at)]];
-  const branches = [...new Set(known.map(entry => entry.branch))];
-  const choice = made("select", { "aria-label": "Branch", change: event => inTurn(async () => { branch = event.target.value; await update(); go(path.length - 1); }) },
-    branches.map(name => made("option", { value: name, selected: name === newest.branch }, cut(name, 24))));
-  if (branches.length > 1) facts.push(["Branch", choice]);
+  const owner = [["Tenant", names.tenant], ["User", names.user], ["Agent", names.agent]].filter(([, name]) => name);
+  const facts = [...owner, ["Turns", number(newest.turn)], ["Agent reads", `${number(newest.tokens)} + ${number(newest.tail)} tokens`], ["Limit of the state", `${number(newest.limit)} tokens`],
+    ["Transcript", `${number(newest.heard)} tokens`], ["Last outcome", newest.outcome], ["Last commit", time(newest.at)]];
+  const choose = event => { location.hash = new URLSearchParams({ log, branch: event.target.value }); };
+  if (branches.length > 1) facts.push(["Branch", made("select", { "aria-label": "Branch", change: choose },
+    branches.map(name => made("option", { value: name, selected: name === (branch || "main") }, cut(name, 24))))]);
   fill("facts", facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, text instanceof Node ? text : cut(text)))));
-  if (faults.length) notice({ error: `Records that cannot be read: ${faults.join("; ")}`, hint: "run acc verify, and restore the log from a backup" });
+  const faults = path.filter(entry => entry.fault);
+  if (faults.length) notice({ error: `${plural(faults.length, "damaged row")}: ${faults.slice(0, 5).map(entry => `version ${entry.version}: ${entry.fault}`).join("; ")}`, hint: "run acc verify, and restore a backup" });
   fill("thread-acts", page.operator ? made("details", { class: "menu" }, made("summary", {}, "Operator"), made("div", { class: "acts" }, [
     made("button", { type: "button", click: () => act("Hold this thread", { act: "hold", log }, { needsReason: true }) }, "Hold thread"),
     made("button", { type: "button", click: () => act("Release the hold on this thread", { act: "release", log }, { asksReason: false }) }, "Release hold"),
     made("button", { type: "button", class: "danger", click: () => act("Erase this thread", { act: "erase", what: "thread", log }, { asksReason: false, danger: true }, showFront) }, "Erase thread"),
-    made("button", { type: "button", class: "danger", click: () => act("Erase this user", { act: "erase", what: "user", log }, { asksReason: false, danger: true }, showFront) }, "Erase user")])) : []);
-  for (const input of ["slider", "number"]) by(input).max = path.length - 1;
+    names.user ? made("button", { type: "button", class: "danger", click: () => act("Erase this user", { act: "erase", what: "user", log }, { asksReason: false, danger: true }, showFront) }, "Erase user") : null])) : []);
+  by("slider").max = path.length - 1;
   by("number").max = newest.turn;
   drawChart();
 }
@@ -144,10 +143,10 @@ function mark() {
   fill("legend", chart.legend(place));
 }
 
-async function detail(position, signal) {
-  const key = known[position].digest;
+async function detail(version, signal) {
+  const key = `${version} ${end}`;
   if (!details.has(key)) {
-    details.set(key, await data.turn(log, position, signal));
+    details.set(key, await data.turn(log, branch, version, signal));
     if (details.size > MOST_DETAILS) details.delete(details.keys().next().value);
   }
   return details.get(key);
@@ -159,25 +158,25 @@ function go(index, byHand = true) {
   const entry = path[place];
   if (byHand) by("follow").checked = page.live && place === path.length - 1;
   by("slider").value = place;
-  by("slider").setAttribute("aria-valuetext", `turn ${entry.turn}, ${entry.tokens} tokens`);
+  by("slider").setAttribute("aria-valuetext", `turn ${entry.turn}, version ${entry.version}, ${entry.tokens} tokens`);
   by("number").value = entry.turn;
   by("before").disabled = place === 0;
   by("after").disabled = place === path.length - 1;
-  const kind = { turn: "", operator: " · operator's act", erasure: " · erasure" }[entry.kind];
-  fill("where", shown(`of ${number(path.at(-1).turn)}${kind} · ${number(entry.tokens)} tokens · ${entry.outcome}${entry.at ? ` · ${time(entry.at)}` : ""}`));
+  const kind = entry.kind === "turn" ? "" : ` · ${KINDS[entry.kind] ?? entry.kind}`;
+  fill("where", shown(`of ${number(path.at(-1).turn)} · version ${number(entry.version)}${kind} · ${number(entry.tokens)} + ${number(entry.tail)} tokens · ${entry.outcome}${entry.at ? ` · ${time(entry.at)}` : ""}`));
   mark();
-  const hash = new URLSearchParams({ ...(log ? { log } : {}), at: entry.position });
+  const hash = new URLSearchParams({ ...(log ? { log } : {}), ...(branch ? { branch } : {}), at: entry.version });
   history.replaceState(null, "", `#${hash}`);
   waiting?.abort();
   waiting = new AbortController();
   const { signal } = waiting;
-  const isKnown = details.has(entry.digest);
+  const isKnown = details.has(`${entry.version} ${end}`);
   setTimeout(() => signal.aborted || open(entry, signal), isKnown ? 0 : 40);
 }
 
 async function open(entry, signal) {
   try {
-    const turn = await detail(entry.position, signal);
+    const turn = await detail(entry.version, signal);
     if (signal.aborted) return;
     shownTurn = [turn, entry];
     again();
@@ -186,7 +185,40 @@ async function open(entry, signal) {
   }
 }
 
-const again = () => fill("turn", turnView(...shownTurn, { openItem, openSource, again }));
+const again = () => shownTurn && fill("turn", turnView(...shownTurn, { openItem, openSource, compare, again }));
+
+// Offers a comparison with any earlier version; it opens beside the commit.
+function compare(entry) {
+  if (!page.live || path.length < 2) return null;
+  const box = made("input", { type: "number", min: path[0].version, max: path.at(-1).version, "aria-label": "Version to compare with", placeholder: "version" });
+  box.addEventListener("change", async () => {
+    if (!box.value) return;
+    const turn = shownTurn[0], context = { openItem, openSource };
+    opened(`Version ${box.value} to ${entry.version}`, empty("Reading…"));
+    try {
+      const changes = await data.diff(log, branch, +box.value, entry.version);
+      fill("drawer-body", changesView(changes, turn, context));
+    } catch (error) {
+      fill("drawer-body", made("p", { class: "notice" }, error.error ?? String(error)));
+    }
+  });
+  return made("label", { class: "compare" }, "Compare with ", box);
+}
+
+async function find() {
+  const words = by("find").value.trim();
+  if (!words) return;
+  opened(`Messages with “${words}”`, empty("Searching…"));
+  try {
+    const found = await data.search(log, branch, words);
+    fill("drawer-body", found.length ? found.map(hit => made("article", { class: `message ${hit.channel}` }, made("header", {}, badge(hit.channel, hit.channel),
+      made("button", { type: "button", class: "ref", click: () => openSource(hit.ref) }, hit.ref),
+      made("button", { type: "button", class: "ref", click: () => { by("drawer").close(); go(path.findIndex(entry => entry.version >= hit.version)); } }, `go to turn ${hit.turn}`)),
+      made("div", { class: "said" }, hit.excerpt))) : empty("No message has these words."));
+  } catch (error) {
+    fill("drawer-body", made("p", { class: "notice" }, error.error ?? String(error)));
+  }
+}
 
 function opened(heading, ...parts) {
   fill("drawer-title", shown(heading));
@@ -195,30 +227,29 @@ function opened(heading, ...parts) {
   by("drawer-body").scrollTop = 0;
 }
 
+const sourcesOf = item => [...new Set([...(item.sources ?? []), ...[item.words, item.about, item.scope, item.offer, item.done, ...(item.later ?? []), item.ending?.words].filter(Boolean).map(each => each.ref)])];
+
 async function openItem(item) {
-  const position = path[place].position, from = path.findIndex(entry => entry.turn >= item.turn && entry.kind === "turn");
-  const facts = [["Slot", title(item.slot)], ["Trust", (item.trust ?? "") + (item.endorsed ? ", endorsed by the user" : "")], ["Came in turn", String(item.turn)]];
-  if (item.quote) facts.push(["Quoted words", item.quote]);
-  if (item.dated) facts.push(["Time", [`said ${time(item.dated.said)}`, item.dated.until ? `until ${time(item.dated.until)}` : "", item.dated.expired ? "expired" : ""].filter(Boolean).join(", ")]);
-  if (item.reason) facts.push(["Left the state", item.reason]);
+  const from = path.findIndex(entry => entry.turn >= (item.turn ?? 0) && entry.kind === "turn");
+  const facts = [["Slot", title(item.slot)], ["Said by", byOf(item)], ["Came in turn", String(item.turn ?? 0)], ["Last written or cited", `turn ${item.touched ?? item.turn ?? 0}`]];
   const list = made("dl", { class: "pairs" }, facts.map(([name, text]) => [made("dt", {}, name), made("dd", {}, text)]));
-  const links = made("div", { class: "acts" }, from >= 0 && from !== place ? made("button", { type: "button", click: () => { by("drawer").close(); go(from); } }, `Go to turn ${item.turn}`) : null,
-    page.operator && !item.reason ? made("button", { type: "button", class: "danger", click: () => act(`Retire ${item.id}`, { act: "retire", log, ids: [item.id] }) }, "Retire item") : null);
+  const links = made("div", { class: "acts" }, from >= 0 && from !== place ? made("button", { type: "button", click: () => { by("drawer").close(); go(from); } }, `Go to turn ${item.turn ?? 0}`) : null,
+    page.operator ? made("button", { type: "button", class: "danger", click: () => act(`Retire ${item.id}`, { act: "retire", log, branch, ids: [item.id] }) }, "Retire item") : null);
   const sources = made("div", {}, empty("Reading the sources…"));
-  opened(item.id, made("p", { class: "big" }, item.words), list, links, made("h3", {}, "Sources in the evidence"), sources);
-  const texts = await Promise.all((item.sources ?? []).map(ref => sourceView(ref, position, item.quote ?? "")));
+  opened(item.id, made("p", { class: "big" }, wordsOf(item)), besideOf(item), list, links, made("h3", {}, "Where it comes from"), sources);
+  const texts = await Promise.all(sourcesOf(item).map(ref => sourceView(ref, item.words?.text ?? "")));
   fill(sources, texts.length ? texts : empty("The item names no source."));
 }
 
 async function openSource(ref) {
   opened(ref, empty("Reading…"));
-  fill("drawer-body", await sourceView(ref, path[place].position, ""));
+  fill("drawer-body", await sourceView(ref, ""));
 }
 
-async function sourceView(ref, position, quote) {
+async function sourceView(ref, quote) {
   let source;
   try {
-    source = await data.source(log, position, ref);
+    source = await data.source(log, branch, ref);
   } catch (error) {
     source = { ref, unavailable: error.error ?? String(error) };
   }
@@ -226,18 +257,18 @@ async function sourceView(ref, position, quote) {
   const acts = page.operator ? made("div", { class: "acts" },
     made("button", { type: "button", click: () => act(`Hold ${ref}`, { act: "hold", log, ref }, { needsReason: true }) }, "Hold"),
     made("button", { type: "button", click: () => act(`Release the hold on ${ref}`, { act: "release", log, ref }, { asksReason: false }) }, "Release hold"),
-    made("button", { type: "button", class: "danger", click: () => act(`Erase ${ref}`, { act: "erase", what: "evidence", log, ref }, { asksReason: false, danger: true }) }, "Erase")) : null;
-  return made("article", { class: `message ${source.channel}` }, made("header", {}, badge(source.channel, source.channel), source.name ? made("b", {}, source.name) : null, made("code", {}, ref), made("span", { class: "soft" }, `in the record of turn ${source.turn}`)),
+    made("button", { type: "button", class: "danger", click: () => act(`Erase ${ref}`, { act: "erase", what: "evidence", log, branch, ref }, { asksReason: false, danger: true }) }, "Erase")) : null;
+  return made("article", { class: `message ${source.channel}` }, made("header", {}, badge(source.channel, source.channel), source.name ? made("b", {}, source.name) : null, made("code", {}, ref), made("span", { class: "soft" }, `turn ${source.turn}${source.at ? `, ${time(source.at)}` : ""}`)),
     said(source.text, { most: 2400, quote, leftOut: source.left_out }), acts);
 }
 
 async function changed(logs) {
   if (!log) return showList();
   if (logs.length && !logs.includes(log)) return;
-  const follow = by("follow").checked, before = path[place]?.digest;
+  const follow = by("follow").checked, before = path[place]?.version;
   try {
     await update();
-    const index = path.findIndex(entry => entry.digest === before);
+    const index = path.findIndex(entry => entry.version === before);
     go(follow || index < 0 ? path.length - 1 : index, false);
   } catch (error) {
     const rows = await data.threads().catch(() => null);
@@ -249,7 +280,7 @@ async function changed(logs) {
   }
 }
 
-const STATES = { live: "Live", away: "Reconnecting", fault: "The logs cannot be read", file: "Exported page" };
+const STATES = { live: "Live", away: "Reconnecting", fault: "The journal cannot be read", file: "Exported page" };
 function state(word, why = "") {
   by("live").dataset.state = word;
   by("live").textContent = STATES[word];
@@ -258,8 +289,8 @@ function state(word, why = "") {
 
 by("slider").addEventListener("input", event => go(+event.target.value));
 by("number").addEventListener("change", event => {
-  const index = path.findIndex(entry => entry.turn >= +event.target.value);
-  go(index < 0 ? path.length - 1 : index);
+  const index = path.findLastIndex(entry => entry.turn <= +event.target.value);
+  go(Math.max(0, index));
 });
 by("before").addEventListener("click", () => go(place - 1));
 by("after").addEventListener("click", () => go(place + 1));
@@ -278,7 +309,8 @@ addEventListener("keydown", event => {
   event.preventDefault();
   go(to);
 });
-by("follow-label").hidden = !page.live;
+by("find").addEventListener("change", find);
+for (const each of ["follow-label", "find-label"]) by(each).hidden = !page.live;
 if (page.live) listen(logs => inTurn(() => changed(logs)), state);
 else state("file");
 inTurn(route);

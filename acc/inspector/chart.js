@@ -10,9 +10,8 @@ function drawn(tag, attributes, ...children) {
 
 // What the chart shows: series by name, each a function of a turn; lines instead of areas; a limit.
 const CHARTS = {
-  budget: { label: "Tokens by slot", unit: "tokens", of: entry => entry.slots, limit: entry => entry.limit },
-  transcript: { label: "State and transcript", unit: "tokens", lines: true, of: entry => ({ state: entry.tokens, transcript: entry.heard }) },
-  latency: { label: "Latency by stage", unit: "ms", of: entry => entry.ms, order: ["store", "recall", "qualify", "compress", "commit"] },
+  budget: { label: "What the agent reads", unit: "tokens", of: entry => entry.tail ? { ...entry.slots, tail: entry.tail } : entry.slots, limit: entry => entry.limit },
+  transcript: { label: "Read and transcript", unit: "tokens", lines: true, of: entry => ({ "state and tail": entry.tokens + entry.tail, transcript: entry.heard }) },
   cost: { label: "Model tokens", unit: "tokens", of: entry => entry.read || entry.wrote ? { read: entry.read, wrote: entry.wrote } : {} },
 };
 
@@ -53,7 +52,7 @@ function chartOf(kind, entries, choose) {
   const across = index => LEFT + (WIDE - LEFT - RIGHT) * (entries.length > 1 ? index / (entries.length - 1) : 0.5);
   const up = value => BASE - (BASE - TOP) * value / top;
   const point = (index, value) => `${across(index).toFixed(1)},${up(value).toFixed(1)}`;
-  const label = `${chart.label}, ${plural(entries.length, "turn")}, at most ${number(Math.round(greatest))} ${chart.unit}`;
+  const label = `${chart.label}, ${plural(entries.length, "commit")}, at most ${number(Math.round(greatest))} ${chart.unit}`;
   const svg = drawn("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": label, preserveAspectRatio: "none" });
   for (let value = 0; value <= top * 1.001; value += step)
     svg.append(drawn("line", { class: "rule", x1: LEFT, x2: WIDE - RIGHT, y1: up(value), y2: up(value) }));
@@ -94,8 +93,8 @@ function chartOf(kind, entries, choose) {
   const legend = index => {
     const values = chart.of(entries[index]), limit = chart.limit?.(entries[index]);
     const keys = names.map((name, place) => made("li", { class: values[name] ? "" : "none" },
-      made("i", { class: `swatch c${place % COLOURS}` }), made("span", {}, title(name)), made("b", {}, chart.unit === "ms" ? milliseconds(values[name] ?? 0) : number(values[name]))));
-    if (limit) keys.push(made("li", {}, made("i", { class: "swatch dash" }), made("span", {}, "limit"), made("b", {}, number(limit))));
+      made("i", { class: `swatch c${place % COLOURS}` }), made("span", {}, title(name)), made("b", {}, number(values[name]))));
+    if (limit) keys.push(made("li", {}, made("i", { class: "swatch dash" }), made("span", {}, "limit of the state"), made("b", {}, number(limit))));
     return keys;
   };
   return { box: made("div", { class: "plot" }, made("div", { class: "ticks" }, ticks), svg, ends), mark, legend, isEmpty: !names.length };

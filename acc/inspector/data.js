@@ -16,18 +16,20 @@ async function ask(path, wanted = {}, options = {}) {
 
 const live = {
   threads: async () => (await ask("threads")).threads,
-  thread: (log, known) => ask("thread", { log, after: known.length, last: known.at(-1)?.digest ?? "" }),
-  turn: (log, position, signal) => ask("turn", { log, position }, { signal }),
-  source: (log, position, ref) => ask("source", { log, position, ref }),
+  thread: (log, branch, known, mark) => ask("thread", { log, branch, after: known.length, mark }),
+  turn: (log, branch, version, signal) => ask("turn", { log, branch, version }, { signal }),
+  source: (log, branch, ref) => ask("source", { log, branch, ref }),
+  diff: async (log, branch, one, other) => (await ask("diff", { log, branch, one, other })).changes,
+  search: async (log, branch, words) => (await ask("search", { log, branch, words })).found,
 };
 
-const kept = value => typeof value === "number" ? page.pool[value] : value;
+const kept = value => page.pool[value];
 const exported = {
   threads: async () => [],
-  thread: async () => ({ after: 0, entries: page.entries, faults: page.faults }),
-  turn: async (_, position) => {
-    const turn = page.turns[position];
-    return { ...turn, items: turn.items.map(kept), rendered: turn.rendered && turn.rendered.map(kept).join("\n") };
+  thread: async () => ({ after: 0, mark: "", entries: page.entries, branches: page.branches }),
+  turn: async (_, __, version) => {
+    const turn = page.turns.find(each => each.version === version);
+    return { ...turn, items: turn.items.map(kept), tail: turn.tail.map(kept), rendered: turn.rendered && turn.rendered.map(kept).join("\n") };
   },
   source: async (_, __, ref) => page.sources[ref] ?? { ref, unavailable: "the page does not have this text" },
 };

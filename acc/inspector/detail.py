@@ -1,151 +1,140 @@
-"""One turn of a log as the page shows it: what was said, what the agent reads, what changed and why."""
+"""One commit as the page shows it: what was said, what the agent reads, what changed and why."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from acc.audit.record import digest_of
-from acc.errors import AccError
-from acc.inspector.logs import EXCERPT, Index, sources_in
-from acc.inspector.summary import BESIDE, Record, changes_of, words_of
-from acc.state.reasons import REFUSALS, Reason
-from acc.turn.observations import SET_ASIDE, is_ingested
-
-QUIET = frozenset({Reason.CARRIED, Reason.CITES_NARROWED})
-"""Reasons that most items have in most turns."""
-
-
-class Reading(NamedTuple):
-    """What only a record's schema tells.
-
-    Attributes:
-        text: The state as the agent reads it.
-        pinned: The slots with rules and goals.
-        words: What each item says, by its id.
-    """
-
-    text: str
-    pinned: Sequence[str]
-    words: Mapping[str, str]
-
-
-Reader = Callable[[Record], Reading]
-"""Loads the state of a record under its schema; raises an `AccError` if that is not installed."""
+from acc.controller.documents import document
+from acc.inspector.entries import LEFT, REFUSED, Index
+from acc.inspector.states import Body, changes, items_of
+from acc.inspector.threads import Threads
+from acc.journal import StoredCommit
+from acc.recall import passages
+from acc.tail import Message
 
 
 @dataclass(frozen=True)
 class Details:
-    """Makes the details of a log's turns.
+    """Makes the details of a branch's commits.
 
     Attributes:
-        index: The log's list of turns.
-        reader: Loads the states.
+        threads: The threads.
+        index: The branch's list of commits.
         most: Number of characters of a text to give; None for all.
     """
 
+    threads: Threads
     index: Index
-    reader: Reader
     most: int | None = None
 
-    def of(self, record: Record, position: int) -> dict[str, Any]:
-        """Return the details of the record at ``position``."""
-        turn, proposal = record["turn"], record.get("proposal") or {}
+    def of(self, version: int) -> dict[str, Any]:
+        """Return the details of a version. Items, notes and claims stand in it as the journal has them."""
+        commit, before = self.threads.commit(self.index, version)
+        record, entry = commit.record or {}, self.index.at(version)
+        old = (before and before.state) or {}
+        proposal = record.get("given", {}).get("proposal") or {}
         return {
-            "position": position, "digest": record["digest"], "thread": record["thread"],
-            "sound": digest_of(record) == record["digest"], "policy": record["policy"],
-            "author": proposal.get("author", ""), "failure": record.get("failure", ""),
-            "account": record.get("account"), "usage": record.get("usage") or {},
-            "erasure": record.get("erasure"),
-            "said": [self._said(each) for each in turn["observations"]],
-            "reply": self._said(turn["reply"]) if turn.get("reply") else None,
-            **self._state(record),
-            "changes": list(_changes(record)),
-            "refused": [note for note in record.get("notes", ()) if note["reason"] in REFUSALS],
-            "left": [_left(gone, record) for gone in record.get("set_aside", ())],
-            "notes": list(_other_notes(record)),
-            "verdicts": [self._verdict(each, position) for each in record.get("verdicts", ())],
+            "version": version, "hash": commit.hash, "thread": vars(self.index.key),
+            "policy": {**self.threads.reader.policies.get(commit.policy, {}), "fingerprint": commit.policy},
+            "author": proposal.get("author", ""), "mode": proposal.get("mode", ""),
+            **{name: record.get(name, kind()) for name, kind in _TOLD.items()},
+            "said": [self._said(each) for each in self._took(commit)],
+            **self._state(commit.state, entry["fault"]),
+            "notes": [_grouped(note) for note in record.get("notes", ())],
+            "changes": list(_explained(old, commit.state or old, record.get("notes", ()))),
+            "verdicts": [self._verdict(*each) for each in record.get("verdicts", ())],
+            "waiting": self._waiting() if entry is self.index.entries[-1] else [],
         }  # fmt: skip
 
-    def source(self, record: Record, ref: str) -> dict[str, Any]:
-        """Return the text that ``record`` holds behind ``ref``, or why there is none."""
-        for _, each in sources_in(record):
-            if each["ref"] == ref and each["text"]:
-                return {**self._said(each), "turn": record["state"]["turn"]}
-        return missing(ref, redacted=bool(record.get("redacted")))
+    def source(self, ref: str) -> dict[str, Any]:
+        """Return the text behind a ref, or why there is none."""
+        journal, key = self.threads.journal, self.index.key
+        found = next(iter(self._texts([ref])), None) or document(journal, key, ref)
+        if found is not None:
+            return self._said(found)
+        rows = journal.messages(key, branch=self.index.branch, also_open=True)
+        if any(each.message.ref == ref and not each.digest for each in rows):
+            return {"ref": ref, "unavailable": "an erasure removed this text"}
+        return {"ref": ref, "unavailable": "no message of this thread has this ref"}
 
-    def _state(self, record: Record) -> dict[str, Any]:
-        found: dict[str, Any] = {"rendered": None, "unread": "", "pinned": []}
-        words: Mapping[str, str] = {}
-        try:
-            reading = self.reader(record)
-            found |= {"rendered": reading.text, "pinned": list(reading.pinned)}
-            words = reading.words
-        except AccError as error:
-            found["unread"] = str(error)
-        state = record["state"]
-        items = [_item(slot, each, words) for slot, entries in state.items()
-                 if isinstance(entries, list) and slot not in (*BESIDE, "feedback")
-                 for each in entries if isinstance(each, Mapping)]  # fmt: skip
-        beside = {name: [_beside(each) for each in state.get(name, ())] for name in BESIDE}
-        return {**found, "items": items, "beside": beside}
+    def between(self, one: int, other: int) -> list[dict[str, Any]]:
+        """Return what changed from one version to a later one, with the reasons of all commits in between."""
+        first, last = sorted((one, other))
+        steps = [e["version"] for e in self.index.entries if first < e["version"] <= last]
+        notes = [note for each in steps for note in self._record(each).get("notes", ())]
+        states = [self.threads.commit(self.index, each)[0].state or {} for each in (first, last)]
+        return list(_explained(states[0], states[1], notes))
 
-    def _verdict(self, verdict: Mapping[str, Any], position: int) -> dict[str, Any]:
-        place = self.index.place_of(verdict["ref"], position)
-        return {**verdict, "text": place.excerpt[:EXCERPT] if place else ""}
+    def _record(self, version: int) -> Body:
+        return self.threads.commit(self.index, version)[0].record or {}
 
-    def _said(self, observation: Mapping[str, Any]) -> dict[str, Any]:
-        text, left_out = str(observation["text"]), int(observation.get("left_out", 0))
-        if self.most is not None and len(text) > self.most:
-            left_out, text = left_out + len(text) - self.most, text[: self.most]
-        told = {name: observation.get(name, "") for name in ("ref", "channel", "name", "at")}
-        return {**told, "text": text, "left_out": left_out}
+    def _texts(self, refs: Iterable[str]) -> tuple[Message, ...]:
+        return self.threads.journal.texts(self.index.key, refs, branch=self.index.branch)
 
+    def _took(self, commit: StoredCommit) -> Iterator[Message]:
+        """Yield the messages that a commit took."""
+        first, last = commit.span
+        found = self.threads.journal.messages(
+            self.index.key, first, last - first + 1 if last else 0, branch=self.index.branch
+        )
+        return (each.message for each in found)
 
-def missing(ref: str, *, redacted: bool = False) -> dict[str, Any]:
-    """Return why the text behind ``ref`` is not in the log."""
-    if redacted:
-        why = "an erasure removed this text"
-    elif is_ingested(ref):
-        why = "no turn has read this part of the document; the store has it: acc search"
-    elif "/" in ref:
-        why = "this belongs to another thread, and no turn of this one has read it"
-    elif ref.startswith(SET_ASIDE):
-        why = "this names an item that left the state in an earlier turn; the store has it: acc search"
-    else:
-        why = "no record of this log has the text; it was erased, or only the store has it"
-    return {"ref": ref, "unavailable": why}
+    def _waiting(self) -> list[dict[str, Any]]:
+        """Return what was said and no commit took: of a step that failed or was killed."""
+        waiting = self.threads.journal.waiting(self.index.key, self.index.branch)
+        return [self._said(each) for each in waiting]
 
+    def _state(self, state: Body | None, fault: str) -> dict[str, Any]:
+        if state is None:
+            why = fault or "an erasure removed this state"
+            return {"rendered": None, "unread": why, "pinned": [], "items": [], "tail": []}
+        reading = self.threads.reader.read(state)
+        says = reading.words
+        return {
+            "rendered": reading.text, "unread": reading.problem, "pinned": reading.pinned,
+            "items": [{**item, "slot": slot, "says": says[item["id"]]} for slot, item in items_of(state)],
+            "tail": self._tail(state), "gone": state.get("gone", []),
+        }  # fmt: skip
 
-def _item(slot: str, item: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, Any]:
-    names = ("id", "trust", "endorsed", "sources", "turn", "dated", "quote")
-    says = words.get(item["id"]) or words_of(item)
-    return {"slot": slot, "words": says, **{name: item.get(name) for name in names}}
+    def _tail(self, state: Body) -> list[dict[str, Any]]:
+        """Return the messages that the agent reads word for word beside the state."""
+        entries = state.get("unread", ())
+        texts = {m.ref: self._said(m) for m in self._texts([each["ref"] for each in entries])}
+        return [{**each, **texts.get(each["ref"], {"text": None})} for each in entries]
 
+    def _verdict(self, ref: str, place: int, reason: str) -> dict[str, Any]:
+        """Return what the gate said of a passage, with its words."""
+        parts = [part for message in self._texts([ref]) for part in passages(message.text)]
+        text = parts[place] if place < len(parts) else ""
+        return {"ref": ref, "place": place, "reason": reason, "text": text}
 
-def _beside(entry: Mapping[str, Any]) -> dict[str, Any]:
-    told = ("id", "text", "because", "ref", "channel", "trust", "shown")
-    return {name: entry[name] for name in told if name in entry}
-
-
-def _left(gone: Mapping[str, Any], record: Record) -> dict[str, Any]:
-    told = {note["item"]: note["text"] for note in record["notes"] if note["text"]}
-    return {"reason": gone["reason"], **_item(gone["slot"], gone["item"], told)}
-
-
-def _changes(record: Record) -> Iterator[dict[str, Any]]:
-    for change in changes_of(record):
-        notes = [note for note in record.get("notes", ()) if note["item"] == change["id"]]
-        reasons = [{"reason": note["reason"], "detail": note["detail"]} for note in notes
-                   if note["reason"] not in QUIET]  # fmt: skip
-        yield {**change, "reasons": reasons}
+    def _said(self, message: Message) -> dict[str, Any]:
+        seen, text = message.observation, message.text
+        cut = max(0, len(text) - self.most) if self.most is not None else 0
+        return {
+            "ref": message.ref, "channel": message.channel.value, "name": seen.name,
+            "at": message.at, "turn": message.turn, "text": text[: self.most],
+            "left_out": seen.left_out + cut,
+        }  # fmt: skip
 
 
-def _other_notes(record: Record) -> Iterator[Mapping[str, Any]]:
-    """Yield the notes that are told nowhere else: with no refusal, and no item that came, changed or left."""
-    told = {Reason.ADDED, Reason.UPDATED, *QUIET, *REFUSALS}
-    left = {(gone["reason"], gone["item"]["id"]) for gone in record.get("set_aside", ())}
-    for note in record.get("notes", ()):
-        if note["reason"] not in told and (note["reason"], note["item"]) not in left:
-            yield note
+_TOLD: dict[str, Any] = {"failure": str, "outcome": str, "usage": dict, "no_room": list}
+"""Parts of a record that the page shows as they are."""
+
+
+def _grouped(note: Body) -> dict[str, Any]:
+    reason = note["reason"]
+    return {**note, "group": "refused" if reason in REFUSED else "left" if reason in LEFT else ""}
+
+
+def _explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
+    """Yield the changes between two states, each with the reasons that the notes give of its item."""
+    by_item: dict[str, dict[tuple[str, str], None]] = {}
+    for note in notes:
+        told = note["reason"], note.get("detail", "")
+        by_item.setdefault(note.get("item", ""), {})[told] = None
+    for change in changes(before, after):
+        reasons = by_item.get(change["id"], {})
+        yield {**change, "reasons": [{"reason": r, "detail": d} for r, d in reasons]}

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from acc.errors import AccError, ConfigurationError, InputError, StoreLockedError, extra
+from acc.errors import AccError, ConfigurationError, InputError, extra
+from acc.folders import file_errors
 from acc.inspector.acts import Acts, Desk
-from acc.inspector.detail import Details, Reader, missing
-from acc.inspector.logs import Logs
+from acc.inspector.detail import Details
 from acc.inspector.page import live_page
-from acc.stores.protocol import Thread
+from acc.inspector.threads import Threads, key_of
+from acc.journal.names import MAIN
 
 with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
     import uvicorn
@@ -28,13 +29,11 @@ with extra("inspect", "the inspector's packages are not installed", where="acc i
     from acc.inspector.guard import TOKEN, Guard, is_token
 
 HOST = "127.0.0.1"
-MOST_FAULTS = 20
-"""Maximum number of faults of a log that are told one by one."""
-
 MOST_BODY = 64 * 1024
 """Maximum size of an act in bytes."""
 
 Answer = Callable[[Request], Awaitable[Response]]
+Pause = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,14 @@ class Inspector:
     """What the page needs.
 
     Attributes:
-        logs: The audit logs.
-        reader: Loads the states.
-        pause: Waits until the logs are looked at again.
+        threads: The threads.
+        pause: Waits until the journal is looked at again.
         acts: The operator's acts; None for a page that only reads.
         token: What a request for an act must bring.
     """
 
-    logs: Logs
-    reader: Reader
-    pause: Callable[[], Awaitable[None]]
+    threads: Threads
+    pause: Pause
     acts: Acts | None = None
     token: str = ""
 
@@ -68,89 +65,68 @@ def application(inspector: Inspector) -> Starlette:
     async def front(_: Request) -> Response:
         return HTMLResponse(page, headers={"content-security-policy": policy})
 
-    data = _Data(inspector)
-    routes = [
-        Route("/", front),
-        Route("/api/threads", _reads(lambda _: {"threads": inspector.logs.threads()})),
-        Route("/api/thread", _reads(data.thread)),
-        Route("/api/turn", _reads(data.turn)),
-        Route("/api/source", _reads(data.source)),
-        Route("/api/changes", data.changes),
-    ]
+    async def changes(_: Request) -> Response:
+        events = changes_of(inspector.threads, inspector.pause)
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    routes = [Route("/", front), Route("/api/changes", changes)]
+    routes += [Route(f"/api/{p}", _reads(a)) for p, a in _answers(inspector.threads).items()]
     if inspector.acts is not None:
         desk = Desk(inspector.acts)
-        acts = {
-            "/api/plan": lambda asked: desk.plan(data.owner(asked), asked),
+        acts: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "/api/plan": lambda asked: desk.plan(key_of(str(asked.get("log", ""))), asked),
             "/api/confirm": lambda asked: desk.confirm(str(asked.get("plan"))),
         }
         routes += [Route(p, _acts(inspector, act), methods=["POST"]) for p, act in acts.items()]
     return Starlette(routes=routes, middleware=[Middleware(Guard)])
 
 
-class _Data:
-    """Answers questions for data; each method is a request's."""
+def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
+    """Return what is answered to each question for data."""
 
-    def __init__(self, inspector: Inspector) -> None:
-        self._logs, self._reader = inspector.logs, inspector.reader
-        self._pause = inspector.pause
+    def branch(asked: Request) -> tuple[str, str]:
+        given = asked.query_params
+        return given.get("log", ""), given.get("branch") or MAIN
 
-    def thread(self, request: Request) -> dict[str, Any]:
-        """The list of turns from the position ``after`` on, if ``last`` is the digest of the one before."""
-        index = self._logs.index(request.query_params.get("log", ""))
-        after, last = _number(request, "after"), request.query_params.get("last")
-        if [entry["digest"] for entry in index.entries[:after][-1:]] != [last]:
-            after = 0
-        more = len(index.faults) - MOST_FAULTS
-        faults = [*index.faults[:MOST_FAULTS], *([f"and {more:,} more"] if more > 0 else [])]
-        return {"after": after, "entries": index.entries[after:], "faults": faults}
+    def details(asked: Request) -> Details:
+        return Details(threads, threads.index(*branch(asked)))
 
-    def turn(self, request: Request) -> dict[str, Any]:
-        """The details of the turn at ``position``."""
-        name = request.query_params.get("log", "")
-        index = self._logs.index(name)
-        position = _number(request, "position")
-        if position >= len(index.entries):
-            raise InputError("the log has no such record", where=name, hint="open the thread again")
-        record = self._logs.record(name, index.entries[position]["digest"])
-        return Details(index, self._reader).of(record, position)
+    def commits(asked: Request) -> dict[str, Any]:
+        """The commits from the position ``after`` on, if ``mark`` names what the page knows."""
+        index, after = threads.index(*branch(asked)), _number(asked, "after")
+        mark = index.mark_at(after - 1)
+        after = after if mark and mark == asked.query_params.get("mark") else 0
+        branches, newest = threads.branches(branch(asked)[0]), index.mark_at(len(index.entries) - 1)
+        return {
+            "after": after, "mark": newest, "entries": index.entries[after:], "branches": branches,
+        }  # fmt: skip
 
-    def source(self, request: Request) -> dict[str, Any]:
-        """The text behind ``ref``, as the past of the record at ``position`` knows it."""
-        name, ref = request.query_params.get("log", ""), request.query_params.get("ref", "")
-        index = self._logs.index(name)
-        position = min(_number(request, "position"), len(index.entries) - 1)
-        place = index.place_of(ref, position) if position >= 0 else None
-        if place is None:
-            redacted = any(entry["redacted"] for entry in index.entries)
-            return missing(ref, redacted=redacted)
-        record = self._logs.record(name, index.entries[place.position]["digest"])
-        return Details(index, self._reader).source(record, ref)
+    def text(asked: Request, name: str) -> str:
+        return asked.query_params.get(name, "")[:400]
 
-    def owner(self, asked: dict[str, Any]) -> Thread:
-        """The thread of the log that an act names."""
-        name = str(asked.get("log", ""))
-        index = self._logs.index(name)
-        if not index.entries:
-            raise InputError("the audit log has no record", where=name)
-        return Thread(**self._logs.record(name, index.last)["thread"])
-
-    async def changes(self, _: Request) -> Response:
-        """A stream of events: the logs that changed, whenever any did."""
-        events = changes_of(self._logs, self._pause)
-        return StreamingResponse(events, media_type="text/event-stream")
+    return {
+        "threads": lambda _: {"threads": threads.rows()},
+        "thread": commits,
+        "turn": lambda asked: details(asked).of(_number(asked, "version")),
+        "source": lambda asked: details(asked).source(text(asked, "ref")),
+        "diff": lambda asked: {
+            "changes": details(asked).between(_number(asked, "one"), _number(asked, "other"))
+        },
+        "search": lambda asked: {"found": threads.search(*branch(asked), text(asked, "words"))},
+    }
 
 
-async def changes_of(logs: Logs, pause: Callable[[], Awaitable[None]]) -> AsyncIterator[str]:
-    """Yield a server-sent event with the names of the logs that changed, whenever any did.
+async def changes_of(threads: Threads, pause: Pause) -> AsyncIterator[str]:
+    """Yield a server-sent event with the names of the threads that changed, whenever any did.
 
-    The first event names none: it says that the stream is open. Between two looks at the ends of the
-    logs it awaits ``pause``. While the logs cannot be read, an event says why.
+    The first event names none: it says that the stream is open. Between two looks at the journal it awaits ``pause``.
+    While it cannot be read, an event says why.
     """
     known: dict[str, Any] | None = None
     failed = ""
     while True:
         try:
-            ends = await run_in_threadpool(logs.ends)
+            ends: dict[str, Any] = await run_in_threadpool(threads.ends)
             before = ends if known is None else known
             changed = [name for name in {**before, **ends} if before.get(name) != ends.get(name)]
             if known is None or changed or failed:
@@ -181,10 +157,8 @@ def _acts(inspector: Inspector, act: Callable[[dict[str, Any]], Any]) -> Answer:
 
     async def endpoint(request: Request) -> Response:
         if not is_token(request.headers.get(TOKEN, ""), inspector.token):
-            return _json(
-                {"error": "the token is wrong", "hint": "copy it from the terminal of acc inspect"},
-                401,
-            )
+            hint = "copy it from the terminal of acc inspect"
+            return _json({"error": "the token is wrong", "hint": hint}, 401)
         body = b""
         async for chunk in request.stream():
             if len(body := body + chunk) > MOST_BODY:
@@ -204,11 +178,7 @@ async def _answered(answer: Callable[[], Any]) -> Response:
     try:
         return _json(await run_in_threadpool(answer))
     except AccError as error:
-        hint = error.hint
-        if isinstance(error, StoreLockedError):
-            hint = "the agent's process holds the store: stop it, or act from within it; reading goes on"
-        status = 409 if isinstance(error, StoreLockedError) else 400
-        return _json({"error": error.what, "where": error.where, "hint": hint}, status)
+        return _json({"error": error.what, "where": error.where, "hint": error.hint}, 400)
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -229,19 +199,9 @@ def bound(port: int) -> socket.socket:
     Raises:
         ConfigurationError: The port is in use.
     """
-    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind((HOST, port))
-        opened.listen(128)
-    except OSError as error:
-        opened.close()
-        raise ConfigurationError(
-            f"port {port} cannot be used: {error.strerror or error}",
-            where="--port",
-            hint="name another port; 0 takes any free one",
-        ) from error
-    return opened
+    hint = "name another port; 0 takes any free one"
+    with file_errors(ConfigurationError, f"port {port} cannot be used", where="--port", hint=hint):
+        return socket.create_server((HOST, port), backlog=128)
 
 
 def server(app: Starlette) -> uvicorn.Server:

@@ -61,14 +61,13 @@ function said(text, { most = MOST, quote = "", leftOut = 0 } = {}) {
     button.addEventListener("click", () => box.replaceChildren(shown(text)));
     box.append("… ", button);
   }
-  if (leftOut) box.append(made("div", { class: "soft" }, `${number(leftOut)} more characters are not in the record`));
+  if (leftOut) box.append(made("div", { class: "soft" }, `${number(leftOut)} more characters were left out`));
   return box;
 }
 
 const number = value => Number(value ?? 0).toLocaleString("en");
 const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 const title = slot => slot.replaceAll("_", " ");
-const milliseconds = value => value >= 1000 ? `${(value / 1000).toFixed(value >= 10000 ? 0 : 1)} s` : `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
 const time = at => /^\d{4}-\d\d-\d\dT/.test(at) ? `${at.slice(0, 10)} ${at.slice(11, 19)} UTC` : at;
 const total = values => Object.values(values).reduce((sum, value) => sum + value, 0);
 // How much of a whole, as a bar.

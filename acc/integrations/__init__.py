@@ -1,1 +1,1 @@
-"""Integrations with other frameworks. Each module imports its vendor only when it is imported."""
+"""The memory in LangGraph's graphs and LangChain's agents."""

@@ -1,39 +1,74 @@
-"""What the node and the middleware share: the memory of a run's agent, and the state that a run goes on from."""
+"""What node and middleware share: the messages that no commit has taken become one turn; what was compressed leaves.
+
+    messages -> sorted by id and words -> one turn of `MemoryController.step` -> state, and the messages that stay
+
+The messages since the last compression stay messages: the channel is the tail. A call stays with its results, and the
+current step stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import BaseMessage
-
-from acc.board import Board
-from acc.integrations.compaction import Compaction
-from acc.integrations.delegation import with_tasks_marked
-from acc.integrations.identity import Config, Identify, Identity, thread_of
-from acc.integrations.messages import Voices
-from acc.integrations.past import Resuming, state_after
-from acc.integrations.sharing import Share, Shared, Sharing
-from acc.integrations.stepping import (
-    Controller,
-    HeldStates,
-    Prior,
-    check_controller,
-    check_own,
-    hash_of,
-    last_committed,
-    tell,
+from langchain_core.messages import (
+    BaseMessage,
+    HumanMessage,
 )
-from acc.operators import with_operator_acts
-from acc.pipeline.turn_pipeline import Step
-from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import Thread
-from acc.turn.observations import Trust
+from langchain_core.runnables import RunnableConfig
+
+from acc.clock import SystemClock, now_line
+from acc.controller.controller import MemoryController
+from acc.errors import ConfigurationError, ConflictError, StateError
+from acc.integrations.delegation import misplaced, tasks_of
+from acc.integrations.identity import Identify, Identity, Owner, owner, thread_of
+from acc.integrations.leaving import Given, Looked, Passed, by_ref
+from acc.integrations.messages import (
+    Read,
+    Voices,
+    as_messages,
+    healed,
+    heard_by,
+    is_marked,
+    role_and_rest,
+)
+from acc.integrations.notes import Notes
+from acc.integrations.prompting import Shown, View, carried, viewed
+from acc.integrations.resuming import Begun, Resuming
+from acc.integrations.reviews import Marks
+from acc.integrations.sharing import Share, Shared, Sharing, To
+from acc.integrations.stepping import Controller, check_controller, synchronous, traced
+from acc.integrations.tailing import (
+    MANY,
+    Past,
+    is_said,
+    places,
+    repeated,
+    sent_again,
+    unknown,
+)
+from acc.journal import Head, ThreadKey
+from acc.logs import log_event
+from acc.state.model import CompressedCognitiveState, TailRef
+from acc.state.render import render
+from acc.step import Step
+from acc.tail import Message, digest_of
+from acc.turn.turn import Turn
+
+State = CompressedCognitiveState
+
+_LOG = logging.getLogger(__name__)
+
+TRIES = 3
+"""How often a pass is made whose thread another run goes on with."""
 
 
 class AgentMemory:
-    """The memory of an agent in a graph: its controller, its identity, its states and its board."""
+    """The memory of an agent in a graph: its controller, its identity, its voices and its board."""
 
     def __init__(
         self,
@@ -41,75 +76,342 @@ class AgentMemory:
         voices: Voices,
         *,
         identity: Identify | None,
-        fold_over: int | None,
-        reply_chars: int = 0,
-        adopt: Trust | None,
         resume: bool | None,
         tell_time: bool,
-        share: Share | Board | None,
+        share: Share | None,
+        to: To,
+        state_key: str,
+        is_hooked: bool,
+        mode: str,
     ) -> None:
         check_controller(controller)
         settings = controller.settings
         self.controller = controller
         self.identity = identity or Identity()
-        self.adopt = adopt
-        self.resume = resume
-        self.sharing = Sharing(controller, share) if share is not None else None
-        voices = replace(voices, redact=controller._redact)
-        self.compaction = Compaction(voices, fold_over, settings.policy.counter, reply_chars)
-        self.held = HeldStates(settings.policy, adopt, settings.clock if tell_time else None)
+        key = controller.policy.digest_key
+        self.voices = heard_by(
+            voices, redact=controller.parts.redact, key=key,
+            marks=Marks(key or secrets.token_bytes(32)) if is_hooked else None,
+        )  # fmt: skip
+        self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
+        self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
+        if mode not in ("memory", "shadow"):
+            raise ConfigurationError(
+                f"mode is {mode!r}", where="mode", hint='give "memory" or "shadow"'
+            )
+        self.is_shadow = mode == "shadow"
+        self.clock = (settings.clock or SystemClock()) if tell_time else None
 
-    def _shared(self, config: Config, thread: Thread) -> Shared | None:
-        """Return the board of a run; None if the agent shares none."""
-        if self.sharing is None:
-            return None
-        return self.sharing.of_run(config, self.identity, thread)
+    # A pass
 
-    def _rendered(self, own: CompressedCognitiveState, shared: Shared | None) -> str:
-        """Return what the model reads: the board, then its ``own`` state."""
-        if shared is None:
-            return self.held.rendered(own)
-        return self.held.rendered(own, shared.beside)
+    def _passed(
+        self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
+    ) -> Passed:
+        """Take what is new.
 
-    def _marked(
-        self, config: Config, messages: Sequence[BaseMessage], voices: Voices, shared: Shared | None
-    ) -> list[BaseMessage]:
-        """Return a run's messages with a mark on each task that another agent wrote for it."""
-        base, told = thread_of(config, self.identity), shared and shared.told
-        return with_tasks_marked(self.controller, config, base, messages, voices, told)
-
-    def _prior(
-        self, raw: Any, progress: Any, thread: Thread, messages: Sequence[Any], channel: str,
-        config: Config,
-    ) -> Prior:  # fmt: skip
-        """Return the state to go on from: ``raw``, that of the ``channel``, or the thread's; with operators' acts.
-
-        The commit ``progress`` was written with the state in the channel.
+        Raises:
+            PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next pass goes on from it.
+            ConflictError: Another run goes on with the thread, again and again.
         """
-        check_own(raw, progress, thread, channel)
-        committed = last_committed(self.controller, thread)
-        prior = self.held.load(raw, progress, committed=committed)
-        if prior is None and progress is None:
-            prior = state_after(self.controller, self.held, thread, messages)
-            if prior is None:
-                how = self.compaction.heard_by(thread.agent)
-                resuming = Resuming(self.resume, channel, self._last_state)
-                prior = resuming.state(self.controller, thread, messages, how, config)
-        elif prior is None and self.resume:
-            prior = self._last_state(thread)
-        self.held.check_left(prior, progress)
-        return with_operator_acts(self.controller, prior, thread) if prior is not None else None
+        for tries in range(TRIES):
+            looked = self._look(given, whose, is_same_run)
+            try:
+                return self._done(looked, self._step(looked, force=force))
+            except ConflictError:
+                if tries + 1 == TRIES:
+                    raise
+        raise AssertionError("unreachable")
 
-    def _last_state(self, thread: Thread) -> Prior:
-        return self.controller.last_state(thread)
+    async def _apassed(
+        self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
+    ) -> Passed:
+        """Like `_passed`, without blocking the event loop."""
+        beside = self.controller.beside
+        for tries in range(TRIES):
+            looked = await beside(self._look, given, whose, is_same_run)
+            try:
+                step = await self._astep(looked, force=force)
+            except ConflictError:
+                if tries + 1 == TRIES:
+                    raise
+            else:
+                return await beside(self._done, looked, step)
+        raise AssertionError("unreachable")
 
-    def _news(self, raw: Any, after: Prior, steps: Sequence[Step]) -> dict[str, Any] | None:
-        """Return the state ``after`` the steps for its channel; None if ``raw`` in the channel is that state."""
-        if after is None or hash_of(raw) == after.hash:
+    def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
+        """Return what a pass finds."""
+        role, rest = role_and_rest(as_messages(given.messages))
+        notes = self._noted(given, whose, rest, is_same_run=is_same_run)
+        reads = self.voices.read(healed(rest), notes.voiced)
+        state = self._loaded(given.raw)
+        begun = self.resuming.begun(whose.thread, state, reads, given.config)
+        new, erased = self._new(reads, begun, notes)
+        new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
+        if begun.state is None and rest and rest[0].type == "ai":
+            log_event(
+                _LOG, logging.WARNING, "begun_in_the_middle",
+                "a conversation begins with the agent's words: what came before is in no memory of this thread",
+                thread=begun.thread.thread,
+            )  # fmt: skip
+        return Looked(begun.thread, begun.state, given, role, rest, reads, new, erased, notes)
+
+    def _noted(
+        self, given: Given, whose: Owner, rest: Sequence[BaseMessage], *, is_same_run: bool
+    ) -> Notes:
+        """Return the notes with who wrote the human messages that are seen for the first time.
+
+        A run gives its messages before its first pass. What comes later in it, a tool or a node wrote.
+        """
+        notes = given.notes.within({str(m.id) for m in rest})
+        self._check_users(rest, notes)
+        heard = [
+            m
+            for m in rest
+            if isinstance(m, HumanMessage) and m.id not in notes.heard and not is_marked(m)
+        ]
+        shared = self._shared(given.config, whose.thread)
+        tasks = tasks_of(
+            heard,
+            given.config,
+            partial(self._knows, given.config),
+            shared.told if shared is not None else None,
+        )
+        others = {str(m.id) for m in heard} - tasks
+        written: frozenset[str] | set[str] = frozenset()
+        if not notes.is_new:
+            written = others if is_same_run else misplaced(rest) & others
+        users = others - written
+        speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
+        return replace(notes, thread=whose.thread).and_these(
+            users=sorted(users), tasks=sorted(tasks), written=sorted(written), speakers=speakers
+        )
+
+    def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
+        """Check that nobody put something else in the place of the user's words.
+
+        Raises:
+            ConfigurationError: A middleware did.
+        """
+        for message in rest:
+            if message.id in notes.users and not isinstance(message, HumanMessage):
+                raise ConfigurationError(
+                    f"a middleware put a {message.type} message in the place of the user's",
+                    where=f"message {message.id}",
+                    hint="give what the middleware adds an id of its own",
+                )
+
+    def _new(
+        self, reads: Sequence[Read], begun: Begun, notes: Notes
+    ) -> tuple[tuple[Read, ...], frozenset[str]]:
+        """Return the messages that no commit up to ``head`` has taken, and the ids of erased ones."""
+        journal, thread, head = self.controller.journal, begun.thread, begun.head
+        if not head.hash:
+            return unknown(reads, Past(())), frozenset()
+        ids = [read.id for read in reads]
+        pairs = journal.taken(thread, ids, head.seq, branch=head.branch)
+        new = unknown(reads, Past(pairs, notes.taken))
+        if sum(map(is_said, new)) >= MANY:
+            key = self.controller.policy.digest_key
+            whole = [(m, digest_of(m.observation, key)) for m in self._past(thread, head, 0)]
+            again = sent_again(new, whole)
+            new = tuple(read for read in new if read.id not in again)
+        gone = journal.erased(thread, [(r.id, d) for r in new for d in r.digests])
+        erased = frozenset(r.id for r in new if any((r.id, d) in gone for d in r.digests))
+        return tuple(read for read in new if read.id not in erased), erased
+
+    def _repeated(
+        self, reads: Sequence[Read], new: tuple[Read, ...], begun: Begun, notes: Notes
+    ) -> tuple[tuple[Read, ...], Notes]:
+        """Take out of ``new`` what a killed run has said already, and note it.
+
+        Its input was sent again, or its messages got new ids as the run was resumed.
+        """
+        if not new or not (notes.again or begun.since is not None):
+            return new, notes
+        first, end = notes.again or (begun.since or 0, begun.head.seq)
+        journal, key = self.controller.journal, self.controller.policy.digest_key
+        there = {(read.id, digest) for read in reads for digest in read.digests}
+        since = [
+            (each.seq, each.message, digest)
+            for each in journal.messages(begun.thread, first + 1, branch=begun.head.branch)
+            if each.seq <= end
+            and (digest := digest_of(each.message.observation, key))
+            and (each.message.observation.message, digest) not in there
+        ]
+        found, place = repeated(new, since)
+        left = tuple(read for read in new if read.id not in found)
+        again = (place, end) if found and not left and place < end else ()
+        return left, replace(notes, taken={**notes.taken, **found}, again=again)
+
+    def _past(self, thread: ThreadKey, head: Head, first: int) -> list[Message]:
+        stored = self.controller.journal.messages(thread, first, branch=head.branch)
+        return [each.message for each in stored if each.seq <= head.seq]
+
+    def _step(self, looked: Looked, *, force: bool) -> Step[Any] | None:
+        memory = synchronous(self.controller)
+        if not looked.new:
+            return self._flushed(looked) if force else None
+
+        def act(turn: Turn) -> Step[Any]:
+            if (shared := self._shared(looked.given.config, looked.thread)) is not None:
+                return shared.step(looked.state, turn, force=force)
+            return memory.step(looked.state, turn, thread=looked.thread, force=force)
+
+        run, config = traced(act, None, looked.thread, looked.given.config)
+        step: Step[Any] = run.invoke(looked.turn, config)
+        return step
+
+    async def _astep(self, looked: Looked, *, force: bool) -> Step[Any] | None:
+        memory: Any = self.controller
+        if not looked.new:
+            return await self._aflushed(looked) if force else None
+
+        async def aact(turn: Turn) -> Step[Any]:
+            if (shared := self._shared(looked.given.config, looked.thread)) is not None:
+                return await shared.astep(looked.state, turn, force=force)
+            step = partial(memory.step, looked.state, turn, thread=looked.thread, force=force)
+            if isinstance(memory, MemoryController):
+                found: Step[Any] = await memory.beside(step)
+                return found
+            return await step()  # type: ignore[no-any-return]
+
+        run, config = traced(_no_loop, aact, looked.thread, looked.given.config)
+        step: Step[Any] = await run.ainvoke(looked.turn, config)
+        return step
+
+    def _flushed(self, looked: Looked) -> Step[Any] | None:
+        """Compress what waits, before a hand-over."""
+        if looked.state is None:
             return None
-        return self.held.canonical(after, steps[-1].commit if steps else None)
+        if (shared := self._shared(looked.given.config, looked.thread)) is not None:
+            return shared.flush(looked.state.branch)
+        return synchronous(self.controller).flush(looked.thread, branch=looked.state.branch)
 
-    def _tell(self, steps: Sequence[Step]) -> None:
-        """Send the events of the steps to the stream."""
-        for step in steps:
-            tell(step, self.controller.settings.policy)
+    async def _aflushed(self, looked: Looked) -> Step[Any] | None:
+        if looked.state is None:
+            return None
+        if (shared := self._shared(looked.given.config, looked.thread)) is not None:
+            return await shared.aflush(looked.state.branch)
+        memory: Any = self.controller
+        if isinstance(memory, MemoryController):
+            return await memory.beside(self._flushed, looked)
+        return await memory.flush(looked.thread, branch=looked.state.branch)  # type: ignore[no-any-return]
+
+    def _kept_now(self, look: Callable[[], Looked | None]) -> Looked | None:
+        """Keep what is new without a commit: the next step takes it. Another's commit meanwhile: look again."""
+        memory = synchronous(self.controller)
+        looked = look()
+        for _ in range(TRIES):
+            if looked is None or not looked.new:
+                return looked
+            said = looked.turn.observations
+            try:
+                memory.record(said, thread=looked.thread, state=looked.state)
+                return looked
+            except ConflictError:
+                looked = look()
+        return _left(looked)
+
+    async def _akept_now(self, look: Callable[[], Looked | None]) -> Looked | None:
+        """Like `_kept_now`, without blocking the event loop."""
+        memory: Any = self.controller
+        if isinstance(memory, MemoryController):
+            found: Looked | None = await memory.beside(self._kept_now, look)
+            return found
+        looked = await memory.beside(look)
+        for _ in range(TRIES):
+            if looked is None or not looked.new:
+                return looked  # type: ignore[no-any-return]
+            said = looked.turn.observations
+            try:
+                await memory.record(said, thread=looked.thread, state=looked.state)
+                return looked  # type: ignore[no-any-return]
+            except ConflictError:
+                looked = await memory.beside(look)
+        return _left(looked)
+
+    def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
+        if step is not None:
+            return Passed(looked, step, step.state, step.tail)
+        return Passed(looked, None, looked.state, ())
+
+    # What the model reads
+
+    def _view(
+        self, state: State | None, messages: Sequence[Any], notes: Notes, thread: Any
+    ) -> View:
+        """Return what the model reads of the channel; ``thread`` returns the thread, if the journal is needed."""
+        _, rest = role_and_rest(as_messages(messages))
+        reads = self.voices.read(healed(rest), notes.voiced)
+        entries: Sequence[TailRef] = state.unread if state is not None else ()
+        shown = Shown(reads, places(reads, entries), {}, entries)
+        if state is not None and (missing := shown.missing):
+            refs = [entry.ref for entry in missing]
+            found = self.controller.journal.texts(thread(), refs, branch=state.branch)
+            shown = shown._replace(texts=by_ref(found))
+        return viewed(shown, self.controller.policy, self.controller.cadence)
+
+    def _memory_text(
+        self, state: State | None, view: View, config: RunnableConfig, thread: ThreadKey
+    ) -> str:
+        """Return what stands behind the role."""
+        now = now_line(self.clock) if self.clock is not None else ""
+        if (shared := self._shared(config, thread)) is not None:
+            body = shared.text(state)
+        else:
+            body = render(state, self.controller.policy.style) if state is not None else ""
+        return carried(body, view, now)
+
+    def _shared(self, config: RunnableConfig, thread: ThreadKey) -> Shared | None:
+        """Return the board of a run; None if the agent shares none."""
+        return self.sharing.of_run(config, thread) if self.sharing is not None else None
+
+    def _loaded(self, raw: Any) -> State | None:
+        """Return the validated state of a channel; None if there is none.
+
+        Raises:
+            StateError: The value is not a state, or it was edited.
+        """
+        found: State | None = self.controller.policy.schema.load(raw) if raw else None
+        return found
+
+    def _knows(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> bool | None:
+        """Return whether the conversation at the top has taken one of these messages; None if it has no memory."""
+        key = thread_of(config, self.identity)
+        last = self.controller.journal.head(key)
+        if not last.hash:
+            return None
+        ids = {str(m.id) for m in messages}
+        past = self._past(key, last, max(0, last.seq - 256))
+        return any(m.observation.message in ids for m in past)
+
+    def _given(
+        self, messages: Sequence[Any], raw: Any, notes: Any, config: RunnableConfig
+    ) -> tuple[Given, Owner]:
+        """Return what a run's channels hold of its own, and whose memory it works on."""
+        noted = Notes.load(notes)
+        whose = owner(config, self.identity, noted.thread, as_messages(messages))
+        if whose.is_own:
+            if isinstance(raw, Mapping) and not raw:
+                raise StateError(
+                    "the state was taken out of its channel",
+                    where=f"thread {whose.thread.thread!r}",
+                    hint="restore the state as it was committed, or begin a new thread",
+                )
+            return Given(messages, raw or None, noted, config), whose
+        return Given(messages, None, Notes(), config, raw), whose
+
+
+def _left(looked: Looked | None) -> Looked | None:
+    """Say that what is new waits in its checkpoint for the next pass."""
+    log_event(
+        _LOG,
+        logging.WARNING,
+        "not_recorded",
+        "another run commits all the time: the next pass takes the answer",
+    )
+    return looked
+
+
+def _no_loop(turn: Turn) -> Any:
+    raise NotImplementedError  # `ainvoke` calls the coroutine

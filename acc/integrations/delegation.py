@@ -1,13 +1,12 @@
 """Tell the user's words from the tasks that agents give to sub-agents.
 
-A sub-agent reads its task as a human message, like the words of a user. The memory marks such a
-message with the agent that it is for. A marked message is the words of an agent: in the sub-agent's
-memory, where it opens a turn, and in any other memory that the message comes to.
+A sub-agent reads its task as a human message, like the words of a user. In its memory a task is an agent's words: it
+binds nobody as a rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -15,10 +14,7 @@ from typing import NamedTuple
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.integrations.identity import TOOLS, Config, enclosing_nodes, within
-from acc.integrations.messages import Voices, is_users, task_for, with_task_mark
-from acc.memory import Memory
-from acc.state.model import ROOT
-from acc.stores.protocol import Thread
+from acc.journal import ThreadKey
 
 
 class Caller(NamedTuple):
@@ -27,13 +23,10 @@ class Caller(NamedTuple):
     Attributes:
         root: The thread of the conversation at the top.
         users: Ids of the user's messages that it holds.
-        added: What the memory added to the task. An agent that reads it from the board does not
-            read it in the task as well.
     """
 
-    root: Thread
+    root: ThreadKey
     users: frozenset[str]
-    added: str = ""
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("acc_caller", default=None)
@@ -49,56 +42,49 @@ def caller() -> Caller | None:
     return _CALLER.get()
 
 
-def is_called(config: Config) -> bool:
-    """Return whether the tool of an agent started this run."""
-    return caller() is not None or TOOLS in enclosing_nodes(config)
+def is_nested(config: Config) -> bool:
+    """Return whether another graph or a tool started this run."""
+    return caller() is not None or bool(enclosing_nodes(config))
 
 
-def with_tasks_marked(
-    memory: Memory, config: Config, base: Thread, messages: Sequence[BaseMessage], voices: Voices,
+def tasks_of(
+    heard: Sequence[BaseMessage],
+    config: Config,
+    knows: Callable[[Sequence[BaseMessage]], bool | None],
     told: Callable[[Collection[str]], set[str]] | None = None,
-) -> list[BaseMessage]:  # fmt: skip
-    """Return ``messages`` with a mark on each task that another agent wrote for this run.
+) -> frozenset[str]:
+    """Return the ids of the human messages that another agent wrote for this run.
 
-    ``base`` is the thread of the conversation, without the run's agent. ``told`` returns the ids of messages
-    that other agents put on the conversation's board; None if the agent shares none.
-
-    Raises:
-        StoreError: The store cannot be read.
+    Args:
+        heard: The run's human messages whose writer is not known yet.
+        config: The run's configuration.
+        knows: Whether the conversation at the top has taken one of them; None if it has no memory.
+        told: Which of them other agents have put on the board: they are no news from the user.
     """
-    heard = [m for m in messages if isinstance(m, HumanMessage) and not task_for(m)]
+    if not heard or not is_nested(config):
+        return frozenset()
+    users = {str(m.id) for m in heard}
     above = caller()
-    if not heard or (above is None and not enclosing_nodes(config)):
-        return list(messages)
-    users = {m.id for m in heard if is_users(m, voices)}
-    added = above.added if above is not None and told is not None else ""
-    if is_called(config):
+    if above is not None or TOOLS in enclosing_nodes(config):
         users &= above.users if above is not None else frozenset()
-    elif _is_apart(memory, base, messages):
+    elif knows(heard) is False:  # a node of the graph wrote them, as for a worker of `Send`
         users = set()
     if users and told is not None:
-        users -= told({str(i) for i in users})
-    # The user's words open a turn. Without any, the other words addressed to the agent do.
-    others = {m.id for m in heard if m.id not in users and (not users or is_users(m, voices))}
-    return [
-        with_task_mark(_without(m, added), voices.agent) if m.id in others else m for m in messages
-    ]
+        users -= told(users)
+    return frozenset(str(m.id) for m in heard) - users
 
 
-def _is_apart(memory: Memory, base: Thread, messages: Sequence[BaseMessage]) -> bool:
-    """Return whether the conversation has a memory of its own that knows none of ``messages``.
+def misplaced(messages: Sequence[BaseMessage]) -> frozenset[str]:
+    """Return the ids of human messages behind a tool's result and before the agent's next step: no user writes there.
 
-    Then a node of its graph wrote them, as for a worker of `Send`.
+    A tool can write one beside its result. What the user writes stands at the end when it is first seen.
     """
-    last = memory.last_state(base)
-    names = dict.fromkeys((ROOT, last.branch) if last is not None else (ROOT,))
-    with memory._locked_log(base) as log:
-        known: list[Mapping[str, int]] = [log.branch(name).messages for name in names]
-    return any(known) and not any(m.id in ids for m in messages for ids in known)
-
-
-def _without(message: BaseMessage, added: str) -> BaseMessage:
-    """Return a task without what the caller's memory added to it."""
-    if not (added and isinstance(message.content, str)):
-        return message
-    return message.model_copy(update={"content": message.content.removesuffix(added)})
+    found, behind_tool = set[str](), False
+    last = max((i for i, m in enumerate(messages) if m.type in ("ai", "tool")), default=-1)
+    for place, message in enumerate(messages):
+        if isinstance(message, HumanMessage):
+            if behind_tool and place < last:
+                found.add(str(message.id))
+        else:
+            behind_tool = message.type == "tool"
+    return frozenset(found)

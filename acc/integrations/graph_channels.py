@@ -17,13 +17,31 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from acc.errors import ConfigurationError
+from acc.journal import ThreadKey
+from acc.state.model import OWNER
 
 Value = TypeVar("Value")
 
 
-def bound_to(raw: Any) -> str:
-    """Return the owner of the state in a channel (`Thread.owner_key`); empty if it has none."""
-    return str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
+def owner_of(raw: Any) -> str:
+    """Return whose memory the value in a channel is (`owner_key`); empty if it does not say."""
+    return _owners(raw)[0]
+
+
+def owner_key(thread: ThreadKey) -> str:
+    """Return what names a thread beside a value in a channel."""
+    return thread.digest(b"")
+
+
+def owned(value: Mapping[str, Any], thread: ThreadKey, before: Any = None) -> dict[str, Any]:
+    """Return a value for a channel that says whose it is, and whose it replaces, if it is not the same's."""
+    mine, old = owner_key(thread), owner_of(before)
+    return {**value, OWNER: mine if old in ("", mine) else f"{mine} {old}"}
+
+
+def _owners(raw: Any) -> list[str]:
+    named = raw.get(OWNER) if isinstance(raw, Mapping) else ""
+    return str(named or "").split() or [""]
 
 
 class Unread(dict[str, Any]):
@@ -31,9 +49,9 @@ class Unread(dict[str, Any]):
 
 
 class OwnState(LastValue[dict[str, Any]]):
-    """The state's channel for graphs with nested agents, which may write it concurrently.
+    """The memory's channel for graphs with nested agents, which may write it concurrently.
 
-    The state of another agent's thread does not replace this one.
+    A value of another agent's memory does not replace this one, unless it says that it does (`owned`).
     """
 
     __slots__ = ()
@@ -41,13 +59,12 @@ class OwnState(LastValue[dict[str, Any]]):
     def update(self, values: Sequence[Any]) -> bool:
         """Apply the values in order; return whether there are any."""
         for value in values:
-            if not (self.is_available() and self._is_anothers(self.get(), value)):
-                super().update([value])
+            mine = owner_of(self.get()) if self.is_available() else ""
+            theirs = _owners(value)
+            if mine and theirs[0] and mine not in theirs:
+                continue
+            super().update([{**value, OWNER: theirs[0]} if theirs[0] else value])
         return bool(values)
-
-    def _is_anothers(self, own: Any, value: Any) -> bool:
-        mine, theirs = bound_to(own), bound_to(value)
-        return bool(mine and theirs and mine != theirs)
 
 
 class PrivateState(OwnState):
@@ -64,17 +81,6 @@ class PrivateState(OwnState):
         return Unread(super().get())
 
 
-class OwnProgress(OwnState):
-    """The channel of the commit progress; another agent's progress does not replace this one."""
-
-    __slots__ = ()
-
-    def _is_anothers(self, own: Any, value: Any) -> bool:
-        if not (isinstance(own, Mapping) and own and isinstance(value, Mapping)):
-            return False
-        return bool(own.get("agent", "") != value.get("agent", ""))
-
-
 class MemoryState(TypedDict, total=False):
     """A graph's state with the memory's channels, for graphs with nodes that read them.
 
@@ -84,14 +90,14 @@ class MemoryState(TypedDict, total=False):
         StateGraph(MemoryState, input_schema=MessagesState)
 
     Attributes:
-        messages: Messages of the current turn; all messages if nothing is pruned.
+        messages: The messages since the last compression.
         ccs: The Compressed Cognitive State as plain JSON, as `canonical` returns it.
-        ccs_turn: Commit progress; see `acc.integrations.compaction.Progress`.
+        ccs_run: What a run noted of its messages (`acc.integrations.notes`).
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     ccs: Annotated[dict[str, Any], OwnState]
-    ccs_turn: Annotated[dict[str, Any], OwnProgress]
+    ccs_run: Annotated[dict[str, Any], OwnState]
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
@@ -122,11 +128,11 @@ def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -
     node.__dict__[name] = MethodType(method, node)
 
 
-def state_channels(state_key: str, turn_key: str) -> dict[str, Any]:
+def state_channels(state_key: str, run_key: str) -> dict[str, Any]:
     """Return the types of the memory's own channels, by name, for `declare`."""
     return {
         state_key: Annotated[dict[str, Any], PrivateState],
-        turn_key: Annotated[dict[str, Any], OwnProgress],
+        run_key: Annotated[dict[str, Any], OwnState],
     }
 
 

@@ -1,4 +1,4 @@
-"""Derive the `Thread` of a run's memory from the run's configuration.
+"""Derive the `ThreadKey` of a run's memory from the run's configuration.
 
 An agent that runs inside another graph has its own memory: a sub-agent called by a tool, a worker
 started by `Send`, an agent of a swarm or a supervisor. This prevents concurrent writes to one
@@ -11,22 +11,21 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.errors import ConfigurationError, InputError
-from acc.memory import whose
-from acc.stores.protocol import Thread, nested_run
+from acc.journal import ThreadKey
 
 T = TypeVar("T")
 
 Config = Mapping[str, Any]
 """A `RunnableConfig`."""
 
-Identify = Callable[[Config], Thread | str]
+Identify = Callable[[Config], ThreadKey | str]
 """Returns a run's thread for its configuration. It may call `langgraph.runtime.get_runtime()`."""
 
 USER_KEYS = ("langgraph_auth_user_id", "user_id")
@@ -34,13 +33,16 @@ USER_KEYS = ("langgraph_auth_user_id", "user_id")
 then set by the caller.
 """
 
+ANEW = "~"
+"""Stands in an agent's name before the mark of a conversation that went back to before its first turn."""
+
 TOOLS = "tools"
 """Name of the node that runs tools: in `create_agent`, and by default in `ToolNode`."""
 
 CHECKPOINTER = "__pregel_checkpointer"
 """LangGraph's key of a run's checkpointer in its ``configurable``; absent in a graph without one."""
 
-UNKNOWN = "default"
+UNKNOWN = ""
 """The user or agent of a thread for which none is known."""
 
 
@@ -68,7 +70,7 @@ class Identity:
     agent: str = ""
     default: str = ""
 
-    def __call__(self, config: Config) -> Thread:
+    def __call__(self, config: Config) -> ThreadKey:
         """Return the thread of a run.
 
         Raises:
@@ -93,51 +95,74 @@ class Identity:
         if self.user is None:
             found = (_id(configured.get(key), key) for key in USER_KEYS)
             named["user"] = next((user for user in found if user), UNKNOWN)
-        return Thread(**named)
+        return ThreadKey(**named)
 
 
-def thread_of(config: Config, identify: Identify) -> Thread:
+def thread_of(config: Config, identify: Identify) -> ThreadKey:
     """Return the thread that ``identify`` finds.
 
     Raises:
         ConfigurationError: It finds none.
     """
     found: Any = identify(config)
-    if isinstance(found, Thread | str) and found:
-        return whose(found)
+    if isinstance(found, ThreadKey | str) and found:
+        return found if isinstance(found, ThreadKey) else ThreadKey(found)
     raise ConfigurationError(
         f"identity told {found!r}, which is no thread",
         where=f"identity={getattr(identify, '__name__', type(identify).__name__)}",
-        hint="return a Thread, or the conversation's name",
+        hint="return a ThreadKey, or the conversation's name",
     )
 
 
+class Owner(NamedTuple):
+    """Whose memory a run works on.
+
+    Attributes:
+        thread: The thread.
+        is_own: Whether the state and the notes in the run's channels are this thread's; not if a parent graph handed
+            its own down.
+        speaker: The run's user, where it is another than the thread's.
+    """
+
+    thread: ThreadKey
+    is_own: bool = True
+    speaker: str = ""
+
+
 def owner(
-    config: Config, identify: Identify, *, agent: str | None, messages: Sequence[BaseMessage] = (),
-    bound_to: str = "",
-) -> Thread:  # fmt: skip
-    """Return the thread of a run, including its agent.
+    config: Config,
+    identify: Identify,
+    noted: ThreadKey | None,
+    messages: Sequence[BaseMessage] = (),
+) -> Owner:
+    """Return whose memory a run works on.
 
     Args:
         config: The run's configuration.
         identify: Finds the conversation, the user, and the agent if the deployer names one.
-        agent: The agent that the run's first pass noted with the state; None before that pass.
-        messages: The run's input. A human message distinguishes a nested run from other runs of
-            the same agent, and identifies it when it is entered again: the first one, or the task
-            (the last one) if a tool called the agent.
-        bound_to: `Thread.owner_key` of the state in the run's channel. It keeps a conversation on its
-            thread if the thread began before its user or agent was known.
+        noted: The thread that an earlier pass noted beside the state. A conversation stays on it if another user
+            joins, or if its user becomes known later.
+        messages: The run's input. A human message distinguishes a nested run from other runs of the same agent, and
+            identifies it when it is entered again: the first one, or the task (the last one) if a tool called the
+            agent.
 
     Raises:
         ConfigurationError: The run names no thread.
     """
     base = thread_of(config, identify)
-    if base.agent != UNKNOWN:
-        return base
-    named = agent if agent is not None else nested_agent(config, messages)
-    thread = base.model_copy(update={"agent": named}) if named else base
-    older = (base, *(t.model_copy(update={"user": UNKNOWN}) for t in (thread, base)))
-    return next((t for t in (thread, *older) if t.owner_key == bound_to), thread)
+    name = base.agent or nested_agent(config, messages)
+    thread = replace(base, agent=name)
+    if noted is None:
+        return Owner(thread)
+    is_same = (noted.thread, noted.tenant) == (base.thread, base.tenant)
+    if is_same and _agent_of(noted.agent) == _agent_of(name):
+        return Owner(noted, speaker=base.user if base.user != noted.user else "")
+    return Owner(thread, is_own=not enclosing_nodes(config))
+
+
+def _agent_of(name: str) -> str:
+    """Return an agent's name without its run, and without the mark of a conversation that began anew."""
+    return name.partition("#")[0].partition(ANEW)[0]
 
 
 def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
@@ -157,7 +182,7 @@ def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
     heard = [m.id for m in messages if isinstance(m, HumanMessage) and m.id]
     # A tool's run ends with its task; the messages before it may be the caller's, as in a fork of it.
     entry = next(iter(heard[-1:] if TOOLS in names else heard), "|".join(path))
-    return nested_run(name, hashlib.sha256(entry.encode()).hexdigest()[:12])
+    return f"{name}#{hashlib.sha256(entry.encode()).hexdigest()[:12]}"
 
 
 def enclosing_nodes(config: Config) -> list[str]:

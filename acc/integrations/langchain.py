@@ -1,43 +1,40 @@
-"""The memory as a middleware of `langchain.agents.create_agent`.
+"""The memory as a middleware of `langchain.agents.create_agent`; this line is the whole set-up:
 
-    agent = create_agent(model, tools, middleware=[..., MemoryMiddleware(memory)])
+    agent = create_agent(model, tools, checkpointer=saver, middleware=[MemoryMiddleware("openai:NAME")])
 
-The model reads role, state and the current turn, never the transcript. List the middleware after
-any that redacts messages or writes prompts: a redaction after the commit, or a prompt without the
-state, is an error. The memory stores the agent's messages after the hooks have seen them. It does
-not store a tool's result if the run was cancelled before the tool's step ended.
+The model reads role, state, and the messages since the last compression. List the middleware after guards, and after
+what redacts messages or writes prompts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
-from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from acc.board import Board
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.compaction import Compaction
-from acc.integrations.delegates import DELEGATES, Delegates
-from acc.integrations.delegation import Caller, caller, calling
-from acc.integrations.graph_channels import OwnState, bound_to
-from acc.integrations.identity import UNKNOWN, Config, Identify, enclosing_nodes, owner
-from acc.integrations.messages import Voices, as_messages, pruned
-from acc.integrations.past import past_of, recorded
-from acc.integrations.reviews import marked
-from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
-from acc.integrations.sharing import Share
-from acc.integrations.stepping import Controller, Prior, astepped, stepped
-from acc.pipeline.turn_pipeline import Step
-from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import Thread
-from acc.turn.observations import Channel, Observation, Trust
-from acc.turn.transcript import named_channels
+from acc.integrations.delegates import DELEGATES, Delegates, branch_of
+from acc.integrations.delegation import calling
+from acc.integrations.graph_channels import OwnState, owned
+from acc.integrations.identity import Config, Identify, Owner
+from acc.integrations.leaving import Given, Looked, Passed, changed, channels, marked
+from acc.integrations.messages import Voices
+from acc.integrations.notes import Notes
+from acc.integrations.opening import opened
+from acc.integrations.prompting import with_memory
+from acc.integrations.reviews import reviewed
+from acc.integrations.sharing import Share, To
+from acc.integrations.stepping import Controller
+from acc.integrations.watching import watching
+from acc.turn.observations import Channel
 
 with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
     from langchain.agents.middleware.types import (
@@ -52,136 +49,112 @@ with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMi
 
 
 class MemoryAgentState(AgentState[Any]):
-    """The agent's own channels, the state as plain JSON, and the commit progress.
+    """The agent's own channels, the state as plain JSON, and the memory's notes.
 
     Callers read ``ccs`` in the result. The input of an invocation cannot set either channel.
     """
 
     ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput, OwnState]]
-    ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+    ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, OwnState]]
 
 
 class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
-    """Commits each turn before the agent's model call, prunes, and shows the state and the turn.
+    """Commits what is new before each model call, and shows the model state and messages.
 
-    It commits once before the first model call. In a long tool loop it also commits the steps that
-    the model has read, whenever they exceed a limit. Committed messages leave the channel.
+    Messages that a compression has read leave the channel.
     """
 
     state_schema = MemoryAgentState
 
     def __init__(
         self,
-        controller: Controller,
+        controller: Controller | str,
         *,
+        folder: str | Path | None = None,
         identity: Identify | None = None,
         channels: Mapping[str, Channel] | None = None,
         speakers: Collection[str] | None = None,
-        human: Channel | str = Channel.USER,
-        fold_over: int | None = 2_000,
-        adopt: Trust | None = None,
+        human: Channel | str = Channel.OPERATOR,
         resume: bool | None = None,
         tell_time: bool = False,
-        share: Share | Board | None = None,
+        share: Share | None = None,
+        to: To = "",
         delegates: Mapping[str, str] = DELEGATES,
+        mode: str = "memory",
     ) -> None:
         """Set up the middleware.
 
         Args:
-            controller: The memory; an `AsyncMemoryController` only for an agent that always runs
-                asynchronously.
-            identity: Finds the thread of a run; by default from its ``thread_id``.
-            channels: Channel by tool name; a tool is a document by default. Also by the name of
-                human messages that are not from the user.
-            speakers: Names of people who speak as the user; other names are documents. None
-                accepts every name.
-            human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an
-                interrupt.
-            fold_over: Limit, in tokens, of steps that the model has read before a commit within the
-                turn; 0 commits each step, None waits for the user's next turn.
-            adopt: Trust for a state that was edited in its checkpoint; None makes an edit an error.
-            resume: If the checkpoint has no state, continue from the thread's last state in the audit
-                log. None does so unless the checkpointer holds states of the thread: the run then goes
-                back to before the first turn. False begins anew, without the thread's rules.
+            controller: The memory; or the name of a model that compresses (``openai:NAME``), or ``"keyless"`` for
+                the rules without a model: then the middleware opens the memory. An `AsyncMemoryController` only for
+                an agent that always runs asynchronously.
+            folder: Folder of a memory that the middleware opens; ``memory`` in the working folder by default.
+            identity: Finds the thread of a run; by default from its ``thread_id`` and ``user_id``.
+            channels: Channel by tool name, and by name of human messages that are not from the user.
+            speakers: Names of people who speak as the user; other names are documents. None accepts every name.
+            human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an interrupt. By
+                default a reviewer is an operator, whose rules the user cannot end. ``"user"`` where the user
+                reviews; ``"document"`` where a reviewer's words shall bind nobody.
+            resume: If the checkpoint has no state, continue from the thread's last state. None does so unless the
+                checkpointer holds states of the thread: the run then goes back to before the first turn. False
+                begins anew, without the thread's rules.
             tell_time: The model reads the time of the controller's clock after the state.
-            share: What the agents of a conversation share on a board: "rules", "rules and goals",
-                "all", "all and measurements", or a `Board` of your own. None keeps the memory to this agent.
-            delegates: Tools that run a sub-agent, with the argument that holds its task. The board
-                is added to the task, for agents without the memory. Such a tool does not receive
-                this agent's state.
+            share: What the agents of a conversation share on a board (`acc.integrations.sharing`).
+            to: Whom the user speaks to: ``"all"`` puts the user's words on the board.
+            delegates: Tools that run a sub-agent, with the argument that holds its task. The board is added to the
+                task, for agents without the memory. Such a tool does not receive this agent's state.
+            mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
 
         Raises:
-            ConfigurationError: ``controller`` is not a memory, ``fold_over`` is negative, or the
-                memory cannot keep a board.
+            ConfigurationError: ``controller`` is neither a memory nor a name, or the settings contradict each other.
         """
-        named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
+        memory = opened(controller, folder)
         super().__init__(
-            controller, Voices.of(named, speakers, human), identity=identity, fold_over=fold_over,
-            adopt=adopt, resume=resume, tell_time=tell_time, share=share,
+            memory, Voices.of(channels, speakers, human), identity=identity, resume=resume,
+            tell_time=tell_time, share=share, to=to, state_key="ccs", is_hooked=True, mode=mode,
         )  # fmt: skip
-        voices = self.compaction.voices
-        self.delegates = Delegates(delegates, voices, self.identity, self.sharing)
+        self.delegates = Delegates(delegates, self.identity)
         self.tools = []
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
-        config, before, notes = get_config(), as_messages(state["messages"]), _notes(state)
-        agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
-        notes = replace(notes, agent=agent)
-        hearing, shared = self._hearing(notes), self._shared(config, thread)
-        messages = self._marked(config, before, hearing.voices, shared)
-        update = {"ccs_run": notes.entered(messages, hearing).dump()}
-        marked = [m for m, was in zip(messages, before, strict=True) if m is not was]
-        return update | ({"messages": marked} if marked else {})
+        return self._entered(state, get_config())
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_agent`, without blocking the event loop."""
-        return await self.controller._beside(self._thread(state), self.before_agent, state, runtime)
+        found: dict[str, Any] = await self.controller.beside(self._entered, state, get_config())
+        return found
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Commit the turn, or its excess steps, and prune the committed messages.
+        """Commit what is new, and let leave what a compression has read.
 
         Raises:
-            PinnedOverflow: Rules and goals alone exceed the limits (law 7).
+            PinnedOverflow: Rules and goals exceed their room (law 7). The turn was committed: the next run goes on.
             ConflictError: Another run of this thread is active.
             StateError: The state in the checkpoint was edited.
-            StoreError: The evidence cannot be written; nothing was committed.
+            StoreError: The journal cannot be written; nothing was committed.
         """
-        return self._committed(state)
+        given, whose = self._of(state, get_config())
+        return self._update(self._passed(given, whose, is_same_run=True))
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
-        return await self._acommitted(state)
-
-    def _committed(self, state: Any, over: int | None = None) -> dict[str, Any]:
-        """Commit what is due, steps of more than ``over`` tokens too if it is given; return the update."""
-        thread = self._thread(state)
-        prior, plan = self._plan(state, thread, over)
-        board = self._board(thread)
-        steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
-        return self._update(state, prior, plan, steps)
-
-    async def _acommitted(self, state: Any, over: int | None = None) -> dict[str, Any]:
-        """Like `_committed`, without blocking the event loop."""
-        thread = self._thread(state)
-        prior, plan = await self.controller._beside(thread, self._plan, state, thread, over)
-        board = self._board(thread)
-        steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
-        return self._update(state, prior, plan, steps)
+        given, whose = self._of(state, get_config())
+        passed = await self._apassed(given, whose, is_same_run=True)
+        return self._update(passed)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Store new observations of the turn, then show the model role, state and turn.
+        """Show the model role, state and messages.
 
         Raises:
-            ConfigurationError: Another middleware rewrote a stored message, or removed the state or
-                the user's message from the prompt. The order of the middleware list is wrong.
+            ConfigurationError: Another middleware took the state out of the prompt.
         """
-        carried, shown = self._shown(request)
+        memory, shown = self._shown(request, get_config())
         with watching() as watch:
             response = handler(shown)
-        watch.check(carried, _notes(request.state).user_id)
+        watch.check(memory)
         return response
 
     async def awrap_model_call(
@@ -190,158 +163,115 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Like `wrap_model_call`."""
-        thread = self._thread(request.state)
-        carried, shown = await self.controller._beside(thread, self._shown, request)
+        memory, shown = await self.controller.beside(self._shown, request, get_config())
         with watching() as watch:
             response = await handler(shown)
-        watch.check(carried, _notes(request.state).user_id)
+        watch.check(memory)
         return response
 
     def wrap_tool_call(
         self,
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
-    ) -> ToolMessage | Command[Any]:
-        """Note on the result that a human changed the call or answered the tool's question."""
-        who = self._caller(request)
-        with calling(who):
-            return marked(request, handler(self.delegates.handed(request, who)))
+    ) -> Any:
+        """Note on the result what a human's part in the call was, and hand over what a sub-agent may read."""
+        given, whose = self._of(request.state, request.runtime.config)
+        handed = self.delegates.handed(
+            request, self._shared(given.config, whose.thread), branch_of(given.raw)
+        )
+        with calling(self.delegates.caller(given)):
+            result = handler(handed)
+        return self._reviewed(request, result)
 
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+    ) -> Any:
         """Like `wrap_tool_call`."""
-        if self.sharing is None:
-            who = self._caller(request)
-        else:
-            thread = self._thread(request.state, request.runtime.config)
-            who = await self.controller._beside(thread, self._caller, request)
-        with calling(who):
-            return marked(request, await handler(self.delegates.handed(request, who)))
+        given, whose = self._of(request.state, request.runtime.config)
+        shared = self._shared(given.config, whose.thread)
+        handed = await self.delegates.ahanded(request, shared, branch_of(given.raw))
+        with calling(self.delegates.caller(given)):
+            result = await handler(handed)
+        return self._reviewed(request, result)
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Store the final messages of a run. If a run does not end, the next run stores them.
-
-        What the user said within a nested run is committed now if the agent shares a board: the run may
-        be the agent's last.
-        """
-        update = self._committed(state, over=0) if self._is_news(state) else {}
-        return self._ended(state, update)
+        """Keep the final messages of a run. If a run does not end, the next run keeps them."""
+        return self._noted_update(self._kept_now(partial(self._ended, state, get_config())))
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
-        update = await self._acommitted(state, over=0) if self._is_news(state) else {}
-        return await self.controller._beside(self._thread(state), self._ended, state, update)
+        return self._noted_update(await self._akept_now(partial(self._ended, state, get_config())))
 
-    def _is_news(self, state: Any) -> bool:
-        """Return whether the user said something in this nested run that others may read on a board."""
-        if self.sharing is None or not (caller() or enclosing_nodes(get_config())):
-            return False
-        notes = _notes(state)
-        unseen = notes.unseen(state["messages"], self._hearing(notes))
-        return any(o.channel is Channel.USER for o in unseen)
+    def _of(self, state: Any, config: Config) -> tuple[Given, Owner]:
+        return self._given(state["messages"], state.get("ccs"), state.get("ccs_run"), config)  # type: ignore[arg-type]
 
-    def _ended(self, state: Any, update: dict[str, Any]) -> dict[str, Any]:
-        """Store what ``update`` has not committed; the messages stay for whoever reads the result."""
-        kept = {name: value for name, value in update.items() if name != "messages"}
-        now, messages = {**state, **kept}, state["messages"]
-        notes = _notes(now)
-        self._record(now, self._loaded(now), notes.unseen(messages, self._hearing(notes)))
-        return {**kept, "ccs_run": notes.ended(messages, self._hearing(notes)).dump()}
+    def _entered(self, state: Any, config: Config) -> dict[str, Any]:
+        given, whose = self._of(state, config)
+        looked = self._look(given, whose, is_same_run=False)
+        noted = frozenset(given.notes.users)
+        return self._noted_update(self._without_blocked(looked, whose, noted))
 
-    def _hearing(self, notes: RunNotes) -> Compaction:
-        return self.compaction.heard_by(notes.agent or UNKNOWN)
+    def _ended(self, state: Any, config: Config) -> Looked:
+        given, whose = self._of(state, config)
+        looked = self._look(given, whose, is_same_run=True)
+        return self._without_blocked(looked, whose, frozenset(read.id for read in looked.new))
 
-    def _thread(self, state: Any, config: Config | None = None) -> Thread:
-        return owner(
-            get_config() if config is None else config,
-            self.identity,
-            agent=_notes(state).agent or None,
-            messages=as_messages(state["messages"]),
-            bound_to=bound_to(state.get("ccs")),
-        )
+    def _without_blocked(self, looked: Looked, whose: Owner, given: frozenset[str]) -> Looked:
+        """Return what is found if what a guard answered in the agent's place is not the user's.
 
-    def _caller(self, request: ToolCallRequest) -> Caller:
-        thread = self._thread(request.state, request.runtime.config)
-        return self.delegates.caller(request, thread, _notes(request.state).written)
+        The agent's answers follow passes. So a message that a run was ``given`` and that no pass has taken, with an
+        answer behind it, was blocked.
+        """
+        new = {read.id for read in looked.new}
+        last = max((i for i, m in enumerate(looked.rest) if m.type == "ai"), default=-1)
+        blocked = {
+            str(m.id)
+            for m in looked.rest[: last + 1]
+            if isinstance(m, HumanMessage) and m.id in new and m.id in given
+        }
+        if not blocked:
+            return looked
+        users = tuple(each for each in looked.notes.users if each not in blocked)
+        notes = replace(looked.notes, users=users, is_new=False).and_these(written=sorted(blocked))
+        return self._look(looked.given._replace(notes=notes), whose, is_same_run=False)
 
-    def _plan(
-        self, state: Any, thread: Thread, over: int | None = None
-    ) -> tuple[Prior, CommitPlan]:
-        notes, messages = _notes(state), state["messages"]
-        prior = self._prior(
-            state.get("ccs") or None, notes.mark, thread, messages, "ccs", get_config()
-        )
-        removed = notes.removed(messages)
-        found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
-        past = past_of(self.controller, thread, prior)
-        how = self._hearing(notes)
-        how = how if over is None else replace(how, over=over)
-        return prior, notes.plan(messages, how, past=past, restored=found)
+    def _noted_update(self, looked: Looked | None) -> dict[str, Any]:
+        if looked is None:
+            return {}
+        before = looked.given.handed or looked.given.raw
+        update: dict[str, Any] = {"ccs_run": owned(looked.notes.dump(), looked.thread, before)}
+        tasks = marked(looked)
+        return update | ({"messages": tasks} if tasks else {})
 
-    def _update(
-        self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]
-    ) -> dict[str, Any]:
-        after = steps[-1].state if steps else prior
+    def _update(self, passed: Passed) -> dict[str, Any]:
+        ccs, notes = channels(passed)
         update: dict[str, Any] = {}
-        notes = plan.notes.with_state_hash(after.hash) if after is not None else plan.notes
-        if (news := self._news(state.get("ccs"), after, steps)) is not None:
-            update["ccs"] = news
-        if notes.dump() != state.get("ccs_run"):
-            update["ccs_run"] = notes.dump()
-        if changed := pruned(state["messages"], plan.messages):
-            update["messages"] = changed
-        self._tell(steps)
+        if ccs is not None:
+            update["ccs"] = ccs
+        if notes is not None:
+            update["ccs_run"] = notes
+        if messages := changed(passed, is_shadow=self.is_shadow):
+            update["messages"] = messages
         return update
 
-    def _shown(self, request: ModelRequest[Any]) -> tuple[str, ModelRequest[Any]]:
-        """Return the rendered state, and the request with that state and the current turn.
-
-        It also stores what the turn has newly observed.
-        """
-        notes, prior = _notes(request.state), self._loaded(request.state)
-        notes.check_unchanged(request.state["messages"], self._hearing(notes))
-        carried = self._carried(prior, request.state) if prior else ""
+    def _shown(self, request: ModelRequest[Any], config: Config) -> tuple[str, ModelRequest[Any]]:
+        """Return what stands behind the role, and the request with it."""
+        if self.is_shadow:
+            return "", request
+        given, whose = self._of(request.state, config)
+        state = self._loaded(given.raw)
+        view = self._view(state, request.messages, given.notes, lambda: whose.thread)
+        memory = self._memory_text(state, view, given.config, whose.thread)
+        messages: list[AnyMessage] = view.messages  # type: ignore[assignment]
         shown = request.override(
-            system_message=_with_state(request.system_message, carried),
-            messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
+            system_message=with_memory(request.system_message, memory), messages=messages
         )
-        showing = notes.showing(request.state["messages"], self._hearing(notes))
-        self._record(request.state, prior, showing)
-        return carried, shown
+        return memory, shown
 
-    def _carried(self, prior: CompressedCognitiveState, state: Any) -> str:
-        """Return the text of the state, after the board if the agent shares one."""
-        if self.sharing is None:
-            return self._rendered(prior, None)
-        return self._rendered(prior, self._shared(get_config(), self._thread(state)))
-
-    def _board(self, thread: Thread) -> Board | None:
-        shared = self._shared(get_config(), thread)
-        return shared.board if shared is not None else None
-
-    def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
-        if observations:
-            self.controller._persist_decision(observations, prior, self._thread(state))
-
-    def _loaded(self, state: Any) -> Prior:
-        return self.held.load(state.get("ccs") or None, _notes(state).mark)
+    def _reviewed(self, request: ToolCallRequest, result: Any) -> Any:
+        return reviewed(request, result, self.voices.marks) if self.voices.marks else result
 
 
-def _notes(state: Any) -> RunNotes:
-    return RunNotes.load(state.get("ccs_run"))
-
-
-def _with_state(role: SystemMessage | None, carried: str) -> SystemMessage | None:
-    """Append the state to the role; the role's own blocks keep their cache marks."""
-    if not carried:
-        return role
-    if role is None:
-        return SystemMessage(carried)
-    if isinstance(role.content, str):
-        content: Any = f"{role.content}\n\n{carried}"
-    else:
-        content = [*role.content, {"type": "text", "text": f"\n\n{carried}"}]
-    return role.model_copy(update={"content": content})
+__all__ = ["MemoryAgentState", "MemoryMiddleware", "Notes"]

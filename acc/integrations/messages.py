@@ -1,14 +1,17 @@
-"""Read LangChain messages: extract evidence, group steps, repair sequences for providers.
+"""Chat messages as observations: who said what, and how it is recognised later.
 
-`acc.turn.transcript` reads the observations. This module adds the parts specific to LangGraph.
+`acc.turn.transcript` reads the messages of every provider. This module adds what a graph knows: which human message
+is the user's, a task of another agent's, or something that a tool or a middleware wrote; and what became of a call.
 """
 
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 from langchain_core.messages import (
     AIMessage,
@@ -19,20 +22,83 @@ from langchain_core.messages import (
     ToolMessage,
     convert_to_messages,
 )
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
-from acc.integrations.reviews import NO_RESULT, calls_of, fates, human_words, quoted_words
+from acc.integrations.reviews import NO_RESULT, Marks, calls_of, outcome
+from acc.tail import digest_of
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
-from acc.turn.transcript import checked_speakers, named_channels, read_transcript, speaks_for_user
+from acc.turn.transcript import checked_speakers, named_channels, read_transcript
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
 
+WRITTEN = "not the user"
+"""Name of a human message that a tool or a middleware wrote, or that a guard kept from the agent: a document."""
+
 
 TASK = "acc_task"
-"""Key in a human message's ``additional_kwargs``: the agent for which another agent wrote it."""
+"""Key in a human message's ``additional_kwargs``: another agent wrote it. Wherever it comes to, it is an agent's words.
+The mark only lowers trust, so that nobody gains by it."""
+
+
+class Read(NamedTuple):
+    """A message with its observations and their digests.
+
+    A message of the same id and the same digests is the same message.
+    """
+
+    message: BaseMessage
+    observations: tuple[Observation, ...]
+    digests: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The message's id, as the journal stores it."""
+        return str(self.message.id)
+
+
+class Voiced(NamedTuple):
+    """What a run noted of its human messages, by their ids.
+
+    Attributes:
+        tasks: Tasks that another agent wrote.
+        written: Messages that a tool or a middleware wrote, or that a guard kept from the agent.
+        speakers: Who spoke, where the run knew it and the message does not say it.
+    """
+
+    tasks: Collection[str] = ()
+    written: Collection[str] = ()
+    speakers: Mapping[str, str] = {}
+
+
+NOBODY = Voiced()
+
+
+class Cache:
+    """The last messages that were read: a channel is read again at each pass and each prompt."""
+
+    def __init__(self, most: int = 512) -> None:
+        self._most = most
+        self._held: OrderedDict[Any, tuple[Any, Any, tuple[Read, ...]]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(self, group: Sequence[BaseMessage], how: Any) -> tuple[Read, ...] | None:
+        """Return what was read of these very messages; None if they were not."""
+        with self._guard:
+            held = self._held.get(group[0].id)
+        return held[2] if held is not None and held[:2] == (group, how) else None
+
+    def put(
+        self, group: Sequence[BaseMessage], how: Any, reads: tuple[Read, ...]
+    ) -> tuple[Read, ...]:
+        """Hold what was read, and return it."""
+        with self._guard:
+            self._held.pop(group[0].id, None)
+            self._held[group[0].id] = (group, how, reads)
+            while len(self._held) > self._most:
+                self._held.popitem(last=False)
+        return reads
 
 
 @dataclass(frozen=True)
@@ -40,27 +106,28 @@ class Voices:
     """Assigns speakers to channels.
 
     Attributes:
-        channels: Channel by tool name; a tool is a document by default. Also by the name of a
-            human message that another agent wrote.
-        speakers: Names of people who speak as the user; None accepts every name. A message
-            without a name is always the user's.
+        channels: Channel by tool name, and by name of a human message that is not the user's.
+        speakers: Names of people who speak as the user; None accepts every name.
         human: Channel of a human who reviews a call or answers an interrupt.
-        redact: Removes secrets as the memory does; both then compute the same identity.
-        agent: The agent that listens; a task marked for it opens a turn (`with_task_mark`).
+        redact: Removes secrets as the memory does.
+        key: Key of the digests (`acc.state.policy.Policy.digest_key`).
+        marks: Knows what the middleware wrote beside a result; None believes nothing that stands there.
     """
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
     speakers: Collection[str] | None = None
-    human: Channel = Channel.USER
+    human: Channel = Channel.OPERATOR
     redact: Redact | None = None
-    agent: str = ""
+    key: bytes = b""
+    marks: Marks | None = None
+    cache: Cache = field(default_factory=lambda: Cache(), compare=False, repr=False)
 
     @classmethod
     def of(
         cls,
         channels: Mapping[str, Channel] | None,
         speakers: Collection[str] | None,
-        human: Channel | str = Channel.USER,
+        human: Channel | str,
     ) -> Self:
         """Build the voices from a deployer's configuration.
 
@@ -68,15 +135,90 @@ class Voices:
             ConfigurationError: A channel is unknown, or ``speakers`` is one text.
         """
         human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
-        return cls(named_channels(channels), checked_speakers(speakers), human)
+        named = {EVIDENCE_TOOL: Channel.DOCUMENT, **named_channels(channels)}
+        return cls(named, checked_speakers(speakers), human)
+
+    def read(self, messages: Sequence[BaseMessage], voiced: Voiced = NOBODY) -> list[Read]:
+        """Return each message with its observations; ``messages`` are any part of a conversation.
+
+        Raises:
+            InputError: A message cannot be read.
+        """
+        found: list[Read] = []
+        for group in _groups(messages):
+            how = tuple(
+                (m.id in voiced.tasks, m.id in voiced.written, _speaker(m, voiced)) for m in group
+            )
+            reads = self.cache.get(group, how)
+            if reads is None:
+                reads = self.cache.put(group, how, tuple(self._read(group, voiced)))
+            found += reads
+        return found
+
+    def _read(self, group: Sequence[BaseMessage], voiced: Voiced) -> Iterator[Read]:
+        spoken = [_named(m, voiced) for m in group]
+        channels = {WRITTEN: Channel.DOCUMENT, **self.channels}
+        told = read_transcript(spoken, channels=channels, speakers=self.speakers)
+        for message, (_, made, _) in zip(group, told, strict=True):
+            seen = tuple(self._voiced(message, made, voiced))
+            clean = redacted(seen, self.redact)
+            yield Read(message, seen, tuple(digest_of(o, self.key) for o in clean))
+
+    def _voiced(
+        self, message: BaseMessage, made: Sequence[Observation], voiced: Voiced
+    ) -> Iterator[Observation]:
+        if isinstance(message, ToolMessage):
+            yield from self._result(message, made)
+            return
+        is_task = message.id in voiced.tasks or is_marked(message)
+        speaker = _speaker(message, voiced)
+        for observation in made:
+            if observation.channel is not Channel.USER:
+                yield observation
+            elif is_task:
+                lowered = {"channel": Channel.AGENT, "name": GIVEN_TASK}
+                yield observation.model_copy(update=lowered)
+            else:
+                yield observation.model_copy(update={"name": speaker})
+
+    def _result(self, message: ToolMessage, made: Sequence[Observation]) -> Iterator[Observation]:
+        """Yield a tool's result with what became of the call, and a human's words on their own channel."""
+        became = outcome(message, self.marks)
+        for observation in made:
+            text = observation.text if became.is_tools else ""
+            said = " ".join(part for part in (became.fate and f"[{became.fate}]", text) if part)
+            yield observation.model_copy(update={"text": said}) if said else observation
+        origin = {"message": str(message.id or "")}
+        for words in became.words:
+            yield Observation(channel=self.human, text=words, **origin)
+
+
+def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
+    """Group each message with the results behind it: healed, no group needs another to be read."""
+    found: list[list[BaseMessage]] = []
+    for message in messages:
+        if isinstance(message, ToolMessage) and found:
+            found[-1].append(message)
+        else:
+            found.append([message])
+    return found
+
+
+def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:
+    if isinstance(message, HumanMessage) and message.id in voiced.written:
+        return message.model_copy(update={"name": WRITTEN})
+    return message
+
+
+def _speaker(message: BaseMessage, voiced: Voiced) -> str:
+    return str(getattr(message, "name", None) or voiced.speakers.get(str(message.id), ""))
 
 
 def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
-    """Convert ``messages`` to LangChain's objects, each with an id.
+    """Convert ``messages`` to LangChain's objects, each with an id; removals are left out.
 
     A message without an id (from a channel without LangGraph's reducer) gets one derived from the
-    previous message, its kind and its words. The id is stable across calls, and differs if the same
-    words occur again later.
+    previous message, its kind and its words: the same across calls.
 
     Raises:
         InputError: An entry is neither a message nor a dict that represents one.
@@ -92,160 +234,75 @@ def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
         ) from error
     whole: list[BaseMessage] = []
     for message in converted:
-        whole.append(message if message.id else _identified(message, whole[-1:]))
+        if not isinstance(message, RemoveMessage):
+            whole.append(message if message.id else _identified(message, whole[-1:]))
     return whole
-
-
-def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observation, ...]:
-    """Return the observations of ``messages`` in order; summaries and removals make none.
-
-    The text of a call that failed, never ran, or was changed or refused by a human starts with a
-    note of that. ``messages`` are any part of a conversation, with the results of its calls.
-    """
-    channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **voices.channels}
-    kept = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
-    became = {id(step[0]): fates(step) for step in steps(kept)}
-    told = read_transcript(kept, channels=channels, speakers=voices.speakers)
-    seen = [
-        observation
-        for message, (_, made, _) in zip(kept, told, strict=True)
-        for observation in _as_it_was(message, made, became.get(id(message), ()), voices.human)
-    ]
-    return redacted(seen, voices.redact)
-
-
-def _as_it_was(
-    message: BaseMessage, made: Sequence[Observation], became: Sequence[str], human: Channel
-) -> Iterator[Observation]:
-    """Yield a message's observations, with the fate of its calls and a human's words separate."""
-    if (words := human_words(message)) is not None:
-        given = str(message.id or "")
-        yield from (Observation(channel=human, text=text, message=given) for text in words)
-        return
-    fate = iter(became)
-    for observation in made if not task_for(message) else map(_as_agents, made):
-        said = next(fate, "") if observation.is_call else ""
-        prefixed = {"text": f"[{said}] {observation.text}"}
-        yield observation.model_copy(update=prefixed) if said else observation
-    for text in quoted_words(message):
-        yield Observation(channel=human, text=text, message=str(message.id or ""))
-
-
-def _as_agents(observation: Observation) -> Observation:
-    """Lower a user's words to an agent's."""
-    if observation.channel is not Channel.USER:
-        return observation
-    return observation.model_copy(update={"channel": Channel.AGENT, "name": GIVEN_TASK})
-
-
-def task_for(message: BaseMessage) -> str:
-    """Return the agent for which another agent wrote the message; empty if it is no task."""
-    agent = message.additional_kwargs.get(TASK) if isinstance(message, HumanMessage) else None
-    return agent if isinstance(agent, str) else ""
-
-
-def with_task_mark(message: BaseMessage, agent: str) -> BaseMessage:
-    """Return the message, marked as a task that another agent wrote for ``agent``."""
-    marked = {**message.additional_kwargs, TASK: agent}
-    return message.model_copy(update={"additional_kwargs": marked})
-
-
-def is_summary(message: BaseMessage) -> bool:
-    """Return whether a summarizing middleware wrote it; a summary is not evidence."""
-    return message.additional_kwargs.get("lc_source") == "summarization"
-
-
-def is_users(message: BaseMessage, voices: Voices) -> bool:
-    """Return whether the message opens a turn: the user's words, or a task for this agent."""
-    if not isinstance(message, HumanMessage) or is_summary(message):
-        return False
-    if agent := task_for(message):
-        return agent == voices.agent
-    if isinstance(message.content, str):
-        return speaks_for_user(message.name, voices.speakers, voices.channels)
-    return any(
-        t.opens
-        for t in read_transcript([message], channels=voices.channels, speakers=voices.speakers)
-    )
-
-
-def is_answer(step: Sequence[BaseMessage]) -> bool:
-    """Return whether the last message is the agent's and makes no call."""
-    last = step[-1]
-    return isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls)
-
-
-def steps(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
-    """Group a turn into steps; each is a model answer with the results of all its calls.
-
-    Messages before the first answer form their own step. Messages between results stay with them. A
-    cut between two steps therefore never separates a call from its result.
-    """
-    found: list[list[BaseMessage]] = []
-    for message in messages:
-        if isinstance(message, AIMessage) or not found:
-            found.append([])
-        found[-1].append(message)
-    return found
-
-
-def healed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return ``messages`` in a form that every provider accepts: one result after each call.
-
-    A call without a result, for example after a crash, gets a result that says so. A result
-    without a call is left out.
-    """
-    whole: list[BaseMessage] = []
-    for step in steps(messages):
-        results = [m for m in step if isinstance(m, ToolMessage)]
-        others = [m for m in step if not isinstance(m, ToolMessage)]
-        answers = [_answer(call_id, name, step[0], results) for call_id, name in calls_of(step[0])]
-        whole += [*others[:1], *answers, *others[1:]]
-    return whole
-
-
-def replacing(kept: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the update that leaves only ``kept`` in a channel with LangGraph's reducer."""
-    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept]
-
-
-def pruned(before: Sequence[Any], kept: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the update that turns ``before`` into ``kept``; empty if they are equal.
-
-    It removes messages by id if the remaining ones keep their order and new ones come last.
-    Otherwise it replaces all, which LangGraph's message stream shows to the user as new output.
-    """
-    held = {m.id: m for m in before if isinstance(m, BaseMessage) and m.id}
-    ids = [m.id for m in kept]
-    stay = [name for name in held if name in {*ids}]
-    if len(held) < len(before) or ids[: len(stay)] != stay or len({*ids}) < len(ids):
-        return replacing(kept)
-    gone = [RemoveMessage(id=name) for name in held if name not in {*ids}]
-    return [*gone, *(m for m in kept if m != held.get(str(m.id)))]
-
-
-def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
-    """Split off the leading system message (the agent's role) from the other messages.
-
-    Any other system message is application material, such as a retrieved context.
-    """
-    first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
-    return list(messages[:first]), list(messages[first:])
-
-
-def _answer(
-    call_id: str, name: str, calling: BaseMessage, results: list[ToolMessage]
-) -> ToolMessage:
-    """Remove and return the first matching result: some providers give two calls one id."""
-    for place, result in enumerate(results):
-        if result.tool_call_id == call_id:
-            return results.pop(place)
-    return ToolMessage(
-        NO_RESULT, tool_call_id=call_id, name=name, status="error",
-        id=f"{calling.id}.{call_id}",
-    )  # fmt: skip
 
 
 def _identified(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:
     words = "\x00".join((*(str(m.id) for m in before), message.type, str(message.content)))
     return message.model_copy(update={"id": hashlib.sha256(words.encode()).hexdigest()[:24]})
+
+
+def is_marked(message: BaseMessage) -> bool:
+    """Return whether the message is marked as another agent's task."""
+    return bool(message.additional_kwargs.get(TASK))
+
+
+def with_mark(message: BaseMessage) -> BaseMessage:
+    """Return the message, marked as a task that another agent wrote."""
+    return message.model_copy(
+        update={"additional_kwargs": {**message.additional_kwargs, TASK: True}}
+    )
+
+
+def is_summary(message: BaseMessage) -> bool:
+    """Return whether a summarizing middleware wrote it."""
+    return message.additional_kwargs.get("lc_source") == "summarization"
+
+
+def is_answer(messages: Sequence[BaseMessage]) -> bool:
+    """Return whether the last message is the agent's and makes no call."""
+    return bool(messages) and isinstance(messages[-1], AIMessage) and not [*calls_of(messages[-1])]
+
+
+def healed(messages: Sequence[BaseMessage], *, at_end: bool = True) -> list[BaseMessage]:
+    """Return ``messages`` as every provider accepts them: behind each call its result.
+
+    A result that came later moves to its call; a call without one gets one that says so (not those of the last step
+    unless ``at_end``); a result without a call is left out.
+    """
+    results: dict[str, list[ToolMessage]] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            results.setdefault(message.tool_call_id or "", []).append(message)
+    last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    whole: list[BaseMessage] = []
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            continue
+        whole.append(message)
+        for call_id, name in calls_of(message):
+            if results.get(call_id):
+                whole.append(results[call_id].pop(0))
+            elif at_end or message is not last:
+                whole.append(_no_result(message, call_id, name))
+    return whole
+
+
+def _no_result(message: BaseMessage, call_id: str, name: str) -> ToolMessage:
+    made = f"{message.id}.{call_id}"
+    return ToolMessage(NO_RESULT, tool_call_id=call_id, name=name, status="error", id=made)
+
+
+def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
+    """Split off the leading system message (the agent's role) from the other messages."""
+    first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
+    return list(messages[:first]), list(messages[first:])
+
+
+def heard_by(
+    voices: Voices, *, redact: Redact | None, key: bytes, marks: Marks | None = None
+) -> Voices:
+    """Return the voices as a memory with this redaction and digest key hears them."""
+    return replace(voices, redact=redact, key=key, marks=marks)

@@ -1,33 +1,33 @@
-"""Nodes that store the agent's words and acts as soon as they exist."""
+"""Nodes that keep the agent's words and acts as soon as they exist."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from inspect import signature
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import coerce_to_runnable
+from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import add_messages
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from acc.errors import ConflictError, StoreError
-from acc.integrations.graph_channels import declare, needed, read, state_channels
+from acc.integrations.graph_channels import declare, read, state_channels
 from acc.integrations.langgraph import MemoryNode
+from acc.integrations.leaving import Looked
 from acc.integrations.messages import is_answer
-from acc.integrations.stepping import synchronous
-from acc.stores.protocol import Thread
 
 
 class RecordNode(Runnable[Any, dict[str, Any]]):
-    """Records the agent's answer: `Memory.history` then has it before the user's next turn.
+    """Keeps the agent's answer: the memory's journal then has it before the user's next turn.
 
-    Use it as the last node of a graph, or as the ``post_model_hook`` of `create_react_agent`.
-    Without it the commit of the next turn stores the answer. Repeated runs store nothing twice.
-    `RecordedNode` saves the graph step and its checkpoint.
+    Use it as the last node of a graph, or as the ``post_model_hook`` of `create_react_agent`. Without it the pass of
+    the next turn keeps the answer. Repeated runs keep nothing twice. `RecordedNode` saves the graph's step.
     """
 
     def __init__(self, memory: MemoryNode, *, name: str = "record") -> None:
@@ -35,36 +35,36 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
         self.memory = memory
         self.name = name
         typed: dict[str, Any] = {memory.input_messages_key: list[Any]}
-        declare(self, typed | state_channels(memory.state_key, memory.turn_key))
+        declare(self, typed | state_channels(memory.state_key, memory.run_key))
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
         """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
         return self.invoke(state, config)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Record what certainly belongs to the next turn; update no channel.
+        """Record what no commit has taken, once the agent makes no call; update no channel.
 
         Raises:
             ConfigurationError: The memory is an `AsyncMemoryController`.
-            StoreError: The store cannot be written.
+            StoreError: The journal cannot be written.
         """
-        controller, thread = synchronous(self.memory.controller), self.memory.thread(config, input)
-        controller._off_loop.settle(thread.key)
-        return self._recorded(input, thread)
+        self.memory._kept_now(partial(self._due, input, config))
+        return {}
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """Like `invoke`, without blocking the event loop."""
-        thread = self.memory.thread(config, input)
-        return await self.memory.controller._beside(thread, self._recorded, input, thread)
-
-    def _recorded(self, state: Any, thread: Thread) -> dict[str, Any]:
-        memory = self.memory
-        messages, progress = read(state, memory.input_messages_key), read(state, memory.turn_key)
-        if decided := memory.hearing(state).decided(messages or (), progress):
-            memory.controller._persist_decision(decided, memory.loaded(state), thread)
+        await self.memory._akept_now(partial(self._due, input, config))
         return {}
+
+    def _due(self, state: Any, config: RunnableConfig | None) -> Looked | None:
+        """Return what is to be recorded; None while the agent still calls, and before its first pass."""
+        messages = read(state, self.memory.input_messages_key) or ()
+        if not (is_answer(messages) and read(state, self.memory.state_key)):
+            return None
+        looked = self.memory.looked(state, ensure_config(config))
+        return looked if looked.new else None
 
 
 class RecordedNode(Runnable[Any, Any]):
@@ -72,8 +72,8 @@ class RecordedNode(Runnable[Any, Any]):
 
         builder.add_node("model", RecordedNode(remember, model))
 
-    It replaces a `RecordNode` after the model, and saves one graph step and its checkpoint. If the
-    store fails, the answer stands with a warning, and the commit of the next turn stores it.
+    It replaces a `RecordNode` after the model, and saves one graph step and its checkpoint. If the journal fails, the
+    answer stands with a warning, and the pass of the next turn keeps it.
     """
 
     def __init__(
@@ -83,9 +83,8 @@ class RecordedNode(Runnable[Any, Any]):
 
         Args:
             memory: The memory's node; the graph must pass through it before this node.
-            node: Returns the update of the messages; a function receives the runtime, store or
-                writer that it asks LangGraph for. The graph's schema must declare the memory's
-                channels, as `MemoryState` does.
+            node: Returns the update of the messages; a function receives the runtime, store or writer that it asks
+                LangGraph for. The graph's schema must declare the memory's channels, as `MemoryState` does.
             name: Name in traces; by default the name of ``node``.
         """
         self.node: Runnable[Any, Any] = coerce_to_runnable(node)
@@ -97,10 +96,8 @@ class RecordedNode(Runnable[Any, Any]):
         """Return the result of ``node`` after recording the answer in it.
 
         Raises:
-            ConfigurationError: The graph's schema lacks the memory's channels, or the memory is an
-                `AsyncMemoryController`.
+            ConfigurationError: The memory is an `AsyncMemoryController`.
         """
-        self._check(input)
         update = self.node.invoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
@@ -109,7 +106,6 @@ class RecordedNode(Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
-        self._check(input)
         update = await self.node.ainvoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
@@ -122,22 +118,16 @@ class RecordedNode(Runnable[Any, Any]):
             return {}
         runtime = get_runtime()
         offered = {
-            "runtime": runtime,
-            "store": runtime.store,
-            "writer": runtime.stream_writer,
+            "runtime": runtime, "store": runtime.store, "writer": runtime.stream_writer,
             "previous": runtime.previous,
-        }
+        }  # fmt: skip
         return {name: value for name, value in offered.items() if name in self._takes}
 
-    def _check(self, state: Any) -> None:
-        memory = self.record.memory
-        progress = read(state, memory.turn_key)
-        needed(
-            memory.turn_key, progress, where=self.name, what="which says what the commits have seen"
-        )
-
     def _answered(self, state: Any, update: Any) -> dict[str, Any] | None:
-        """Return the memory's channels after ``update``, if the update ends the turn."""
+        """Return the memory's channels after ``update``, if the update ends the turn.
+
+        The answer gets its id here: the channel and the journal then have the same.
+        """
         memory = self.record.memory
         key = memory.input_messages_key
         given = read(update.update if isinstance(update, Command) else update, key)
@@ -146,7 +136,7 @@ class RecordedNode(Runnable[Any, Any]):
         messages: Any = add_messages(read(state, key) or [], given)
         if not is_answer(messages):
             return None
-        others = (memory.state_key, memory.turn_key)
+        others = (memory.state_key, memory.run_key)
         return {key: messages, **{name: read(state, name) for name in others}}
 
 

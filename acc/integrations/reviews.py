@@ -1,128 +1,153 @@
-"""Find the fate of a tool call: ran, failed, never ran, or changed or refused by a human.
+"""What became of a tool's call: it ran, failed, was changed or refused by a human; and what the human said.
 
-A call alone reads as if it ran. The observation of a call that did not run says so, and the human's
-words (reason of a refusal, answer, text that resumes an interrupt) become an observation on their
-own channel. Human acts come from the data that LangChain and `marked` attach to the result, never
-from its text: a tool's output cannot pretend to be a human's.
+LangChain's `HumanInTheLoopMiddleware` writes its answers beside a result, and so does this memory's middleware. A
+tool can write the same fields. So everything that comes out of a tool is stripped of them, and what the middleware
+writes is signed: it believes nothing else.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 NO_RESULT = "No result: the call was interrupted before it finished."
-"""Prompt text for the missing result of a call."""
+"""What stands in the place of a result that is missing."""
 
 _DECIDED = "hitl_interrupt_decision"
 """``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes as the result."""
 
-_RAN, _ANSWERED = "acc_ran", "acc_answered"
+_MARK, _SIGNED = "acc_review", "acc_signed"
+_FORGED = (_MARK, _SIGNED, "lc_source", "lc_data")
 _SCRATCHPAD = "__pregel_scratchpad"
 
 
-def fates(step: Sequence[BaseMessage]) -> list[str]:
-    """Return the fate of each call of a step, in order; empty for a call that ran without failure.
+class Outcome(NamedTuple):
+    """What became of a call.
 
-    A step is a model's answer with the results of its calls (`acc.integrations.messages.steps`).
+    Attributes:
+        fate: A note for who reads the result; empty for a call that ran as it was made.
+        words: What a human said, in order.
+        is_tools: Whether the result's text is the tool's; not if it is the human's.
     """
-    results = [m for m in step if isinstance(m, ToolMessage)]
-    found = []
-    for call_id, _ in calls_of(step[0]):
-        place = next((i for i, r in enumerate(results) if (r.tool_call_id or "") == call_id), None)
-        found.append(_fate(None if place is None else results.pop(place)))
-    return found
+
+    fate: str = ""
+    words: tuple[str, ...] = ()
+    is_tools: bool = True
 
 
-def human_words(message: BaseMessage) -> list[str] | None:
-    """Return a human's words in a tool's result; None if the result is the tool's.
+class Marks:
+    """Signs what a middleware knows of a result, and finds it again."""
 
-    A refusal without a reason has no words. If a tool asks a human by an interrupt and returns the
-    answer unchanged, the answer is the human's.
+    def __init__(self, key: bytes) -> None:
+        """Sign with ``key``, which no tool knows."""
+        self._key = key
+
+    def signed(self, message: ToolMessage, mark: Mapping[str, Any]) -> ToolMessage:
+        """Return the message of a tool without the marks that it brought, with ``mark`` if there is one."""
+        kept = {k: v for k, v in message.additional_kwargs.items() if k not in _FORGED}
+        if mark:
+            kept |= {_MARK: dict(mark), _SIGNED: self._sign(message, mark)}
+        if kept == message.additional_kwargs:
+            return message
+        return message.model_copy(update={"additional_kwargs": kept})
+
+    def found(self, message: ToolMessage) -> Mapping[str, Any]:
+        """Return what the middleware wrote beside a message; empty if it wrote nothing."""
+        mark = message.additional_kwargs.get(_MARK)
+        given = message.additional_kwargs.get(_SIGNED)
+        if not isinstance(mark, Mapping) or not isinstance(given, str):
+            return {}
+        return mark if hmac.compare_digest(given, self._sign(message, mark)) else {}
+
+    def _sign(self, message: ToolMessage, mark: Mapping[str, Any]) -> str:
+        said = json.dumps([message.tool_call_id, str(message.text), mark], sort_keys=True)
+        return hmac.new(self._key, said.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def outcome(message: ToolMessage, marks: Marks | None) -> Outcome:
+    """Return what became of the call that ``message`` answers; without ``marks`` no field is believed."""
+    if marks is not None and message.additional_kwargs.get("lc_source") == _DECIDED:
+        return _decided(message)
+    mark = marks.found(message) if marks is not None else {}
+    words = tuple(map(str, mark.get("answers", ())))
+    ran = mark.get("ran")
+    if isinstance(ran, Mapping):
+        arguments = json.dumps(ran.get("args"), ensure_ascii=False, default=str)
+        return Outcome(f"a human changed the call to {ran.get('name')}({arguments})", words)
+    if words == (str(message.text),):
+        return Outcome("a human answered", words, is_tools=False)
+    is_failed = message.status == "error" and message.text != NO_RESULT
+    return Outcome("failed" if is_failed else "", words)
+
+
+def _decided(message: ToolMessage) -> Outcome:
+    data = message.additional_kwargs.get("lc_data")
+    text = str(message.text)
+    if isinstance(data, Mapping) and data.get("decision") == "respond":
+        return Outcome("not run: a human answered", (text,), is_tools=False)
+    lead = f"User rejected the tool call for `{message.name}` with reason: "
+    words = (text.removeprefix(lead),) if text.startswith(lead) else ()
+    return Outcome("not run: a human refused", words, is_tools=False)
+
+
+def reviewed(request: Any, result: Any, marks: Marks) -> Any:
+    """Return a tool's result with what the hook knows of a human's part in the call, and nothing that it brought.
+
+    Args:
+        request: LangChain's `ToolCallRequest`.
+        result: The tool's message, or a `Command` with messages.
+        marks: Signs.
     """
-    if not isinstance(message, ToolMessage):
-        return None
-    if (decision := _decision(message)) is not None:
-        text = str(message.text)
-        if decision == "respond":
-            return [text]
-        lead = f"User rejected the tool call for `{message.name}` with reason: "
-        return [text.removeprefix(lead)] if text.startswith(lead) else []
-    answers = message.additional_kwargs.get(_ANSWERED)
-    return answers if answers == [str(message.text)] else None
-
-
-def quoted_words(message: BaseMessage) -> list[str]:
-    """Return a human's answers to a tool that adds its own text to the result."""
-    if human_words(message) is not None:
-        return []
-    return list(message.additional_kwargs.get(_ANSWERED) or ())
-
-
-def marked(request: Any, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
-    """Attach a human's changes and answers to the result of a call, LangChain's `ToolCallRequest`."""
-    answers = [said for said in _resumed(request.runtime) if isinstance(said, str)]
-    attached: dict[str, Any] = {_ANSWERED: answers} if answers else {}
+    answers = [words for said in _resumed(request.runtime) for words in words_of(said)]
+    mark: dict[str, Any] = {"answers": answers} if answers else {}
     if (ran := _changed(request)) is not None:
-        attached[_RAN] = ran
+        mark["ran"] = ran
     if isinstance(result, ToolMessage):
-        return _attach(result, attached)
+        return marks.signed(result, mark)
     update = result.update if isinstance(result, Command) else None
     if not (isinstance(update, dict) and isinstance(update.get("messages"), list)):
         return result
     messages = [
-        _attach(m, attached) if isinstance(m, ToolMessage) else m for m in update["messages"]
+        marks.signed(m, mark) if isinstance(m, ToolMessage) else m for m in update["messages"]
     ]
     return replace(result, update={**update, "messages": messages})
 
 
-def _attach(message: ToolMessage, attached: Mapping[str, Any]) -> ToolMessage:
-    ours = (_ANSWERED, _RAN)
-    kept = {k: v for k, v in message.additional_kwargs.items() if k not in ours}
-    if not attached and kept == message.additional_kwargs:
-        return message
-    return message.model_copy(update={"additional_kwargs": {**kept, **attached}})
-
-
-def _fate(result: ToolMessage | None) -> str:
-    if result is None or str(result.text) == NO_RESULT:
-        return "no result"
-    if (decision := _decision(result)) is not None:
-        return "not run, a human answered" if decision == "respond" else "not run, a human refused"
-    if isinstance(ran := result.additional_kwargs.get(_RAN), Mapping):
-        arguments = json.dumps(ran.get("args"), ensure_ascii=False, default=str)
-        return f"changed by a human, who ran {ran.get('name')}({arguments})"
-    return "failed" if result.status == "error" else ""
-
-
-def _decision(message: ToolMessage) -> str | None:
-    if message.additional_kwargs.get("lc_source") != _DECIDED:
-        return None
-    data = message.additional_kwargs.get("lc_data")
-    return str(data.get("decision")) if isinstance(data, Mapping) else ""
+def words_of(said: Any) -> Iterator[str]:
+    """Yield the texts in an answer: a text, an object, a list of them, as Agent Inbox and others send."""
+    if isinstance(said, str):
+        yield said
+    elif isinstance(said, Mapping):
+        named = ("data", "args", "message", "content", "text", "answer", "response", "feedback")
+        for name in named:
+            if name in said:
+                yield from words_of(said[name])
+    elif isinstance(said, Sequence) and not isinstance(said, bytes):
+        for each in said:
+            yield from words_of(each)
 
 
 def _changed(request: Any) -> dict[str, Any] | None:
     """Return the call that ran, if it differs from the model's call."""
     call = request.tool_call
-    edited = (request.state.get("hitl_edited_tool_calls") or {}).get(call.get("id"))
+    state = request.state if isinstance(request.state, Mapping) else {}
+    edited = (state.get("hitl_edited_tool_calls") or {}).get(call.get("id"))
     if edited is not None:
         return {"name": edited["name"], "args": edited["args"]}
-    made = next(
-        (
-            c
-            for m in reversed(request.state.get("messages") or ())
-            if isinstance(m, AIMessage)
-            for c in m.tool_calls
-            if c["id"] == call.get("id")
-        ),
-        None,
+    calls = (
+        made
+        for message in reversed(state.get("messages") or ())
+        if isinstance(message, AIMessage)
+        for made in message.tool_calls
     )
+    made = next((each for each in calls if each["id"] == call.get("id")), None)
     if made is None or (made["name"], made["args"]) == (call["name"], call["args"]):
         return None
     return {"name": call["name"], "args": call["args"]}

@@ -3,6 +3,7 @@
 from acc.journal.aio import AsyncJournal
 from acc.journal.erasing import Blanked
 from acc.journal.journal import Journal, Latest
+from acc.journal.keeping import Feedback, Hold, Tombstone
 from acc.journal.names import Appended, Head, StoredMessage, ThreadKey
 from acc.journal.reading import StoredCommit
 from acc.journal.record import Entry
@@ -14,11 +15,14 @@ __all__ = [
     "Blanked",
     "Damage",
     "Entry",
+    "Feedback",
     "Head",
+    "Hold",
     "Journal",
     "Latest",
     "Report",
     "StoredCommit",
     "StoredMessage",
     "ThreadKey",
+    "Tombstone",
 ]

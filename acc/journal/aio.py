@@ -83,6 +83,8 @@ class AsyncJournal:
     delete_thread = _awaited(Journal.delete_thread)
     was_deleted = _awaited(Journal.was_deleted)
     import_ = _awaited(Journal.import_)
+    tombstones = _awaited(Journal.tombstones)
+    was_erased = _awaited(Journal.was_erased)
     backup = _awaited(Journal.backup)
     check_pages = _awaited(Journal.check_pages)
     verify = _awaited(Journal.verify)

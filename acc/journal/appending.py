@@ -13,9 +13,10 @@ from acc.errors import ConflictError, InputError, StateError
 from acc.journal import places
 from acc.journal.names import MAIN, Appended, Head, ThreadKey
 from acc.journal.places import Place
+from acc.journal.reading import message_page
 from acc.journal.states import Recent
 from acc.journal.tables import COMMITS, MESSAGES, TURNS
-from acc.next.tail import Message, digest_of
+from acc.tail import Message, digest_of
 from acc.turn.observations import storable
 
 
@@ -116,6 +117,23 @@ def _known(connection: Connection, place: Place, number: int, identity: bytes) -
             head = Head(head.thread, head.branch, made.hash, made.version, made.epoch, made.seq)
     refs = tuple(row.ref for row in rows)
     return Appended(head, turn.first_seq, turn.last_seq, refs, False, bool(taken), identity)
+
+
+def said_after(
+    connection: Connection, place: Place, seq: int, said: Sequence[str]
+) -> Appended | None:
+    """Return what was committed after the message ``seq`` if it begins with these words, by their identities."""
+    rows = message_page(connection, place, seq, len(said), also_open=False)
+    if [row.message.observation.identity for row in rows] != list(said):
+        return None
+    where = {"branch_id": place.branch_id, "version": rows[-1].version}
+    made = connection.execute(_OF_TURN, {**where, "number": rows[-1].message.turn}).first()
+    if made is None:
+        return None
+    head = place.head
+    head = Head(head.thread, head.branch, made.hash, made.version, made.epoch, made.seq)
+    refs = tuple(row.message.ref for row in rows)
+    return Appended(head, rows[0].seq, rows[-1].seq, refs, False, True, b"")
 
 
 def _begun(

@@ -46,3 +46,12 @@ def check_pages(database: Sqlite) -> list[str]:
     except AuditError as error:
         return [error.what]
     return [str(row[0]) for row in rows if row[0] != "ok"]
+
+
+def free_bytes(database: Sqlite) -> int:
+    """Return how many bytes of the file nothing uses."""
+    names = ("freelist_count", "page_size")
+    pages, size = database.raw(
+        lambda c: [int(c.execute(f"PRAGMA {name}").fetchone()[0]) for name in names]
+    )
+    return pages * size

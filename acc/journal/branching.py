@@ -11,7 +11,7 @@ from acc.errors import ConflictError, StateError
 from acc.journal import places
 from acc.journal.appending import Desk
 from acc.journal.committing import ADD_COMMIT, commit_row, move_head
-from acc.journal.names import MAIN, Head, ThreadKey
+from acc.journal.names import MAIN, Appended, Head, ThreadKey
 from acc.journal.places import Place
 from acc.journal.record import packed
 from acc.journal.states import body_of, read_state
@@ -20,12 +20,21 @@ from acc.text.lines import sha256_of
 
 
 def append_body(
-    connection: Connection, desk: Desk, place: Place, body: Mapping[str, Any], kind: str
+    connection: Connection,
+    desk: Desk,
+    place: Place,
+    body: Mapping[str, Any],
+    kind: str,
+    turn: Appended | None = None,
 ) -> Head:
-    """Append a state that was made without its class, as of a fork or an erasure."""
+    """Append a state that was made without its class, as of a fork, an erasure or documents."""
     row = {**commit_row(place, body, kind, desk.now), "record": packed({}), "state": packed(body)}
+    seq = place.head.seq
+    if turn is not None:
+        row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
+        seq = turn.last
     connection.execute(ADD_COMMIT, row)
-    return move_head(connection, place, body["hash"], body["version"], place.head.seq)
+    return move_head(connection, place, body["hash"], body["version"], seq)
 
 
 def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
@@ -46,6 +55,11 @@ def fork(connection: Connection, desk: Desk, key: ThreadKey, at: str, branch: st
     names = places.branch_names(connection, main.thread_id)
     row = places.commit_with(connection, names, at)
     data = row and read_state(connection, row.branch_id, row.version)
+    if row is not None and not data:
+        raise StateError(
+            "this state was erased", where=str(key),
+            hint="delete the thread's checkpoints; give None to go on from what is left",
+        )  # fmt: skip
     if row is None or not data:
         raise StateError(
             f"the journal does not hold the state {at[:16]}", where=str(key),

@@ -51,7 +51,7 @@ def commit(
         )
     _check(entries, place, turn)
     if turn is not None:
-        _take(connection, place, turn, entries[0].commit.state.version)
+        take(connection, place, turn, entries[0].commit.state.version)
     return _write(connection, desk, place, entries, turn)
 
 
@@ -83,13 +83,13 @@ _MARK = (
     MESSAGES.update()
     .where(
         MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq >= bindparam("first"),
-        MESSAGES.c.seq <= bindparam("last"), MESSAGES.c.version == 0,
+        MESSAGES.c.seq <= bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
     )
     .values(version=bindparam("taken_by"))
 )  # fmt: skip
 
 
-def _take(connection: Connection, place: Place, turn: Appended, version: int) -> None:
+def take(connection: Connection, place: Place, turn: Appended, version: int) -> None:
     """Mark the messages of a turn that was appended before as taken."""
     if turn.is_committed:
         return
@@ -139,13 +139,14 @@ def _write(
         )  # fmt: skip
         desk.recent.put(state, data)
         before = data
-        _keep_policy(connection, entry)
+        keep_policy(connection, entry)
     connection.execute(ADD_COMMIT, rows)
     last = entries[-1].commit.state
     return move_head(connection, place, last.hash, last.version, seq)
 
 
-def _keep_policy(connection: Connection, entry: Entry[Any]) -> None:
+def keep_policy(connection: Connection, entry: Entry[Any]) -> None:
+    """Keep the numbers of a policy that is not known yet."""
     fingerprint = {"fingerprint": entry.policy.fingerprint}
     if connection.execute(_POLICY, fingerprint).first() is None:
         connection.execute(POLICIES.insert(), {**fingerprint, "body": policy_body(entry.policy)})

@@ -29,11 +29,13 @@ from acc.journal.tables import (
     HEADS,
     MESSAGES,
     OF_A_BRANCH,
+    OF_A_THREAD,
     THREADS,
     TOMBSTONES,
     TURNS,
 )
-from acc.turn.observations import storable
+from acc.journal.wording import Wanted
+from acc.turn.observations import is_ingested, storable
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class _Traces:
 
     def __init__(self, refs: Iterable[str], words: Iterable[str]) -> None:
         self._names = set(refs)
-        self._words = [json.dumps(each)[1:-1] for each in words if each]
+        self._words = Wanted(words)
         self._feedback: set[str] = set()
         self._pattern = self._compiled()
 
@@ -69,7 +71,7 @@ class _Traces:
     def is_in(self, value: Any) -> bool:
         """Whether ``value``, plain JSON, may hold erased words."""
         text = json.dumps(value)
-        return bool(self._pattern.search(text)) or any(each in text for each in self._words)
+        return bool(self._pattern.search(text)) or self._words.are_in(value)
 
     def learn(self, body: Mapping[str, Any]) -> None:
         """Take the ids of items that hold a trace as traces, and the feedback that stood beside them."""
@@ -118,7 +120,7 @@ def blank(
     seen = place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq)
     rows = connection.execute(select(MESSAGES).where(MESSAGES.c.ref.in_(refs), seen)).all()
     for row in rows:
-        _overwrite(connection, desk, row, why)
+        overwrite(connection, desk, row, why)
     commits, heads, traces = 0, [], _Traces(refs, words)
     for name in places.branch_names(connection, place.thread_id).values():  # parents first
         other = places.found(connection, key, name, desk.digest_key)
@@ -129,11 +131,12 @@ def blank(
     return Blanked(len(rows), commits, tuple(heads))
 
 
-def _overwrite(connection: Connection, desk: Desk, row: Any, why: str) -> None:
+def overwrite(connection: Connection, desk: Desk, row: Any, why: str) -> None:
+    """Blank a message; a tombstone says ref, digest, when and why."""
     if row.digest:
         tombstone = {
             "branch_id": row.branch_id, "seq": row.seq, "ref": row.ref, "digest": row.digest,
-            "message_id": row.message_id, "at": desk.now, "why": storable(why),
+            "message_id": "" if is_ingested(row.ref) else row.message_id, "at": desk.now, "why": storable(why),
         }  # fmt: skip
         connection.execute(TOMBSTONES.insert(), tombstone)
     connection.execute(
@@ -171,17 +174,18 @@ def _blank_commits(
         is_hit = traces.are_in_state(stored.state) or traces.is_in(stored.record)
         if is_hit:
             traces.learn_feedback(stored.state)
+            note_state(connection, desk, place.branch_id, row.hash)
             _write(connection, row.id, record=None, state=None, is_whole=1)
             count += 1
         elif was_blank and not row.is_whole:  # what it was written against is gone
             _write(connection, row.id, state=packed(stored.state), is_whole=1)
         was_blank = is_hit
     if last is None or not is_hit:
-        _raise_epoch(connection, place)
+        raise_epoch(connection, place)
         return count, False
     after = {**traces.without(last), "hash": last["hash"]}
     append_body(connection, desk, place, successor(after), "erasure")
-    _raise_epoch(connection, place)
+    raise_epoch(connection, place)
     return count, True
 
 
@@ -189,7 +193,16 @@ def _write(connection: Connection, row_id: int, **values: Any) -> None:
     connection.execute(update(COMMITS).where(COMMITS.c.id == row_id).values(**values))
 
 
-def _raise_epoch(connection: Connection, place: Place) -> None:
+def note_state(connection: Connection, desk: Desk, branch_id: int, digest: str) -> None:
+    """Keep the hash of a state that goes, so that a checkpoint that still has it is told."""
+    tombstone = {
+        "branch_id": branch_id, "seq": 0, "ref": "", "message_id": "", "digest": digest,
+        "at": desk.now, "why": "",
+    }  # fmt: skip
+    connection.execute(TOMBSTONES.insert(), tombstone)
+
+
+def raise_epoch(connection: Connection, place: Place) -> None:
     """A worker that read the words before must not commit what it made of them."""
     connection.execute(
         update(HEADS).where(HEADS.c.branch_id == place.branch_id).values(epoch=HEADS.c.epoch + 1)
@@ -206,7 +219,8 @@ def delete_thread(connection: Connection, desk: Desk, key: ThreadKey, why: str) 
     for table in OF_A_BRANCH:
         done = connection.execute(delete(table).where(table.c.branch_id.in_(branches)))
         count += done.rowcount if table is MESSAGES else 0
-    connection.execute(delete(BRANCHES).where(BRANCHES.c.thread_id == place.thread_id))
+    for table in (*OF_A_THREAD, BRANCHES):
+        connection.execute(delete(table).where(table.c.thread_id == place.thread_id))
     connection.execute(delete(THREADS).where(THREADS.c.id == place.thread_id))
     tombstone = {
         "branch_id": 0, "seq": 0, "ref": "", "message_id": "",

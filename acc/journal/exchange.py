@@ -24,12 +24,15 @@ from acc.journal.places import Place, names_of
 from acc.journal.reading import PAGE, StoredCommit, commit_page
 from acc.journal.record import packed
 from acc.journal.states import damaged
-from acc.journal.tables import HEADS, MESSAGES, POLICIES, TOMBSTONES, TURNS
+from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
 from acc.text.lines import sha256_of
 
 _ROWS: dict[str, Table] = {
     "turn": TURNS, "message": MESSAGES, "head": HEADS, "tombstone": TOMBSTONES,
 }  # fmt: skip
+
+
+_OF_THREAD: dict[str, Table] = {"hold": HOLDS, "feedback": FEEDBACK}
 
 
 def export(database: Database, key: ThreadKey, digest_key: bytes) -> Iterator[str]:
@@ -51,6 +54,8 @@ def export(database: Database, key: ThreadKey, digest_key: bytes) -> Iterator[st
                 yield from _rows(database, kind, table, place)
         yield from _commits(database, place)
         yield from _rows(database, "head", HEADS, place)
+    for kind, table in _OF_THREAD.items():
+        yield from _thread_rows(database, kind, table, branches[0][1].thread_id)
     yield from _policies(database)
 
 
@@ -77,6 +82,12 @@ def _rows(database: Database, kind: str, table: Table, place: Place) -> Iterator
         if len(rows) < PAGE:
             return
         last = rows[-1][column.name]
+
+
+def _thread_rows(database: Database, kind: str, table: Table, thread_id: int) -> Iterator[str]:
+    statement = select(table).where(table.c.thread_id == thread_id).order_by(table.c.id)
+    for row in database.read(lambda c: c.execute(statement).mappings().all()):
+        yield _line({"row": kind, **{k: v for k, v in row.items() if k not in ("id", "thread_id")}})
 
 
 def _commits(database: Database, place: Place) -> Iterator[str]:
@@ -109,21 +120,23 @@ def _policies(database: Database) -> Iterator[str]:
         yield _line({"row": "policy", "fingerprint": row.fingerprint, "body": row.body})
 
 
-def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> ThreadKey:
-    """Write the thread that `export` read.
+def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
+    """Write the threads that `export` read, one after the other.
 
     Raises:
         InputError: A line is malformed, or the chain of hashes is broken.
-        ConflictError: The thread is there already.
+        ConflictError: A thread is there already.
     """
     importer: _Importer | None = None
+    keys: list[ThreadKey] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             body = json.loads(line)
-            if importer is None:
+            if importer is None or "acc" in body:
                 importer = _Importer(connection, desk, body)
+                keys.append(importer.key)
             else:
                 importer.take(body)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -134,7 +147,7 @@ def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> ThreadK
             ) from error
     if importer is None:
         raise InputError("there are no lines", where="import", hint="give what acc export wrote")
-    return importer.key
+    return tuple(keys)
 
 
 class _Importer:
@@ -163,6 +176,9 @@ class _Importer:
             self._branch(body)
         elif kind == "commit":
             self._commit(body)
+        elif kind in _OF_THREAD:
+            row = {**body, "thread_id": self._places[MAIN].thread_id}
+            self._connection.execute(_OF_THREAD[kind].insert(), row)
         else:
             place = self._places[body.pop("branch")]
             if kind == "turn":

@@ -1,4 +1,4 @@
-"""The journal: what happened is a row, and a commit is a transaction (DESIGN, principle 5).
+"""The journal: what happened is a row, and a commit is a transaction.
 
 A step appends its turn before anything can fail, and commits by compare-and-swap on the branch's head::
 
@@ -17,24 +17,31 @@ after a resumed checkpoint, forks the branch first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, select
 
 from acc.folders import expanded
 from acc.journal import erasing, exchange, places, reading, verifying
 from acc.journal.backing import backup, check_pages
 from acc.journal.erasing import Blanked
+from acc.journal.keeping import Keeping
 from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
 from acc.journal.opened import FILE, Key, key_of
+from acc.journal.places import Place
 from acc.journal.reading import PAGE, StoredCommit
-from acc.journal.stepping import Latest, Stepping
+from acc.journal.stepping import Latest
+from acc.journal.tables import POLICIES, TOMBSTONES
 from acc.journal.verify import Report
-from acc.next.state.policy import Policy
-from acc.next.tail import Message
+from acc.state.policy import Policy
+from acc.tail import Message
 
 
-class Journal(Stepping):
+class Journal(Keeping):
     """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
 
     Every method may raise `StoreError`, `StoreLockedError` if another process writes for too long, and `AuditError`
@@ -45,7 +52,7 @@ class Journal(Stepping):
         """Return the messages that were appended after the head and that no commit took: of a step that failed."""
         after = self.head(thread, branch).seq
         page = self.messages(thread, after, branch=branch, also_open=True)
-        return tuple(each.message for each in page if not each.version)
+        return tuple(each.message for each in page if not each.version and each.digest)
 
     def messages(
         self,
@@ -72,6 +79,24 @@ class Journal(Stepping):
                 return
             after, left = page[-1].seq, None if left is None else left - len(page)
 
+    def with_message_id(
+        self, thread: Key, message_id: str, *, branch: str = MAIN
+    ) -> tuple[StoredMessage, ...]:
+        """Return the messages that carry an id of their application; an erased one carries none."""
+        found = self._at(
+            key_of(thread), branch, lambda c, p: reading.with_message_id(c, p, message_id)
+        )
+        return tuple(found or ())
+
+    def taken(
+        self, thread: Key, message_ids: Sequence[str], upto: int, *, branch: str = MAIN
+    ) -> frozenset[tuple[str, str]]:
+        """Return id and digest of what a branch has committed under these ids of an application, up to a number."""
+        found = self._at(
+            key_of(thread), branch, lambda c, p: reading.taken(c, p, message_ids, upto)
+        )
+        return found or frozenset()
+
     def lineage(self, thread: Key, branch: str = MAIN) -> tuple[tuple[str, int | None], ...]:
         """Return the branches that a branch sees, the root first, each with the last number that it sees of it.
 
@@ -79,8 +104,10 @@ class Journal(Stepping):
         """
         return self._at(key_of(thread), branch, reading.lineage_of) or ()
 
-    def commits(self, thread: Key, branch: str = MAIN, after: int = 0) -> Iterator[StoredCommit]:
-        """Yield the commits of a branch itself, in order, after a version. They are read by pages.
+    def commits(
+        self, thread: Key, branch: str = MAIN, after: int = 0, *, page: int = 64
+    ) -> Iterator[StoredCommit]:
+        """Yield the commits of a branch itself, in order, after a version. They are read by so many at a time.
 
         A damaged one says so in ``problem``.
         """
@@ -88,15 +115,15 @@ class Journal(Stepping):
         while True:
             found = self._at(
                 key, branch,
-                lambda c, p, a=after, b=before: reading.commit_page(c, p, a, 64, b),  # type: ignore[misc]
+                lambda c, p, a=after, b=before: reading.commit_page(c, p, a, page, b),  # type: ignore[misc]
             )  # fmt: skip
             if found is None:
                 return
-            page, before = found
-            yield from page
-            if len(page) < 64:
+            read, before = found
+            yield from read
+            if len(read) < page:
                 return
-            after = page[-1].version
+            after = read[-1].version
 
     def heads(self, /, **prefixes: str) -> Iterator[Head]:
         """Yield the heads of all branches, in the order of their making; to be kept outside, for `verify`.
@@ -116,6 +143,28 @@ class Journal(Stepping):
     def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
         """Yield the threads whose names begin so."""
         return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
+
+    def erased(
+        self, thread: Key, messages: Sequence[tuple[str, str]]
+    ) -> frozenset[tuple[str, str]]:
+        """Return those of some messages, pairs of chat message id and digest, whose words were erased in a thread."""
+        key = key_of(thread)
+
+        def job(c: Connection, place: Place) -> frozenset[tuple[str, str]]:
+            branches = list(places.branch_names(c, place.thread_id))
+            statement = select(TOMBSTONES.c.message_id, TOMBSTONES.c.digest).where(
+                TOMBSTONES.c.digest.in_([digest for _, digest in messages]),
+                TOMBSTONES.c.branch_id.in_(branches),
+            )
+            found = {(row.message_id, row.digest) for row in c.execute(statement)}
+            return frozenset(found & set(messages))
+
+        return (self._at(key, MAIN, job) if messages else None) or frozenset()
+
+    def policies(self) -> dict[str, Mapping[str, Any]]:
+        """Return the numbers of each policy that commits name by fingerprint (`acc.journal.policies.policy_body`)."""
+        rows = self._database.read(lambda c: c.execute(select(POLICIES)).all())
+        return {row.fingerprint: json.loads(row.body) for row in rows}
 
     def blank(
         self,
@@ -160,6 +209,10 @@ class Journal(Stepping):
             InputError: A line is malformed, or the chain of hashes is broken.
             ConflictError: The thread is in the journal already.
         """
+        return self.import_all(lines)[0]
+
+    def import_all(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
+        """Write the threads whose lines follow each other, all or nothing; errors are those of `import_`."""
         given = tuple(lines)
         return self._write(lambda c, d: exchange.import_(c, d, given))
 

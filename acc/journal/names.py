@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from acc.next.tail import Message
+from acc.tail import Message
 
 MAIN = "main"
 
@@ -72,6 +72,10 @@ class Appended:
     is_new: bool
     is_committed: bool
     identity: bytes
+
+    def and_then(self, turn: Appended) -> Appended:
+        """Return both as one turn."""
+        return replace(turn, first=self.first, refs=(*self.refs, *turn.refs))
 
 
 @dataclass(frozen=True)

@@ -174,3 +174,14 @@ def commit_with(connection: Connection, branches: Iterable[int], digest: str) ->
         if (row := connection.execute(statement).first()) is not None:
             return row
     return None
+
+
+def last_at(connection: Connection, branch_id: int, seq: int) -> Any:
+    """Return hash and version of the last commit of a branch that had taken messages up to ``seq`` and no more."""
+    statement = (
+        select(COMMITS.c.hash, COMMITS.c.version)
+        .where(COMMITS.c.branch_id == branch_id, COMMITS.c.seq == seq)
+        .order_by(COMMITS.c.version.desc())
+        .limit(1)
+    )
+    return connection.execute(statement).first()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from acc.next.state.policy import Policy
+from acc.state.policy import Policy
 from acc.text.lines import canonical_json
 
 

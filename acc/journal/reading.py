@@ -18,7 +18,7 @@ from acc.journal.places import Place, branch_names
 from acc.journal.record import unsqueezed
 from acc.journal.states import Recent, read_state
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS, TURNS
-from acc.next.tail import Message
+from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 
 PAGE = 500
@@ -189,6 +189,35 @@ def message_page(
         StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)
         for r in connection.execute(statement)
     ]
+
+
+def with_message_id(connection: Connection, place: Place, message_id: str) -> list[StoredMessage]:
+    """Return the messages that a branch sees under an id of their application, in order."""
+    names = branch_names(connection, place.thread_id)
+    statement = (
+        select(MESSAGES)
+        .where(
+            place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq), MESSAGES.c.message_id == message_id
+        )
+        .order_by(MESSAGES.c.seq)
+    )
+    return [
+        StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)
+        for r in connection.execute(statement)
+    ]
+
+
+def taken(
+    connection: Connection, place: Place, message_ids: Sequence[str], upto: int
+) -> frozenset[tuple[str, str]]:
+    """Return id and digest of what a branch has committed under these ids, up to a number."""
+    statement = select(MESSAGES.c.message_id, MESSAGES.c.digest).where(
+        place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq),
+        MESSAGES.c.version > 0,
+        MESSAGES.c.seq <= upto,
+        MESSAGES.c.message_id.in_(message_ids),
+    )
+    return frozenset((row.message_id, row.digest) for row in connection.execute(statement))
 
 
 def commit_page(

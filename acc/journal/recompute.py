@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import select
+
+from acc.commit.commit import commit
 from acc.errors import AccError
 from acc.journal.database import Database
+from acc.journal.names import StoredMessage
 from acc.journal.places import Place
 from acc.journal.policies import policy_of
 from acc.journal.reading import StoredCommit, message_page, texts
 from acc.journal.record import given_of, notes_of
-from acc.next.commit.commit import commit
-from acc.next.state.model import CompressedCognitiveState
-from acc.next.state.policy import Policy
-from acc.next.tail import Message
+from acc.journal.tables import TOMBSTONES
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.tail import Message
 
 _DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, AccError)
 
 UNKNOWN = "not recomputed"
-"""What `Recomputing.problem` returns for a commit whose state before is not there."""
+"""What `Recomputing.problem` returns for a commit whose state before, or a text of it, is not there."""
 
 
 class Recomputing:
@@ -43,7 +47,7 @@ class Recomputing:
         self._policies, self._bodies = policies, bodies
         self._known: dict[str, Policy | None] = {}
         self._texts: dict[str, Message] = {}
-        self._ahead: dict[int, Message] = {}
+        self._ahead: dict[int, StoredMessage] = {}
         self._last: CompressedCognitiveState | None = None
 
     def prepare(self, page: Sequence[StoredCommit]) -> None:
@@ -53,7 +57,7 @@ class Recomputing:
         found = self._database.read(
             lambda c: message_page(c, self._place, first - 1, last - first + 1, also_open=True)
         )
-        self._ahead = {each.seq: each.message for each in found}
+        self._ahead = {each.seq: each for each in found}
 
     def problem(self, stored: StoredCommit, before: StoredCommit | None) -> str:
         """Return how a commit differs from what its record makes of the state before; empty if it does not."""
@@ -63,6 +67,8 @@ class Recomputing:
         try:
             prior = self._prior(stored, before, policy)
             return UNKNOWN if prior is None else self._differs(stored, prior, policy)
+        except _Forgotten:
+            return UNKNOWN
         except _DAMAGED as error:
             return f"its record is damaged: {type(error).__name__}: {error}"
 
@@ -104,7 +110,12 @@ class Recomputing:
         first, last = stored.span
         if not last:
             return ()
-        turn = tuple(self._ahead[seq] for seq in range(first, last + 1))
+        span = [self._ahead[seq] for seq in range(first, last + 1)]
+        # Another worker's turn may lie between; no commit took it.
+        taken = [each for each in span if each.version == stored.version]
+        if not all(each.digest for each in taken):
+            raise _Forgotten
+        turn = tuple(each.message for each in taken)
         tail = {entry.ref for entry in prior.unread}
         self._texts = {ref: text for ref, text in self._texts.items() if ref in tail}
         self._texts |= {message.ref: message for message in turn}
@@ -114,6 +125,16 @@ class Recomputing:
         if ref not in self._texts:  # of a branch that this one came from
             found = self._database.read(lambda c: texts(c, self._place, [ref]))
             if not found:
-                raise KeyError(ref)
+                raise _Forgotten if self._is_tombstone(ref) else KeyError(ref)
             self._texts[ref] = found[0]
         return self._texts[ref]
+
+    def _is_tombstone(self, ref: str) -> bool:
+        statement = select(TOMBSTONES.c.id).where(
+            TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
+        )
+        return self._database.read(lambda c: c.execute(statement).first()) is not None
+
+
+class _Forgotten(Exception):
+    """A text that a commit was made of was pruned."""

@@ -1,4 +1,4 @@
-"""A commit's record: everything that `acc.next.commit.commit` was given, and what it made beside the state.
+"""A commit's record: everything that `acc.commit.commit` was given, and what it made beside the state.
 
 `verify` gives it to `commit` once more.
 """
@@ -11,28 +11,28 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from acc.next.commit.commit import Commit, Given
-from acc.next.commit.endings import Judgement
-from acc.next.gate import Verdict
-from acc.next.models.protocol import Usage
-from acc.next.state.model import CompressedCognitiveState
-from acc.next.state.policy import Policy
-from acc.next.state.proposal import (
+from acc.commit.commit import Commit, Given
+from acc.commit.endings import Judgement
+from acc.gate import Verdict
+from acc.models.protocol import Usage
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import (
     Proposal,
     ProposedDone,
     ProposedLater,
     ProposedPin,
     ProposedRecord,
 )
-from acc.next.state.reasons import Note
-from acc.next.tail import Message
+from acc.state.reasons import Note
+from acc.tail import Message
 from acc.turn.observations import Evidence
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-Kind = Literal["step", "taken", "fork", "erasure"]
+Kind = Literal["step", "taken", "fork", "erasure", "ingest"]
 """``step``: `commit` made it. ``taken``: a state that came from outside, as of a checkpoint or a seed. ``fork``: the
-first of a branch. ``erasure``: what an erasure left of the state before."""
+first of a branch. ``erasure``: what an erasure left of the state before. ``ingest``: documents came in."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, select
 from acc.errors import AuditError
 from acc.journal.record import unsqueezed
 from acc.journal.tables import COMMITS
-from acc.next.state.model import CompressedCognitiveState
+from acc.state.model import CompressedCognitiveState
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 

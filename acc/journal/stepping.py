@@ -16,8 +16,11 @@ from acc.journal.opened import Key, Opened, key_of
 from acc.journal.places import Place
 from acc.journal.record import Entry
 from acc.journal.states import body_of
-from acc.next.state.model import CompressedCognitiveState
-from acc.next.tail import Message
+from acc.state.model import CompressedCognitiveState
+from acc.tail import Message
+
+MOST_WAITING = 10_000
+"""Messages of an uncommitted turn that are read at most."""
 
 T = TypeVar("T")
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -105,8 +108,11 @@ class Stepping(Opened):
         follows: str = "",
         branch: str = MAIN,
         epoch: int | None = None,
+        waiting: Appended | None = None,
     ) -> Appended:
         """Do what `append` and `commit` do, in one transaction, where nothing has to be asked in between.
+
+        ``waiting``: messages that were appended before (`waiting_turn`), which the first commit takes, too.
 
         Returns:
             The turn, committed. ``head`` is the new head. Of a repeated step it is what was committed before, which
@@ -125,6 +131,9 @@ class Stepping(Opened):
                 return turn
             # a new turn's rows name their commit already
             taken = replace(turn, is_committed=turn.is_new)
+            if waiting is not None:
+                committing.take(c, place, waiting, version)
+                taken = waiting.and_then(taken)
             head = committing.commit(
                 c, d, key, branch, entries, follows, epoch=epoch, turn=taken, place=place
             )
@@ -205,6 +214,78 @@ class Stepping(Opened):
             state = self._state(c, place, None, schema)
             refs = [entry.ref for entry in state.unread] if state else []
             return Latest(place.head, state, reading.texts(c, place, refs) if refs else ())
+
+        return self._database.read(job)
+
+    def waiting_turn(self, thread: Key, branch: str = MAIN) -> Appended | None:
+        """Return what was appended after the head and no commit took; None if there is nothing.
+
+        It is a turn that was recorded, or one whose step failed or was killed.
+        """
+        key = key_of(thread)
+
+        def job(c: Connection) -> Appended | None:
+            place = places.find(c, key, branch)
+            if place is None:
+                return None
+            after = reading.message_page(c, place, place.head.seq, MOST_WAITING, also_open=True)
+            open_ = [each for each in after if not each.version and each.digest]
+            if not open_:
+                return None
+            refs = tuple(each.message.ref for each in open_)
+            return Appended(place.head, open_[0].seq, open_[-1].seq, refs, False, False, b"")
+
+        return self._database.read(job)
+
+    def commit_with(self, thread: Key, digest: str) -> Head | None:
+        """Return branch, version and last message of the commit with a hash; None if the journal lacks it."""
+        key = key_of(thread)
+
+        def job(c: Connection) -> Head | None:
+            place = places.find(c, key)
+            if place is None:
+                return None
+            names = places.branch_names(c, place.thread_id)
+            row = places.commit_with(c, names, digest)
+            if row is None:
+                return None
+            return Head(key, names[row.branch_id], digest, row.version, seq=row.seq)
+
+        return self._database.read(job)
+
+    def said_after(self, held: Head, said: Sequence[str]) -> Appended | None:
+        """Return what was committed on a branch after ``held`` if it begins with these words.
+
+        ``said``: the identities of the observations. A step is repeated whose first words were recorded before it.
+        """
+
+        def job(c: Connection) -> Appended | None:
+            place = places.find(c, held.thread, held.branch)
+            return appending.said_after(c, place, held.seq, said) if place else None
+
+        return self._database.read(job)
+
+    def branches(self, thread: Key) -> tuple[Head, ...]:
+        """Return the heads of a thread's branches that have begun, the main one first."""
+        key = key_of(thread)
+
+        def job(c: Connection) -> tuple[Head, ...]:
+            main = places.find(c, key)
+            names = places.branch_names(c, main.thread_id).values() if main else ()
+            found = [places.find(c, key, name) for name in names]
+            return tuple(place.head for place in found if place is not None and place.is_begun)
+
+        return self._database.read(job)
+
+    def without_news(self, held: Head) -> Head:
+        """Return the last commit after ``held`` on its branch that had taken no message since; ``held`` if none."""
+
+        def job(c: Connection) -> Head:
+            place = places.find(c, held.thread, held.branch)
+            row = place and places.last_at(c, place.branch_id, held.seq)
+            if not row or row.version <= held.version:
+                return held
+            return replace(held, hash=row.hash, version=row.version)
 
         return self._database.read(job)
 

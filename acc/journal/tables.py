@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, MetaData, Table, Text
 
 METADATA = MetaData()
 
@@ -63,6 +63,18 @@ TOMBSTONES = Table(
     "tombstones", METADATA, _id(), *_number("branch_id", "seq"),
     *_text("ref", "message_id", "digest", "at", "why"),
 )  # fmt: skip
+
+HOLDS = Table("holds", METADATA, _id(), *_number("thread_id"), *_text("ref", "reason", "at"))
+
+FEEDBACK = Table(
+    "feedback", METADATA, _id(), *_number("thread_id"), *_text("branch"), *_number("turn"),
+    *_text("ref"), Column("utility", Float, nullable=False), *_text("at"),
+)  # fmt: skip
+
+COPIES = Table("copies", METADATA, _id(), *_text("path", "what", "at"))
+
+OF_A_THREAD = (HOLDS, FEEDBACK)
+"""The tables whose rows belong to one thread."""
 
 OF_A_BRANCH = (HEADS, TURNS, MESSAGES, COMMITS, TOMBSTONES)
 """The tables whose rows belong to one branch."""

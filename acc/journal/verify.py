@@ -21,9 +21,12 @@ from acc.journal.reading import PAGE, StoredCommit, commit_page, message_page, s
 from acc.journal.recompute import UNKNOWN, Recomputing
 from acc.journal.states import Recent, body_of
 from acc.journal.tables import POLICIES, TOMBSTONES
-from acc.next.state.policy import Policy
-from acc.next.tail import digest_of
+from acc.state.policy import Policy
+from acc.tail import digest_of
 from acc.text.lines import sha256_of
+
+_OF_DOCUMENTS = {"hash", "parent", "schema_name", "turn", "version"}
+"""Fields of a state of documents."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +206,17 @@ class _Branch:
         if before is not None and stored.parent != before.hash and stored.kind != "taken":
             self.damage("commits", stored.id, "it does not follow the commit before it")
         if self.anchors.pop(stored.version, stored.hash) != stored.hash:
-            self.damage("commits", stored.id, "its hash is not the one anchored outside")
+            self.damage(
+                "commits", stored.id,
+                "its hash is not the one anchored outside: after an erasure, anchor the heads again",
+            )  # fmt: skip
         if stored.problem:
             self.damage("commits", stored.id, stored.problem)
         elif stored.state is not None:
             self._check_state(stored, stored.state)
+        if stored.kind == "ingest" and not stored.problem:
+            self.report.recomputed += 1
+            return
         if stored.problem or stored.state is None or stored.kind != "step":
             self.report.unexplained += 1
             return
@@ -227,6 +236,8 @@ class _Branch:
             self.damage("commits", stored.id, "its state is of another version")
         elif stored.kind == "fork":
             self._check_fork(stored, state)
+        elif stored.kind == "ingest" and state.keys() - _OF_DOCUMENTS:
+            self.damage("commits", stored.id, "the state of documents says something")
 
     def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         """Check that the first state of a branch is the one that it was forked from."""

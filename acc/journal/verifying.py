@@ -11,7 +11,7 @@ from pathlib import Path
 from acc.journal.names import Head, ThreadKey
 from acc.journal.sqlite import Sqlite
 from acc.journal.verify import Report, verify_thread
-from acc.next.state.policy import Policy
+from acc.state.policy import Policy
 
 CHUNK = 32
 """Threads that a process gets at a time."""

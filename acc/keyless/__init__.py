@@ -1,1 +1,1 @@
-"""The keyless compressor: rules for English operational conversation, without a model."""
+"""The compressor and the judge without a model: English, offline, deterministic."""

@@ -1,12 +1,8 @@
-"""The act of a sentence: it states a rule, lifts one, asks, reports, jokes.
+"""The act of a clause: it states a rule, lifts one, asks, reports, jokes.
 
 The geometric mean of two classifiers: a linear one over word n-grams, and a convolutional network
-(`acc.keyless.convolution`). The training sentences come from many trades and carry labels written for this
-purpose: ``python benchmarks/keyless/train_acts.py``.
-
-A sentence with features F is a rule, for example, with
-
-    p(rule) = exp(z_rule) / sum over acts a of exp(z_a),   z_a = sum of w_a(f) for f in F / sqrt |F|
+(`acc.keyless.network`). The training sentences come from many trades and carry labels written for this purpose
+(``benchmarks/keyless/train_acts.py``, ``train_convolution.py``).
 """
 
 from __future__ import annotations
@@ -18,9 +14,9 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from acc.keyless.classifiers import Linear, words_of
-from acc.keyless.convolution import Convolution
-from acc.keyless.reading import Spoken
+from acc.keyless.network import Network
+from acc.keyless.weights import Linear, words_of
+from acc.keyless.words import Clause
 
 Act = Literal[
     "rule", "lift", "change", "goal", "done", "ask", "fact", "guess", "question", "reported",
@@ -30,32 +26,29 @@ Act = Literal[
 
 ACTS: tuple[Act, ...] = get_args(Act)
 
-WEIGHTS = "acts.npz"
-
 LEAST = 1e-6
 """Lower bound of a probability. Neither classifier can rule an act out."""
 
 _LONG_WORD, _WORD_HEAD, _WORD_END = 5, 5, 3
 
 
-@lru_cache(maxsize=512)
-def acts(spoken: Spoken) -> Mapping[Act, float]:
-    """The probability of each act; they sum to 1."""
-    ngrams = Linear.read(WEIGHTS).odds(features(spoken))
-    odds = mixed(ngrams, Convolution.read().odds(spoken))
+@lru_cache(maxsize=1024)
+def acts(clause: Clause) -> Mapping[Act, float]:
+    """Return the probability of each act; they sum to 1."""
+    odds = mixed(Linear.read("acts").odds(features(clause)), Network.read().odds(clause))
     return MappingProxyType(dict(zip(ACTS, odds, strict=True)))
 
 
 def mixed(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """The normalized geometric mean of two probability vectors."""
+    """Return the geometric mean of two classifiers' probabilities; they sum to 1."""
     raised = [math.sqrt(max(a, LEAST) * max(b, LEAST)) for a, b in zip(one, other, strict=True)]
     total = sum(raised)
     return [value / total for value in raised]
 
 
-def features(spoken: Spoken) -> frozenset[str]:
-    """Names of the classifier's features in a clause."""
-    tokens = words_of(spoken.words)
+def features(clause: Clause) -> frozenset[str]:
+    """Return the features of the linear classifier: n-grams, heads and ends of words, and what stands around."""
+    tokens = words_of(clause.words)
     framed = ["^", *tokens, "$"]
     found = {"", *tokens}
     found.update(map(" ".join, pairwise(framed)))
@@ -63,11 +56,11 @@ def features(spoken: Spoken) -> frozenset[str]:
     found.update(f"{a} _ {b}" for a, b in zip(framed, framed[2:], strict=False))
     found.update(f"head {t[:_WORD_HEAD]}" for t in tokens if len(t) > _LONG_WORD)
     found.update(f"end {t[-_WORD_END:]}" for t in tokens if len(t) >= _LONG_WORD)
-    return frozenset(found.union(_place(spoken)))
+    return frozenset(found.union(_place(clause)))
 
 
-def _place(spoken: Spoken) -> Iterator[str]:
-    before, after = words_of(spoken.before), words_of(spoken.after)
+def _place(clause: Clause) -> Iterator[str]:
+    before, after = words_of(clause.before), words_of(clause.after)
     yield f"place {bool(before)} {bool(after)}"
     yield f"before {before[-1] if before and before[-1] in '?!' else bool(before)}"
     yield f"after {' '.join(after[:2])}"

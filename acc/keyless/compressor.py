@@ -1,212 +1,149 @@
-"""A compressor without a model: English, offline. It serves demos and as a fallback.
+"""A compressor without a model: English, offline, deterministic, in linear time.
 
-It reads a turn sentence by sentence, in linear time, deterministically and without side effects.
-Small classifiers decide the act of a sentence, its relation to rules, and the value of a fact.
-Tables of cues find values, and tell what only sounds like a rule.
+Small classifiers decide what a sentence does and how long it will be needed. Rules, goals and later words are whole
+sentences of the user's; facts are whole sentences of anybody. What it does not read stands in the tail, and a note
+says so.
 
-    reading.py         splits a turn by channel; sentences.py splits texts into sentences and clauses
-    words.py           words, languages, and the cues of a new topic
-    classifiers.py     linear classifiers and boosted trees
-    acts.py            the act of a clause: a rule, a question, a joke; with convolution.py
-    lookalikes.py      hearsay, the past, hypotheses, jokes, questions, reported demands
-    rules.py           the rules in a sentence; adds new rules and ends prior ones
-    lifting.py         which rules a message lifts or changes
-    goals.py           the user's goals, and when they are done
-    entities.py        things and people by name
-    values.py          amounts, dates, numbers, and the phrases they belong to; figures in rules
-    statements.py      the facts in one sentence; outcomes.py finds actions that were done
-    facts.py           the facts of a turn; revisions.py finds the held facts that they replace
-    topic_and_trace.py the topic, what was said and done, the next step, open questions
-    earlier.py         earlier texts about what the user asks, and which are worth opening
-    domain.py          a domain's own slots, by examples (domain_patterns.py, domain_matching.py,
-                       domain_shapes.py) or by cue words and records (domain_cues.py)
-    room.py            limits of slots and texts, and duplicates
-    worth.py           the value of sentences and facts
-    budget.py          eviction when tokens are short
-    overflow.py        leaves out new goals that do not fit
+    language.py   which sentences are English
+    reading.py    the messages by channel, sentence by sentence
+    acts.py       what a clause does; network.py, weights.py: the classifiers
+    rules.py      rules and goals
+    later.py      later words; lifting.py: which rule a clause is about
+    goals.py      goals that are done
+    facts.py      facts; values.py: their worth
+    room.py       what fits
+    judge.py      the second reading of claims that a rule ended
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from acc.keyless.budget import keep_within
-from acc.keyless.classifiers import one_thread
-from acc.keyless.domain import fill_slots
-from acc.keyless.earlier import Line, best_evidence, worth_opening
-from acc.keyless.entities import entities_in
-from acc.keyless.facts import relate, ruling
-from acc.keyless.goals import LONGEST_GOAL, clearest, done_by, is_cancelling, is_done, is_goal
-from acc.keyless.lookalikes import REFUSED
-from acc.keyless.overflow import without_overflow
-from acc.keyless.reading import TurnReading, read, said_by
+from acc.compress.protocol import Reading
+from acc.keyless.facts import Candidate, replaced_by, told_in
+from acc.keyless.goals import done_in
+from acc.keyless.later import Standing, later_in
+from acc.keyless.lifting import ENDS, SHOWN
+from acc.keyless.reading import Heard, Said, heard
 from acc.keyless.room import Room
-from acc.keyless.rules import constrain, makes_rule, rules_in
-from acc.keyless.sentences import fit, tidy
-from acc.keyless.topic_and_trace import (
-    Ruled,
-    gaps,
-    is_chatter,
-    next_step,
-    revise_topic,
-    trace_lines,
+from acc.keyless.rules import is_goal, is_rule
+from acc.keyless.values import worth_of
+from acc.keyless.weights import one_thread
+from acc.keyless.words import plain
+from acc.state.items import Goal, Pinned, Record, Rule
+from acc.state.proposal import (
+    Proposal,
+    ProposedDone,
+    ProposedLater,
+    ProposedPin,
+    ProposedRecord,
 )
-from acc.logs import log_event
-from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
-from acc.state.proposal import Proposal, Remark
-from acc.text.tokens import TokenCounter, utf8_quarter
-from acc.text.wording import is_assent, stems
-from acc.turn.observations import Evidence, Trust
-from acc.turn.turn import Turn
+from acc.state.reasons import Note, Reason
+from acc.text.quoting import same_words
 
-_LOG = logging.getLogger(__name__)
+FACTS, RULES, GOALS = "relational_map", "constraints", "goal_orientation"
+
+PLENTY = 0.8
+"""Share of the room of rules and goals up to which later words stand beside a rule that they are unlikely about."""
 
 
-class RuleCompressor:
-    """Proposes with cues and small classifiers alone, offline, for English.
-
-    Of other languages it keeps the gist at the most, and adds a remark that it did not read them.
-    It fills a domain's own slots as far as their examples and cues reach. Anything beyond needs a
-    compressor with a model.
-
-    Attributes:
-        name: Author of its proposals.
-    """
-
-    name = "rules"
-
-    def __init__(self, max_tokens: int = 800, counter: TokenCounter = utf8_quarter) -> None:
-        self.max_tokens = max_tokens
-        self.counter = counter
-        self._policy: Policy | None = None
-
-    def under(self, policy: Policy) -> RuleCompressor:
-        """A compressor with the limits of ``policy``."""
-        bound = RuleCompressor(policy.max_tokens, policy.counter)
-        bound._policy = policy
-        return bound
-
-    def policy(self, schema: type[CompressedCognitiveState]) -> Policy:
-        """The policy that proposals are made for."""
-        if self._policy is not None and self._policy.schema is schema:
-            return self._policy
-        return Policy(schema, max(64, self.max_tokens), self.counter)
-
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
-        """Read the turn and propose a revision of ``state``. Never raises, for any text."""
-        with one_thread():
-            return self._read(turn, state, evidence)
-
-    def _read(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
-        reading = read(turn, state, evidence)
-        ruled = {said: rules_in(said) for said in reading.user}
-        room = Room(state, {o.ref: o.trust for o in (*turn.readable, *evidence)})
-        step = next_step(reading)
-        constrain(reading, room)
-        _goals_over(reading, room)
-        _goals(reading, ruled, room)
-        revise_topic(reading, ruled, room)
-        fill_slots(reading, room)
-        if is_chatter(reading):
-            _last_trace(room)
-        else:
-            _trace(reading, step, room)
-        relate(reading, ruled, room)
-        _entities(reading, room)
-        _what_next(reading, ruled, step, room)
-        keep_within(room, self.max_tokens, self.counter)
-        proposal = room.proposal(self.name, _not_read(reading))
-        return without_overflow(proposal, turn, state, evidence, self)
+def compress(reading: Reading) -> Proposal:
+    """Propose what the messages of ``reading`` change. Never raises, for any text; equal input, equal proposal."""
+    with one_thread():
+        return _Reader(reading).proposal()
 
 
-def _not_read(reading: TurnReading) -> tuple[Remark, ...]:
-    """A remark on each user message in another language, because its rules are not kept."""
-    refs = dict.fromkeys(said.ref for said in reading.foreign)
-    for ref in refs:
-        log_event(
-            _LOG, logging.WARNING, "language_not_read",
-            "a message is not English: the keyless compressor finds no rules or facts in it", ref=ref,
+class _Reader:
+    """One reading on its way to a proposal."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._heard: Heard = heard(reading)
+        self._room = Room(reading.state, reading.policy)
+        self._rules: list[ProposedPin] = []
+        self._goals: list[ProposedPin] = []
+        self._laid: dict[int, Standing] = {}
+        self._taken: set[int] = set()
+
+    def proposal(self) -> Proposal:
+        """Read rules, goals, later words and facts, in this order."""
+        for place, said in enumerate(self._heard.user):
+            self._pin(place, said)
+        later = list(self._later())
+        # A later word must not be missing for want of room; a goal that finds none stands in the tail.
+        goals = [pin for pin in self._goals if self._room.takes(pin.quote)]
+        done = done_in(self._heard, self._held(Goal))
+        records, drop = self._facts(done)
+        unread = (
+            Note(
+                reason=Reason.UNREAD,
+                ref=ref,
+                detail="a sentence is not English, or is too long: its rules and facts are not read",
+            )
+            for ref in self._heard.unread
+        )
+        return Proposal(
+            rules=tuple(self._rules), goals=tuple(goals), later=tuple(later), done=tuple(done),
+            records=tuple(records), drop=tuple(drop), author="keyless", notes=tuple(unread),
         )  # fmt: skip
-    return tuple(Remark(code="language_not_read", ref=ref) for ref in refs)
 
+    def _later(self) -> Iterator[ProposedLater]:
+        """Yield the later words that have room: unlikely ones only while there is plenty, sure ones in any case."""
+        standing = [*self._held_rules(), *self._laid.values()]
+        for later, odds in later_in(self._heard, standing, frozenset(self._laid)):
+            share = PLENTY if odds < SHOWN else 1.0
+            if self._room.takes(later.quote, is_beside=True, share=share) or odds >= ENDS:
+                yield later
 
-def _goals_over(reading: TurnReading, room: Room) -> None:
-    """Close goals that are done and retire goals that the user cancels."""
-    asked = " ".join(said.words for said in reading.user)
-    offered = " ".join(said.words for said in reading.reply)
-    for said in (*reading.user, *reading.agent):
-        own = said in reading.user
-        if said.asks:
-            continue
-        around = said.words if own else f"{said.words} {asked}"
-        if own and is_assent(said.words):
-            around = f"{said.words} {offered}"
-        open_goals = room.open("goal_orientation")
-        goal = done_by(said.words, around, open_goals, own) if is_done(said, own) else None
-        if goal is not None:
-            room.update("goal_orientation", goal, [said.ref], done=True)
-    for said in filter(is_cancelling, reading.user):
-        goals = room.open("goal_orientation")
-        meant = clearest(stems(said.words), [*goals, *reading.rules], lambda _: 2)
-        if meant is not None and meant in goals:
-            room.retire(meant, said.ref, said.text)
+    def _pin(self, place: int, said: Said) -> None:
+        """Propose a sentence as a goal or a rule, if it is one."""
+        is_first = not self._goals and not any(goal.done is None for goal in self._held(Goal))
+        rule = is_rule(said)
+        if rule:
+            self._taken.add(place)
+            if not self._stands(said, self._held(Rule)):
+                pin = ProposedPin(said.text, said.ref, id=f"rule{place}")
+                self._laid[place] = Standing(pin.id, said.words, since=place)
+                self._rules.append(pin)
+                self._room.needs(said.text)
+        elif is_goal(said, is_first=is_first) and not self._stands(said, self._held(Goal)):
+            self._taken.add(place)
+            self._goals.append(ProposedPin(said.text, said.ref))
 
+    def _held(self, kind: type[Any]) -> list[Any]:
+        return [item for _, item in self._reading.state.items() if isinstance(item, kind)]
 
-def _goals(reading: TurnReading, ruled: Ruled, room: Room) -> None:
-    """Add the user's goals, unless they are rules."""
-    first = not room.open("goal_orientation")
-    for said in reading.user:
-        if not is_goal(said, first) or makes_rule(said, ruled[said]):
-            continue
-        text = fit(tidy(said.text), LONGEST_GOAL)
-        room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
+    def _stands(self, said: Said, held: Sequence[Pinned]) -> bool:
+        """Return whether the state holds the sentence already, with nothing that speaks against it."""
+        return any(same_words(item.words.text, said.text) and item.ending is None for item in held)
 
+    def _held_rules(self) -> Iterator[Standing]:
+        for item in self._held(Rule):
+            yield Standing(item.id, plain(item.text_of), len(item.later))
 
-def _trace(reading: TurnReading, step: Line | None, room: Room) -> None:
-    """Add what was said and done in the turn, then earlier text about the same subject."""
-    lines = list(trace_lines(reading, step))
-    for line in lines:
-        room.add("episodic_trace", [line.ref], text=line.text)
-    best = best_evidence(reading, 2)
-    for piece, words in best[: 4 - len(lines)]:
-        room.add("episodic_trace", [piece.ref], text=f"earlier ({piece.ref}): {words}")
-    for reference in worth_opening(reading, [piece for piece, _ in best]):
-        room.add("retrieved_artifacts", [reference.ref], label=reference.text)
-
-
-def _last_trace(room: Room) -> None:
-    """Keep the last trace if a turn consists of courtesies."""
-    for item in room.held("episodic_trace"):
-        room.add("episodic_trace", [item.id], **said_by(item))
-
-
-def _entities(reading: TurnReading, room: Room) -> None:
-    known = {str(getattr(item, "name", "")).casefold() for item in room.held("focal_entities")}
-    told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
-    for named, ref in entities_in((*reading.user, *told_by_agent)):
-        if named.name.casefold() not in known:
-            room.add("focal_entities", [ref], type=named.type, name=named.name)
-
-
-def _what_next(reading: TurnReading, ruled: Ruled, step: Line | None, room: Room) -> None:
-    """Add the announced next step and the open questions. Retire settled questions."""
-    if step is not None:
-        room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
-    new = list(gaps(reading, ruling(ruled)))
-    open_texts = {gap.text for gap in new}
-    telling = [s for s in (*reading.user, *reading.agent) if not s.asks]
-    told = [(s, stems(s.words)) for s in telling if tidy(s.text) not in open_texts]
-    for item in room.held("uncertainty_signal"):
-        about = stems(str(getattr(item, "gap", "")))
-        # Only the user settles a question raised by a tool. The agent may only repeat the tool.
-        heard = [words for s, words in told if item.trust >= Trust.AGENT or s in reading.user]
-        if any(len(about & words) >= max(2, len(about) / 2) for words in heard):
-            room.retire(item)
-    for gap in new:
-        room.add("uncertainty_signal", [gap.ref], level=gap.level, gap=gap.text)
+    def _facts(self, done: Sequence[ProposedDone]) -> tuple[list[ProposedRecord], list[str]]:
+        """Return the facts to add or change, and the held ones to drop."""
+        held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
+        pinned = self._held(Pinned)
+        taken = frozenset(self._taken)
+        texts = [*(item.text_of for item in pinned), *(pin.quote for pin in self._rules)]
+        found: dict[str, Candidate] = {}
+        for new in told_in(self._heard, taken, texts):
+            old = replaced_by(new, [item for item in held if item.id not in found])
+            key = old.id if old else f"new{len(found)}"
+            found[key] = Candidate(new.text, new.ref, new.worth, 0, old.id if old else "")
+        for item in held:
+            if item.id not in found:
+                age = max(0, self._reading.number - item.touched)
+                found[item.id] = Candidate(
+                    item.text_of, "", worth_of(plain(item.text_of)), age, item.id
+                )
+        kept = self._room.kept(list(found.values()), pinned)
+        stays = {each.replaces for each in kept}
+        records = [
+            ProposedRecord(FACTS, {"text": each.text}, (each.ref,), each.replaces)
+            for each in kept
+            if each.ref
+        ]
+        return records, [item.id for item in held if item.id not in stays]

@@ -1,314 +1,168 @@
-"""The facts of the next state: from the words of user and agent, and from key-value lines of tools."""
+"""Facts: whole sentences of user and agent and lines of tools, by what they will be worth later."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from acc.keyless.acts import acts
-from acc.keyless.entities import PROPER, named_in
-from acc.keyless.lookalikes import REFUSED, is_fancy, is_hearsay, is_past_or_fancy, is_question
-from acc.keyless.outcomes import is_outcome, outcomes_in
-from acc.keyless.reading import Said, TurnReading
-from acc.keyless.revisions import revised
-from acc.keyless.room import Room
-from acc.keyless.statements import FINDERS, VERB, Finder, Triple, roles_in, whole_sentence
-from acc.keyless.topic_and_trace import Ruled
-from acc.keyless.values import values_in
-from acc.keyless.worth import Told, needed, worth_of
-from acc.state.items import Relation, Status
-from acc.state.model import CompressedCognitiveState
-from acc.text.patterns import one_of, whole
-from acc.text.wording import marks, stems
-from acc.turn.observations import Observation
+from acc.keyless.reading import Heard, Said
+from acc.keyless.values import values_in, worth_of
+from acc.keyless.words import marks, plain, stems
+from acc.state.items import LONGEST, Record
 
-MOST_LINES = 2_000
-"""Maximum number of key-value lines read in one output."""
+LEAST = 0.05
+"""Minimum worth of a sentence that becomes a fact."""
 
-UNASKED = 6
-"""Maximum lines of one output that become facts although nobody asked for them."""
+TELLS = 0.15
+"""Minimum probability that a user's sentence tells something."""
 
-LOOKED_AT = 60
-"""Maximum lines of one output searched for those."""
+MOST_LINES = 400
+"""Maximum number of lines read of one output."""
 
-_LINE = re.compile(
-    r"[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
-    r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
-)
+MOST_OF_OUTPUT = 4
+"""Lines of one output that become facts at most."""
 
-_NO_FACT = whole(
-    """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
-    https?"""
-)
-"""Heads of mails, and keys with prose as value."""
+SHARED = 0.3
+"""Minimum share of a held fact's words in a sentence that gives another value of the same thing."""
 
+LONG, FEW = 60, 4
+"""Characters of a sentence from which its parts are ranked one by one, and the words of a part at least."""
 
-def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Keys and values of the lines of ``tool``.
-
-    First come the lines with a stem of ``asked`` in the key, then the first few others with an
-    identifier, an amount, a date or a long number.
-    """
-    pairs = (line for line in tool.text.split("\n") if ":" in line or "=" in line)
-    matched = filter(None, map(_LINE.match, pairs))
-    found = islice(matched, MOST_LINES)
-    lines = [(m["key"], m["value"].strip()) for m in found if not _NO_FACT.match(m["key"])]
-    wanted = {key for key, _ in lines if stems(key) & asked}
-    others = islice((line for line in lines if line[0] not in wanted), LOOKED_AT)
-    unasked = islice((line for line in others if _identifies(line[1])), UNASKED)
-    for key, value in (*(line for line in lines if line[0] in wanted), *unasked):
-        yield key.replace("_", " ").lower(), value
-
-
-_KINDS = frozenset(("id", "amount", "date", "dates"))
-
-_LONG_NUMBER = re.compile(r"\d{4}")
-
-_DIGIT = re.compile(r"\d")
-
-
-def _identifies(value: str) -> bool:
-    if _LONG_NUMBER.search(value):
-        return True
-    return _DIGIT.search(value) is not None and any(v.kind in _KINDS for v in values_in(value))
-
-
-class Fact(NamedTuple):
-    """A fact with its sources."""
-
-    subject: str
-    predicate: str
-    object: str
-    status: Status
-    cites: tuple[str, ...]
-
-
-def facts_in(reading: TurnReading, ruling: Container[Said]) -> Iterator[Fact]:
-    """The facts of a turn, most certain first, each truncated to its essential words.
-
-    Args:
-        reading: The turn.
-        ruling: Sentences that make rules. They state no facts except who has which role.
-    """
-    for fact in _facts(reading, ruling):
-        yield fact._replace(object=_core(fact.object))
-
-
-_JOINT = re.compile(
-    r"[,;:(–—]\s|\s[-–—]\s|\s"
-    + one_of(
-        "and, but, so, which, because, with, after, before, while, as, since, where, who, that"
-    )
-    + r"\s"
-)
-
-LEAST = 8
-"""Minimum characters of a truncated object of a fact."""
-
-
-def _core(what: str) -> str:
-    """``what`` up to the end of its clause, once it contains a figure or an identifier."""
-    for joint in _JOINT.finditer(what, LEAST):
-        if marks(what[: joint.start()]):
-            return what[: joint.start()]
-    return what
-
-
-def _facts(reading: TurnReading, ruling: Container[Said]) -> Iterator[Fact]:
-    """Find facts: outcomes, roles, linked values, counts, statements."""
-    asked = stems(" ".join(said.words for said in reading.user))
-    own = [s for s in reading.user if s not in ruling and _states(s)]
-    rules = [stems(said.words) for said in reading.user if said in ruling]
-    rules += [stems(item.words) for item in reading.rules]
-    told = [s for s in reading.agent if _tells(s)]
-    agents = [s for s in told if worth_of(s.words) >= WORTH and not _repeats(s, rules)]
-    yield from _found(outcomes_in, own, told, reading.tools)
-    yield from _found(roles_in, (said for said in reading.user if said in ruling), (), ())
-    for find in FINDERS:
-        yield from _found(find, own, agents, reading.tools)
-    yield from _statements(reading, own, agents)
-    named = (n for said in reading.user for n in named_in(said.text) if n.type not in PROPER)
-    about = next((n.name for n in named), "")
-    for tool in reading.tools:
-        for key, value in listed(tool, asked):
-            yield Fact(about or tool.name or "result", key, value, "observed", (tool.ref,))
-
-
-STATED = 0.2
-"""Minimum probability for keeping a user's sentence as a statement."""
-
-
-def _statements(
-    reading: TurnReading, own: Iterable[Said], agents: Iterable[Said]
-) -> Iterator[Fact]:
-    for said in own:
-        odds = acts(said.spoken)
-        if odds["fact"] + odds["guess"] >= STATED:
-            status: Status = "hypothesis" if odds["guess"] > odds["fact"] else "stated"
-            for subject, predicate, what in whole_sentence(said.words, said.before):
-                yield Fact(subject, predicate, what, status, (said.ref,))
-    for said in agents:
-        yield from _agents(said, whole_sentence(said.words, said.before), reading.tools)
-
-
-def canonical(fact: Fact, held: Sequence[Relation]) -> Fact:
-    """``fact`` with the subject that ``held`` relations use for the same thing, if there is one."""
-    own = stems(fact.subject)
-    for relation in held:
-        if relation.predicate.casefold() != fact.predicate.casefold():
-            continue
-        other = stems(relation.subject)
-        shared = len(own & other)
-        # A predicate that only describes a thing ("is") needs more shared words than one with a
-        # value.
-        enough = shared >= (2 if VERB.fullmatch(f" {fact.predicate} ") else 1)
-        if own == other or (enough and shared / len(own | other) >= 0.5):
-            return fact._replace(subject=relation.subject)
-    return fact
-
-
-def is_bare(fact: Fact) -> bool:
-    """Whether a fact says neither a figure nor a name of a common noun: "retry is built"."""
-    if _NAMES_NOTHING.fullmatch(fact.subject):
-        return True
-    if not (fact.subject.isalpha() and fact.subject.islower()):
-        return False
-    figure = fact.predicate != "time" and any(c.isdigit() for c in fact.object)
-    return not figure and not named_in(f"so {fact.object}")
-
-
-_NAMES_NOTHING = re.compile(
-    one_of(
-        """it, he, she, they, this, that, these, those, there, here, i, we, you, one, done, yes, no, and,
-        so, what, who"""
-    ),
-    re.I,
-)
-"""A subject that names nothing outside its sentence."""
+TOOL = 0.15
+"""Factor on the worth of a tool's line: what matters of it, the agent says again."""
 
 REPEATED = 0.6
 """Minimum share of a sentence's words in a rule for it to be a repetition."""
 
+_JOINT = re.compile(
+    r"[;:–—]\s+|\s[-–—]\s|,\s+(?:and|but|so|which|because|with|while|as|since|where|who)\s", re.I
+)
+_LINE = re.compile(
+    r"[ \t]{0,9}[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?){0,3})[\"']?"
+    r"(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{2,20})[\"']?(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,60})"
+)
+_NUMBERED = re.compile(
+    r"\b(?!(?:until|till|most|least|than|under|over|about|from|after|before|with|only|for|now|are|was|has)\b)"
+    r"([a-z]{3,20}) (\d{1,4})\b(?! ?%)"
+)
+"""A thing with a number: "server 3"."""
 
-def _repeats(said: Said, rules: Sequence[frozenset[str]]) -> bool:
-    """Whether the agent only repeats a rule."""
-    own = stems(said.words)
-    return any(len(own & rule) >= REPEATED * len(own) for rule in rules)
+
+@dataclass(frozen=True)
+class Candidate:
+    """A text that may become a fact, or a held fact.
+
+    Attributes:
+        text: Its words.
+        ref: Its message; empty for a held fact.
+        worth: How much it will be needed, 0 to 1.
+        age: Turns since it was last said.
+        replaces: Id of the held fact that it replaces, or its own id; may be empty.
+    """
+
+    text: str
+    ref: str
+    worth: float
+    age: int = 0
+    replaces: str = ""
 
 
-WORTH = 0.2
-"""Minimum value of an agent's sentence for its facts to be extracted.
+def told_in(heard: Heard, ruling: frozenset[int], rules: Sequence[str]) -> Iterator[Candidate]:
+    """Yield the new facts of what was read. ``ruling`` are the user's sentences that are rules or goals."""
+    own = [stems(rule) for rule in rules]
+    asked = stems(" ".join(said.words for said in heard.user))
+    for place, said in enumerate(heard.user):
+        if place not in ruling and _states(said):
+            yield from _pieces(said)
+    for said in heard.others:
+        if said.message.status != "read" and _tells(said, own):
+            yield from _pieces(said)
+    for message in heard.tools:
+        name = message.observation.name
+        for key, value in _lines(message.text, asked):
+            line = f"{name} {key}: {value}".strip()
+            yield Candidate(line, message.ref, TOOL * worth_of(line))
 
-The user's sentences have no minimum. Their value only matters for eviction.
-"""
+
+def _pieces(said: Said) -> Iterator[Candidate]:
+    """Yield the sentence, or those of its longer parts that are worth most, where it is long."""
+    text = " ".join(said.text.split())
+    for part in parts(text) if len(text) >= LONG else [text]:
+        worth = worth_of(plain(part))
+        if worth >= LEAST or part == text:
+            yield Candidate(_line(part), said.ref, worth)
 
 
-SAID_BY_OTHERS = 0.5
-"""Probability from which hearsay is a wish of someone else rather than news."""
+def parts(text: str) -> list[str]:
+    """Return the parts of a long sentence between joints, those of few words with the one before."""
+    found: list[str] = []
+    start = 0
+    for joint in _JOINT.finditer(text):
+        if min(len(text[start : joint.start()].split()), len(text[joint.end() :].split())) >= FEW:
+            found.append(text[start : joint.start()])
+            start = joint.end()
+    return [*found, text[start:]]
+
+
+def _line(text: str) -> str:
+    folded = " ".join(text.split())
+    return folded if len(folded) <= LONGEST else f"{folded[: LONGEST - 6].rstrip()} [...]"
 
 
 def _states(said: Said) -> bool:
-    """Whether a sentence states something. Demands of other people state nothing."""
-    if is_question(said.words, said.asks) or is_past_or_fancy(said.words):
+    """Return whether a user's sentence tells something."""
+    odds = acts(said.whole)
+    told = odds["fact"] + odds["guess"] + odds["done"] + odds["change"] + odds["past"]
+    return not said.asks and told >= TELLS and worth_of(said.words) >= LEAST
+
+
+def _tells(said: Said, rules: Sequence[frozenset[str]]) -> bool:
+    """Return whether the agent reports something, and does not only repeat a rule."""
+    if said.asks or worth_of(said.words) < LEAST:
         return False
-    if not is_hearsay(said.words):
-        return True
-    return acts(said.spoken)["reported"] < SAID_BY_OTHERS
+    own = stems(said.words)
+    return not any(len(own & rule) >= REPEATED * len(own) for rule in rules)
 
 
-def _tells(said: Said) -> bool:
-    """Whether the agent reports something, including the past, but not the demands of a text."""
-    told = is_question(said.words, said.asks) or is_fancy(said.words)
-    return not told and not REFUSED.search(said.words)
+def _lines(text: str, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield keys and values of an output's lines whose key was asked for, the first few."""
+    found = (_LINE.match(line[:200]) for line in text.split("\n", MOST_LINES)[:MOST_LINES])
+    pairs = [(m["key"].replace("_", " ").lower(), m["value"].strip()) for m in found if m]
+    wanted = [pair for pair in pairs if stems(pair[0]) & asked and marks(pair[1])]
+    yield from wanted[:MOST_OF_OUTPUT]
 
 
-def _found(
-    find: Finder, own: Iterable[Said], agents: Iterable[Said], tools: Sequence[Observation]
-) -> Iterator[Fact]:
-    for said in own:
-        status: Status = "reported" if is_hearsay(said.words) else "stated"
-        for subject, predicate, what in find(said.words):
-            yield Fact(subject, predicate, what, status, (said.ref,))
-    for said in agents:
-        yield from _agents(said, find(said.words), tools)
+def replaced_by(new: Candidate, held: Sequence[Record]) -> Record | None:
+    """Return the held fact that ``new`` gives another value for: the same subject, a value of the same kind."""
+    text = plain(new.text)
+    said = stems(text)
+    best: tuple[float, Record | None] = (0.0, None)
+    for fact in held:
+        share = _restates(said, text, plain(fact.text_of))
+        if share > best[0]:
+            best = share, fact
+    return best[1]
 
 
-def _agents(said: Said, triples: Iterable[Triple], tools: Sequence[Observation]) -> Iterator[Fact]:
-    """The facts of an agent's sentence. Each also cites the first tool whose output has its value."""
-    for subject, predicate, what in triples:
-        value = next((v.text for v in values_in(what)), what)
-        seen = tuple(tool.ref for tool in tools if value in tool.text)[:1]
-        yield Fact(subject, predicate, what, "observed", (said.ref, *seen))
+def _restates(said: frozenset[str], new: str, held: str) -> float:
+    """Return the share of a held fact's words in a sentence with another value of the same kind; 0 if it has none."""
+    values, old = _by_kind(new), _by_kind(held)
+    if not any(values[kind].isdisjoint(old[kind]) for kind in values.keys() & old.keys()):
+        return 0.0
+    numbered = dict(_NUMBERED.findall(held.lower()))
+    if any(numbered.get(noun, number) != number for noun, number in _NUMBERED.findall(new.lower())):
+        return 0.0  # "door 4" is not "door 3"
+    units = stems(" ".join(value.text for value in values_in(held)))  # a currency is no subject
+    own = stems(held) - marks(held) - units
+    shared = len(own & said)
+    share = shared / len(own) if own else 0.0
+    return share if shared >= 2 and share >= SHARED else 0.0
 
 
-_GENERIC = frozenset(CompressedCognitiveState.slots())
-
-
-def relate(reading: TurnReading, ruled: Ruled, room: Room) -> None:
-    """Propose the facts of the turn, and retire those that it replaces."""
-    for relation in list(revised(reading, _held(room))):
-        room.retire(relation)
-    held = _held(room)
-    found: list[Fact] = []
-    for fact in facts_in(reading, ruling(ruled)):
-        fact = canonical(fact, held)
-        if not (
-            is_bare(fact)
-            or _is_in_domain_slot(fact, room)
-            or any(_covers(f, fact) for f in found if not _is_outcome(f))
-        ):
-            found.append(fact)
-    for fact in sorted(found, key=_rank)[:MOST_FACTS]:
-        says = {name: getattr(fact, name) for name in Relation.wire_fields()}
-        room.add("relational_map", fact.cites, **says)
-
-
-MOST_FACTS = 12
-"""Maximum new facts per turn that are considered. About half of them find a place."""
-
-
-def _rank(fact: Fact) -> tuple[bool, float]:
-    """A sort key: outcomes first, then the facts that will most probably be needed."""
-    told = Told(fact.subject, fact.predicate, fact.object, fact.status, len(fact.cites))
-    return not _is_outcome(fact), -needed(told)
-
-
-def _is_outcome(fact: Fact) -> bool:
-    return is_outcome(fact.predicate, fact.object)
-
-
-TOLD = 2 / 3
-"""Minimum share of a fact's words in a domain's item for the item to contain the fact."""
-
-
-def _is_in_domain_slot(fact: Fact, room: Room) -> bool:
-    """Whether an item of a domain's slot already contains the fact, from the same source."""
-    said = f"{fact.subject} {fact.object}"
-    for item in room.new():
-        if item.slot not in _GENERIC and fact.cites[0] in item.cites:
-            there = " ".join(str(value) for value in item.fields.values())
-            shared = len(stems(said) & stems(there))
-            if marks(said) <= marks(there) and shared >= TOLD * len(stems(said)):
-                return True
-    return False
-
-
-def _held(room: Room) -> list[Relation]:
-    return [item for item in room.held("relational_map") if isinstance(item, Relation)]
-
-
-def ruling(ruled: Ruled) -> set[Said]:
-    return {said for said, rules in ruled.items() if rules}
-
-
-def _covers(one: Fact, other: Fact) -> bool:
-    """Whether both facts come from the same words: equal value, equal subject, or swapped roles."""
-    if one.cites[0] != other.cites[0]:
-        return False
-    within = one.subject == other.subject and one.object in other.object
-    figures = marks(f"{other.subject} {other.object}")
-    known = bool(figures) and figures <= marks(f"{one.subject} {one.object}")
-    turned = stems(one.object) <= stems(other.subject) and stems(other.object) <= stems(one.subject)
-    return one.object == other.object or within or known or turned
+def _by_kind(words: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for kind, text in values_in(words):
+        found.setdefault(kind, set()).add(text)
+    return found

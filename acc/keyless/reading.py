@@ -1,172 +1,147 @@
-"""Splits a turn by channel, once for all finders."""
+"""The sentences of what a compressor was given to read, by channel, with their clauses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 
-from acc.keyless.sentences import plain, sentences
-from acc.keyless.words import HEAD, is_foreign
-from acc.state.items import Item
-from acc.state.model import CompressedCognitiveState
-from acc.state.slots import SlotField
-from acc.turn.observations import PASTED, Channel, Evidence, Observation, Trust
-from acc.turn.turn import Turn
-
-LONGEST = 320
-"""Maximum characters of a text whose type sets no limit."""
-
-
-def said_by(item: Item) -> dict[str, Any]:
-    """The wire fields of an item."""
-    return {name: getattr(item, name) for name in type(item).wire_fields()}
-
-
-def text_of(item: Item) -> str:
-    """The ``text`` of an item, which rules and goals have; otherwise an empty text."""
-    return str(getattr(item, "text", ""))
-
-
-def fits(item: type[Item], fields: Mapping[str, Any]) -> bool:
-    """Whether ``item`` can hold ``fields``: all required fields, and no text empty or too long.
-
-    A text that does not fit is dropped, never truncated.
-    """
-    wanted, longest = _bounds(item)
-    if not wanted <= fields.keys() <= longest.keys():
-        return False
-    return all(
-        bool(value.strip()) and len(value) <= longest[name]
-        for name, value in fields.items()
-        if isinstance(value, str)
-    )
-
-
-@lru_cache(maxsize=256)
-def _bounds(item: type[Item]) -> tuple[frozenset[str], Mapping[str, int]]:
-    """The required fields of ``item``, and the maximum length of each field's text."""
-    names = item.wire_fields()
-    wanted = frozenset(name for name in names if item.model_fields[name].is_required())
-    return wanted, {name: longest_of(item, name, unbound=LONGEST) for name in names}
-
-
-def longest_of(item: type[Item], name: str, *, unbound: int) -> int:
-    """Maximum characters of a field's text; ``unbound`` if its type sets no limit."""
-    bounds = (getattr(m, "max_length", None) for m in item.model_fields[name].metadata)
-    return min((bound for bound in bounds if bound is not None), default=unbound)
-
-
-class Spoken(NamedTuple):
-    """A sentence or clause with its neighbours.
-
-    Attributes:
-        words: Its words, verbatim or with straight apostrophes.
-        before: The sentence or clause before it in the same message; empty if none.
-        after: The one after it; empty if none.
-    """
-
-    words: str
-    before: str = ""
-    after: str = ""
-
-    @property
-    def plain(self) -> Spoken:
-        """The same texts with straight apostrophes, which the cues use."""
-        return Spoken(*(plain(text) for text in self))
-
+from acc.compress.protocol import Reading
+from acc.keyless.language import is_english
+from acc.keyless.words import Clause, clauses, plain
+from acc.tail import Message
+from acc.text.sentences import Sentence, sentences
+from acc.turn.observations import Channel
 
 MOST_SENTENCES = 200
-"""Maximum sentences read of one observation, half from each end."""
+"""Maximum number of sentences read of one message, half from each end."""
+
+LONGEST = 400
+"""Maximum length in characters of a sentence that is read."""
 
 
-class Said(NamedTuple):
-    """A sentence with its context.
+@dataclass(frozen=True)
+class Said:
+    """A sentence of somebody's message.
 
     Attributes:
         text: The sentence, verbatim.
-        words: The sentence with straight apostrophes, for matching cues.
-        asks: Whether it ends in a question mark.
-        ref: Ref of its observation.
-        before: The sentence before it in the same observation, with straight apostrophes; empty if
-            none.
-        after: The sentence after it; empty if none.
+        words: The same with straight apostrophes.
+        heading: The heading of its list.
+        before: The sentence before it in the message.
+        after: The sentence after it.
+        message: The message.
+        place: Its place among the messages that were read.
     """
 
     text: str
     words: str
-    asks: bool
-    ref: str
+    heading: str
     before: str
     after: str
+    message: Message
+    place: int
 
     @property
-    def spoken(self) -> Spoken:
-        """The sentence in the form for `acc.keyless.acts`."""
-        return Spoken(self.words, self.before, self.after)
+    def ref(self) -> str:
+        """The message's ref."""
+        return self.message.ref
+
+    @property
+    def whole(self) -> Clause:
+        """The sentence as one clause."""
+        return Clause(self.words, self.before, self.after)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it ends with a question mark."""
+        return self.words.rstrip("\"')” ").endswith("?")
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Its clauses, each with its neighbours."""
+        parts = clauses(self.words)
+        around = [self.before, *parts, self.after]
+        return tuple(Clause(part, around[i], around[i + 2]) for i, part in enumerate(parts))
 
 
-class TurnReading(NamedTuple):
-    """A turn split by channel, with the prior state and the evidence: the input of the finders.
+@dataclass(frozen=True)
+class Heard:
+    """What was read.
 
     Attributes:
-        user: English sentences of the user (or operator), in their own words.
-        foreign: Their sentences in other languages, for which there are no cues.
-        agent: English sentences of the agent, without its calls.
-        tools: Tool results.
-        reply: The agent's last reply before the user's message.
-        state: The prior state.
-        pasted: Texts that the user pasted.
-        slots: The state's slots by name.
-        evidence: Qualified evidence.
+        user: English sentences of user and operator, of those who may lay down rules.
+        others: Those of other users and of the agent, without its calls.
+        tools: Messages of tools and documents.
+        unread: Refs of messages with sentences of another language, or too long ones of the user.
     """
 
     user: tuple[Said, ...]
-    foreign: tuple[Said, ...]
-    agent: tuple[Said, ...]
-    tools: tuple[Observation, ...]
-    reply: tuple[Said, ...]
-    state: CompressedCognitiveState
-    pasted: tuple[str, ...]
-    slots: dict[str, SlotField]
-    evidence: tuple[Evidence, ...]
+    others: tuple[Said, ...]
+    tools: tuple[Message, ...]
+    unread: tuple[str, ...]
 
-    @property
-    def rules(self) -> tuple[Item, ...]:
-        """The rules of the prior state."""
-        return tuple(getattr(self.state, "constraints", ()))
+    def reply_before(self, said: Said) -> str:
+        """Return the agent's words before a sentence of the user's."""
+        before = [o for o in self.others if o.place < said.place]
+        return " ".join(o.words for o in before if o.place == before[-1].place)
+
+    def message_of(self, said: Said) -> str:
+        """Return all sentences of the user's message."""
+        return " ".join(each.words for each in self.user if each.place == said.place)
 
 
-def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> TurnReading:
-    """Split ``turn`` by channel, pending turns first."""
-    seen = turn.unread
-    user = [o for o in seen if o.trust >= Trust.USER]
-    spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]
-    reply = turn.reply_before(user[-1].ref) if user else None
-    return TurnReading(
-        user=_said(o for o in user if _is_read(o)),
-        foreign=_said(o for o in user if not _is_read(o)),
-        agent=_said(o for o in spoken if _is_read(o)),
-        tools=tuple(o for o in seen if o.channel is Channel.TOOL),
-        reply=_said([reply] if reply is not None else []),
-        state=state,
-        pasted=tuple(o.text for o in seen if o.channel is Channel.DOCUMENT and o.name == PASTED),
-        slots=type(state).slots(),
-        evidence=tuple(evidence),
+def heard(reading: Reading) -> Heard:
+    """Split the messages of ``reading`` that no compression has read before; the others are context."""
+    user: list[Said] = []
+    others: list[Said] = []
+    unread: list[str] = []
+    for place, message in enumerate(reading.messages):
+        if message.channel in (Channel.TOOL, Channel.DOCUMENT) or message.observation.is_call:
+            continue
+        english = list(_said(message, place, unread))
+        (user if _lays_down(reading, message) else others).extend(english)
+    return Heard(
+        tuple(s for s in user if s.message.status != "read"),
+        tuple(others),
+        tuple(m for m in reading.messages if _is_told(m)),
+        tuple(dict.fromkeys(unread)),
     )
 
 
-def _is_read(observation: Observation) -> bool:
-    return not is_foreign(plain(observation.text[:HEAD]))
+def _is_told(message: Message) -> bool:
+    return message.channel in (Channel.TOOL, Channel.DOCUMENT) and message.status != "read"
 
 
-def _said(observations: Iterable[Observation]) -> tuple[Said, ...]:
-    found = []
-    for observation in observations:
-        parts = sentences(observation.text, MOST_SENTENCES)
-        words = ["", *(plain(part.text) for part in parts), ""]
-        found += [
-            Said(part.text, words[i + 1], part.asks, observation.ref, words[i], words[i + 2])
-            for i, part in enumerate(parts)
-        ]
-    return tuple(found)
+def _lays_down(reading: Reading, message: Message) -> bool:
+    """Return whether the message is of user or operator, and of a speaker whose words may be rules (law 6)."""
+    if message.channel not in (Channel.USER, Channel.OPERATOR):
+        return False
+    speakers = reading.policy.speakers
+    return speakers is None or not message.speaker or message.speaker in speakers
+
+
+def _said(message: Message, place: int, unread: list[str]) -> Iterator[Said]:
+    found = sentences(message.text)
+    if len(found) > MOST_SENTENCES:
+        found = [*found[: MOST_SENTENCES // 2], *found[-MOST_SENTENCES // 2 :]]
+    texts = ["", *(plain(" ".join(each.text.split())) for each in found), ""]
+    is_foreign = not is_english(" ".join(texts))
+    for i, each in enumerate(found):
+        words = texts[i + 1]
+        if not _is_english(words, is_foreign):
+            if message.status != "read":
+                unread.append(message.ref)
+        elif len(words) <= LONGEST:
+            yield _one(each, words, texts[i], texts[i + 2], message, place)
+        elif message.status != "read" and message.channel is not Channel.AGENT:
+            unread.append(message.ref)
+
+
+def _is_english(words: str, in_foreign: bool) -> bool:
+    """In a message of another language, a sentence is English only if it has more than two English words."""
+    return is_english(words) if not in_foreign else len(words.split()) > 3 and is_english(words)
+
+
+def _one(each: Sentence, words: str, before: str, after: str, message: Message, place: int) -> Said:
+    return Said(each.text, words, each.heading, before, after, message, place)

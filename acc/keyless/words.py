@@ -1,177 +1,167 @@
-"""Words of a sentence, the detection of other languages, and the cues of a new topic."""
+"""Words of a sentence: its clauses, content words, marks, figures, and what it forbids."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.text.patterns import any_of, cue, one_of
 from acc.text.ranking import terms
 
-HEAD = 2_000
-"""Maximum characters that are examined."""
 
-_LETTER = re.compile(r"[^\W\d_]")
-_OURS = cue(
-    """the, and, of, is, it, you, we, for, that, with, have, this, my, your, please, to, are,
-    will, be, if, what, can, don't, not, it's, they, from, by, at, has, but, all, our, how,
-    when, should, must, only, any, every, never, always, i'm, i'd, i'll, i've"""
-)
-_THEIRS = re.compile(
-    r"(?<![\w.@/-])" + one_of(
-        """und, der, das, ist, nicht, ein, eine, einen, mit, für, auf, den, dem, ich, wir, sie,
-        bitte, bevor, de, la, le, les, el, los, las, que, et, est, pas, une, du, dans, vous, nous,
-        sur, por, para, con, una, del, se, favor, antes, não, uma, em, os, het, een, niet, voor,
-        och, att, det, som, på, är, il, che, di, è, gli, nie, jest, się, im, zum, zur, vor, nach, war,
-        alle, ne, un, mon, au, aux, en, mi, al, op, ja, si, sin, danke, merci, bonjour, gracias,
-        grazie, hola, guten, morgen"""
-    ) + r"(?![\w@/-])",
-    re.I,
-)  # fmt: skip
-"""Function words of other languages. A name may contain one or two of them."""
+class Clause(NamedTuple):
+    """A clause with its neighbours in the same message, all with straight apostrophes."""
 
-_SURELY_THEIRS = re.compile(
-    r"(?<![\w.@/-])" + one_of(
-        """nicht, kein, keine, keinen, niemals, immer, ohne, mein, meine, dein, unser, über, zeiten,
-        vor, uhr, auf, mach, warten, brauchen, (?:mon|diens|donners|frei|sams|sonn)tags?, mittwochs?, deutsch,
-        jamais, toujours, sans, avec, pas, votre, notre, aucun, aucune, avant, c'est, s'il, n'envoie,
-        lundi, mardi, mercredi, jeudi, vendredi, samedi, dimanche, français, nunca, siempre,
-        hasta, pero, también, lunes, martes, miércoles, jueves, viernes, sábado, domingo, español, ningún,
-        senza, sempre, venerdì, nooit, altijd, zonder, geen, nigdy, zawsze, bez, aldrig"""
-    ) + r"(?![\w@/-])",
-    re.I,
-)  # fmt: skip
-"""Words of other languages that names rarely contain. One suffices if no English word occurs."""
+    words: str
+    before: str = ""
+    after: str = ""
 
 
-def is_foreign(words: str) -> bool:
-    """Whether ``words`` are in another script, or have more function words of other languages.
-
-    Text without words of any language, such as code and identifiers, is not foreign.
-    """
-    head = words[:HEAD]
-    letters = [] if head.isascii() else _LETTER.findall(head)
-    if 2 * sum(letter.isascii() for letter in letters) < len(letters):
-        return True
-    theirs, ours = len(_THEIRS.findall(head)), len(_OURS.findall(head))
-    if not ours and _SURELY_THEIRS.search(head):
-        return True
-    return theirs >= 2 and theirs > ours
+def plain(text: str) -> str:
+    """Return ``text`` with straight apostrophes, which cues and classifiers know."""
+    return text.replace("’", "'").replace("‘", "'")
 
 
-BREAKS = frozenset(",;:–—-(")
-"""Marks between the parts of a sentence."""
-
-_CLOSING = frozenset('.!?)"”…')
-_LEADING = "(\"“'"
-_TRAILING = ",;:.!?)\"”…'"
-_SHORT = re.compile(r"(?<=\w)'(?:s|re|ve|ll|d|m)$", re.I)
-_LABEL = re.compile(r"([A-Za-z]{2,}):(?=[A-Za-z])(?!//)")
-_ALONE = frozenset("-–—(,;:")
-
-
-class Word(NamedTuple):
-    """A word or a mark of a sentence.
-
-    Attributes:
-        text: The original text.
-        form: Its lower-case stem without hyphens; for a mark, the mark itself.
-        start: Index of its first character.
-        end: Index after its last character.
-    """
-
-    text: str
-    form: str
-    start: int
-    end: int
-
-    @property
-    def is_break(self) -> bool:
-        """Whether the mark separates parts of the sentence."""
-        return self.text in BREAKS
-
-    @property
-    def is_mark(self) -> bool:
-        """Whether it is a mark rather than a word."""
-        return self.text in BREAKS or self.text in _CLOSING
-
-
-@lru_cache(maxsize=512)
-def words_in(sentence: str) -> tuple[Word, ...]:
-    """The words and marks of ``sentence`` in order. The sentence must have straight apostrophes.
-
-    A mark within a word ("09:00", "203.0.113[.]7") is part of it. "'s" and the colon of a label
-    ("TLP:AMBER") are separate.
-    """
-    return tuple(
-        Word(sentence[start:end], _form(sentence[start:end]), start, end)
-        for chunk in re.finditer(r"\S+", sentence)
-        for start, end in _parts(sentence, chunk.start(), chunk.end())
-    )
-
-
-def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    if text[start:end] in _ALONE:
-        return [(start, end)]
-    before: list[tuple[int, int]] = []
-    after: list[tuple[int, int]] = []
-    while start < end and text[start] in _LEADING:
-        before.append((start, start + 1))
-        start += 1
-    while start < end and text[end - 1] in _TRAILING:
-        after.insert(0, (end - 1, end))
-        end -= 1
-    parts = [p for p in before if text[p[0]] == "("]
-    label = _LABEL.match(text, start, end)
-    if label:
-        colon = label.end() - 1
-        parts += [(start, colon), (colon, colon + 1)]
-        start = colon + 1
-    short = _SHORT.search(text[start:end])
-    if short:
-        parts += [(start, start + short.start()), (start + short.start(), end)]
-    elif start < end:
-        parts.append((start, end))
-    return [*parts, *(p for p in after if text[p[0]] not in "'\"”")]
+def one_of(phrases: str) -> str:
+    """Return a pattern for any of the phrases, separated by commas, up to the end of a word."""
+    return r"(?:" + "|".join(" ".join(each.split()) for each in phrases.split(",")) + r")\b"
 
 
 @lru_cache(maxsize=4096)
-def _form(text: str) -> str:
-    folded = text.casefold().replace("-", "") or text
-    stems = terms(folded) if folded.isalpha() else []
-    return stems[0] if len(stems) == 1 else folded
+def stems(text: str) -> frozenset[str]:
+    """Return the content words of ``text``, stemmed."""
+    return frozenset(terms(text))
 
 
-def forms(text: str) -> tuple[str, ...]:
-    """The forms of the words of a text, without marks."""
-    return tuple(word.form for word in words_in(text) if not word.is_mark)
+GENERIC = stems(
+    """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say get go make use
+    tell please thing want also here let idea may one"""
+)
+"""Stems that do not identify a rule."""
 
 
-def form_set(text: str) -> frozenset[str]:
-    """The `forms` of a text, without order."""
-    return frozenset(forms(text))
+@lru_cache(maxsize=1024)
+def content(words: str) -> frozenset[str]:
+    """Return the stems that identify a rule."""
+    return stems(words) - GENERIC
 
 
-def places_of(said: tuple[str, ...], words: Sequence[Word]) -> Iterator[int]:
-    """The positions in ``words`` at which the forms ``said`` begin, in order."""
-    for start in range(len(words)):
-        if tuple(word.form for word in words[start : start + len(said)]) == said:
-            yield start
+def content_word(word: str) -> bool:
+    """Return whether a single word can identify a rule."""
+    return bool(content(word))
 
 
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text, split at white space."""
-    return frozenset(text.split())
+_JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
+_BACKWARD = re.compile(
+    r"\b" + one_of("it,its,them,they,their,that,those,this,these,him,his,her,one,ones,else"), re.I
+)
 
 
-NEW_TOPIC = any_of(
-    r"^\W*(?:new|next|another|different) " + one_of(
-        "topic, subject, matter, thing, project, case, patient, client, ticket, question"
-    ),
-    r"\b(?:switching|moving on|turning|let's (?:move|turn|switch|get on)) to\b",
-    r"\bchange of (?:topic|subject)\b|\b(?:forget|leave) (?:all )?that(?: for now)?,",
-    r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
+def clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence that can stand alone, in order.
+
+    It is split at ", and" and the like, unless it opens with a topic ("Mails: short, and no jokes") or the clause
+    refers back ("..., and never move it").
+    """
+    if ":" in sentence[:60]:
+        return [sentence]
+    found: list[str] = []
+    start = 0
+    joints = list(_JOINTS.finditer(sentence))
+    ends = [*(joint.start() for joint in joints[1:]), len(sentence)]
+    for joint, end in zip(joints, ends[: len(joints)], strict=True):
+        ahead = sentence[joint.end() : end]
+        if len(ahead.split()) >= 3 and not _BACKWARD.search(ahead.split(",")[0]):
+            found.append(sentence[start : joint.start()].strip())
+            start = joint.end()
+    return [*found, sentence[start:].strip()]
+
+
+_DELIMITERS = re.compile(r"[\s()\[\]{}<>\"'“”‘’«»,;|]+")
+_SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
+
+
+@lru_cache(maxsize=4096)
+def marks(text: str) -> frozenset[str]:
+    """Return the identifiers, addresses and numbers of ``text``, case-folded."""
+    tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
+    found = (t for t in tokens if any(map(str.isdigit, t)) or "@" in t or "://" in t)
+    folded = (mark.strip(".,:!?*_-–—…%€$£+=/&").casefold() for mark in found)
+    return frozenset(mark for mark in folded if mark)
+
+
+_NEGATIVE = re.compile(
+    r"\b(?:(?:not|no|nothing|never) (?:\w+ )?(?:above|over|more than|beyond|higher than|below|under|less than)|"
+    r"max(?:imum)?|min(?:imum)?|at (?:the )?(?:most|least)|up to|under|below|cap(?:ped)?|limit(?:ed)?|tops|"
+    r"no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|\w{1,20}n't|forbid\w*|forbade|prohibit\w*|ban(?:ned|s)?|"
+    r"refuse\w*|stop|without|avoid\w*|exclud\w*|omit\w*|refrain\w*|off|out of|alone|only|just|solely|exclusively|"
+    r"unless|except\w*|until|till|before)\b",
+    re.I,
+)
+
+
+@lru_cache(maxsize=1024)
+def is_negative(text: str) -> bool:
+    """Return whether ``text`` forbids, excludes, restricts or bounds something."""
+    return _NEGATIVE.search(text) is not None
+
+
+_NUMBER_WORDS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
+    "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "thousand": 1000, "dozen": 12,
+}  # fmt: skip
+
+_FIGURE = re.compile(
+    r"(?<![:\w])(?P<money>[£€$]\s?)?(?:(?P<digits>\d[\d,]{0,14}(?:\.\d{1,6})?)(?P<k>\s?k\b)?(?!\d|:\d)|\b(?P<word>"
+    + "|".join(_NUMBER_WORDS)
+    + r")\b)(?:\W{0,2}(?:(?:a |per |an )?(?P<unit>%|percent|euros?|pounds?|dollars?|eur|gbp|usd|chf|quid|bucks|[ap]m"
+    r"|[kgt]b|kg|ms|[ck]?m|mm|ml|mg|bar|kwh?|(?!(?:is|was|has|goes|needs|gets|as|this|plus|its)\b)[a-z]{2,}s\b)))?",
+    re.I,
+)
+_COMPARED = re.compile(
+    r"\b" + one_of(
+        """at most,at the most,at least,at the least,under,over,up to,above,below,beyond,within,max,maximum,min,minimum,
+        more than,less than,fewer than,later than,longer than,make that,make it,not,to,about,around,limit,limit is,
+        limit of,        budget,budget is,budget of,cap,cap is,is,exceed"""
+    ) + r"\W*(?:an? |of |only |now )?\Z",
+    re.I,
 )  # fmt: skip
-"""Cues of a new topic."""
+_MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
+
+
+class Figure(NamedTuple):
+    """A number in a text: its value, its unit (``money`` for any currency), and whether it measures something."""
+
+    value: float
+    unit: str
+    measures: bool
+
+
+@lru_cache(maxsize=1024)
+def figures(words: str) -> tuple[Figure, ...]:
+    """Return the numbers in ``words``, as digits or words, without clock times."""
+    return tuple(_figure(words, match) for match in _FIGURE.finditer(words))
+
+
+def _figure(words: str, match: re.Match[str]) -> Figure:
+    digits = (match["digits"] or "").replace(",", "")
+    value = float(digits or _NUMBER_WORDS[match["word"].lower()]) * (1000 if match["k"] else 1)
+    unit = (match["unit"] or "").lower().removesuffix("s")
+    unit = "money" if match["money"] or unit in _MONEY else unit
+    compared = _COMPARED.search(words[max(0, match.start() - 40) : match.start()])
+    return Figure(value, unit, bool(unit or match["k"] or compared))
+
+
+def sets_another(new: Sequence[Figure], text: str, times: float = 10) -> bool:
+    """Return whether one of the ``new`` figures could replace a quantity in ``text``: near, and of no other unit."""
+    old = [figure for figure in figures(text) if figure.measures]
+    return any(
+        a.value != b.value
+        and a.unit in ("", b.unit)
+        and min(a.value, b.value) > 0
+        and 1 / times <= a.value / b.value <= times
+        for a in new
+        for b in old
+    )

@@ -5,15 +5,18 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
+from acc.controller.documents import is_home
 from acc.errors import ConfigurationError, InputError
-from acc.stores.protocol import UNNAMED, Thread
+from acc.journal import ThreadKey
 from acc.turn.observations import Channel
 
 LONGEST_NAME = 200
 """Maximum characters of a thread's name that a client gives."""
 
 _REFUSED = ("Cc", "Cs")
-"""Control characters and lone surrogates, by Unicode category: no name of a thread has them."""
+"""Control characters and lone surrogates, by Unicode category: no name has them."""
+
+_FIX = f"use 1 to {LONGEST_NAME} characters on one line, such as project-x"
 
 
 @dataclass(frozen=True)
@@ -22,39 +25,34 @@ class Serving:
 
     Attributes:
         speaks_for: The channel of everything that the client stores. Only ``Channel.USER`` can make rules.
-        user: The user whose threads are served.
-        agent: The agent whose threads are served.
-        tenant: The tenant.
+        user, agent, tenant: Whose threads are served; empty for threads without one.
         thread: The only thread that is served; empty lets the client name the thread.
         may_forget: Whether the client may erase evidence.
         wait: Seconds that a call waits for another process that steps the same thread.
 
     Raises:
-        ConfigurationError: The channel is the operator's, or a name is empty or malformed.
+        ConfigurationError: The channel is the operator's, or a name is malformed.
     """
 
     speaks_for: Channel = Channel.AGENT
-    user: str = UNNAMED
-    agent: str = UNNAMED
-    tenant: str = UNNAMED
+    user: str = ""
+    agent: str = ""
+    tenant: str = ""
     thread: str = ""
     may_forget: bool = False
     wait: float = 30.0
 
     def __post_init__(self) -> None:
         if self.speaks_for is Channel.OPERATOR:
-            raise ConfigurationError(
-                "no client speaks for the operator",
-                where="speaks_for",
-                hint="choose user, agent, tool or document; operators use acc and seed",
-            )
-        for name in ("user", "agent", "tenant"):
-            if not getattr(self, name):
-                raise ConfigurationError("the name is empty", where=name, hint="give a name")
-        if self.thread and (fault := _fault(self.thread)):
-            raise ConfigurationError(f"the name {fault}", where="thread", hint=_FIX)
+            hint = "choose user, agent, tool or document; operators use acc"
+            what = "no client speaks for the operator"
+            raise ConfigurationError(what, where="speaks_for", hint=hint)
+        for name in ("user", "agent", "tenant", "thread"):
+            given = getattr(self, name)
+            if given and (fault := _fault(given)):
+                raise ConfigurationError(f"the name {fault}", where=name, hint=_FIX)
 
-    def whose(self, name: str) -> Thread:
+    def whose(self, name: str) -> ThreadKey:
         """Return the thread that a client names.
 
         Raises:
@@ -63,21 +61,17 @@ class Serving:
         if fault := _fault(name):
             raise InputError(f"the thread's name {fault}", where="thread", hint=_FIX)
         if self.thread and name != self.thread:
-            raise InputError(
-                "this server serves one thread only", where="thread", hint=f"use {self.thread!r}"
-            )
-        return Thread(thread=name, user=self.user, agent=self.agent, tenant=self.tenant)
-
-
-_FIX = f"use 1 to {LONGEST_NAME} characters on one line, such as project-x"
+            what = "this server serves one thread only"
+            raise InputError(what, where="thread", hint=f"use {self.thread!r}")
+        return ThreadKey(name, self.tenant, self.user, self.agent)
 
 
 def _fault(name: str) -> str:
-    """Say what is wrong with a thread's name; empty if nothing."""
+    """Say what is wrong with a name; empty if nothing."""
     if not name.strip():
         return "is empty"
     if len(name) > LONGEST_NAME:
         return f"has {len(name):,} characters"
     if any(unicodedata.category(character) in _REFUSED for character in name):
         return "has control characters"
-    return ""
+    return "is that of the documents" if is_home(ThreadKey(name)) else ""

@@ -161,5 +161,13 @@ def serve_http(
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on"
     )
+    before = signal.signal(signal.SIGTERM, _exit)  # the memory is closed, too
     ready()
-    asyncio.run(uvicorn.Server(config).serve(sockets=[at]))
+    try:
+        asyncio.run(uvicorn.Server(config).serve(sockets=[at]))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _exit(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)

@@ -20,9 +20,8 @@ from typing import Any, TypeAlias
 
 from acc.errors import ConfigurationError, SchemaError
 from acc.state.items import Item
-from acc.state.migrations import own_version, stored_name
 from acc.state.model import CompressedCognitiveState
-from acc.state.slots import SlotField, named_rules
+from acc.state.slots import SlotField, key_of
 
 GROUP = "acc.schemas"
 """The group of entry points that publish schemas."""
@@ -30,12 +29,8 @@ GROUP = "acc.schemas"
 Schema: TypeAlias = type[CompressedCognitiveState]
 
 
-_MOVED = {"acc.state:CompressedCognitiveState": "acc.state.model:CompressedCognitiveState"}
-"""Names of classes in audit logs of earlier versions, and their current names."""
-
-
 def published() -> dict[str, EntryPoint]:
-    """The schemas that installed packages publish, by name. Imports nothing.
+    """Return the schemas that installed packages publish, by name. Imports nothing.
 
     Raises:
         ConfigurationError: Two packages publish different schemas under one name.
@@ -53,17 +48,17 @@ def published() -> dict[str, EntryPoint]:
 
 
 def schema_named(name: str) -> Schema:
-    """The state class that ``name`` refers to.
+    """Return the state class that ``name`` refers to.
 
     Args:
         name: A published name; ``module:Class``; ``file.py``; or ``file.py:Class`` if the file has
-            several classes. ``Class[role]`` names what a role sees of a class.
+            several classes.
 
     Raises:
         ConfigurationError: The name is unknown, cannot be imported, or is not a state class.
         SchemaError: The class's declaration is wrong.
     """
-    place, _, path = _MOVED.get(name, name).partition(":")
+    place, _, path = name.partition(":")
     if place.endswith(".py"):
         return _chosen(_module_of(Path(place)), path, name)
     if not path:
@@ -72,7 +67,7 @@ def schema_named(name: str) -> Schema:
 
 
 def published_name(schema: Schema) -> str:
-    """The published name of a class, or ``module:Class`` if it has none."""
+    """Return the published name of a class, or ``module:Class`` if it has none."""
     value = f"{schema.__module__}:{schema.__qualname__}"
     return next((name for name, entry in published().items() if entry.value == value), value)
 
@@ -125,9 +120,6 @@ def _module_of(file: Path) -> ModuleType:
 
 
 def _chosen(module: ModuleType, path: str, name: str) -> Schema:
-    path, bracket, role = path.partition("[")
-    if bracket:  # a projection: Class[role]
-        return _chosen(module, path, name).for_role(role.removesuffix("]"))
     if not path:
         return _only(module, name)
     found: object = module
@@ -177,13 +169,12 @@ RULES = "x-acc"
 
 
 def state_document(schema: Schema) -> Document:
-    """JSON Schema of a state's `canonical` form. Equal declarations give equal bytes."""
+    """Return the JSON Schema of a state's `canonical` form. Equal declarations give equal bytes."""
     found = schema.model_json_schema(mode="serialization")
     for name, slot in schema.slots().items():
-        found["properties"][name] |= {"maxItems": slot.rules.max_items, RULES: _rules(slot)}
+        found["properties"][name] |= {"maxItems": slot.rules.places, RULES: _rules(slot)}
     about = {
-        "stored_as": stored_name(schema),
-        "version": own_version(schema),
+        "stored_as": schema.__name__,
         "max_tokens": schema.max_tokens,
         "slots": list(schema.slots()),
     }
@@ -191,7 +182,7 @@ def state_document(schema: Schema) -> Document:
 
 
 def as_text(document: Document) -> str:
-    """The document as the text of a file."""
+    """Return the document as the text of a file."""
     return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
@@ -202,14 +193,17 @@ def _rules(slot: SlotField) -> dict[str, Any]:
     rules, item = slot.rules, slot.item
     fields = item.model_json_schema(mode="serialization")["properties"]
     return {
-        **named_rules(slot),
+        **vars(rules),
+        "least": rules.least.word,
+        "roles": list(rules.roles),
+        "item": item.__name__,
+        "about": list(key_of(item)),
+        "is_pinned": slot.is_pinned,
         "fields": {name: _field(item, name, fields[name]) for name in item.own_fields()},
-        "cues": list(rules.cues),
-        "examples": [{"text": e.text, "fields": dict(e.fields)} for e in rules.examples],
     }
 
 
 def _field(item: type[Item], name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """The allowed values of a field, and whether it is required."""
+    """Return the allowed values of a field, and whether it is required."""
     allowed = {key: found[key] for key in _CONSTRAINTS if key in found}
     return {**allowed, "required": item.model_fields[name].is_required()}

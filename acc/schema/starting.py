@@ -8,26 +8,25 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from acc.compress.protocol import wire_schema
+from acc.compress.prompt import instruction
 from acc.errors import InputError
-from acc.keyless.domain import unread_examples
 from acc.schema.catalog import Schema
 from acc.schema.pages import own_slots
 from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import wire_schema
 from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
 
 MOST_PROMPT_TOKENS = 4_000
-"""Tokens of a wire schema above which every turn becomes notably more expensive."""
+"""Tokens of instruction and wire schema above which every compression becomes notably more expensive."""
 
-TOKENS_A_PLACE = 12
-"""Tokens of a short item. A state full of short items should stay below twice the token limit."""
+LEAST_TOKENS = 300
+"""Bound of a state below which a few rules already fill it."""
 
 
 def advice(schema: Schema) -> list[str]:
-    """Suggestions for improving a schema, one per line; empty if there are none."""
-    checks = (_missing, _examples, _letters, _room, _cost)
-    return [each for check in checks for each in check(schema)]
+    """Return suggestions for improving a schema, one per line; empty if there are none."""
+    return [each for check in (_missing, _keys, _cost) for each in check(schema)]
 
 
 def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
@@ -49,48 +48,28 @@ def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
 def _missing(schema: Schema) -> Iterator[str]:
     if not vars(schema).get("__doc__"):
         yield f"{schema.__name__} has no docstring: write one sentence on its purpose"
+    if schema.max_tokens < LEAST_TOKENS:
+        yield f"max_tokens is {schema.max_tokens}: a few rules fill it; give {LEAST_TOKENS} or more"
     for slot in own_slots(schema):
-        if not slot.rules.guidance:
-            yield f"slot {slot.name} has no guidance: a model does not know what belongs there"
-        is_generic = slot.name in CompressedCognitiveState.slots()
-        if not (slot.rules.examples or slot.rules.cues or is_generic):
-            yield f"slot {slot.name} has neither cues nor examples: the keyless rules cannot fill it"
+        if slot.is_record and not slot.rules.guidance:
+            yield f"slot {slot.name} has no guidance: no model is asked for it"
 
 
-def _examples(schema: Schema) -> Iterator[str]:
-    """Advice on examples that teach the keyless rules nothing. Skips generic slots."""
+def _keys(schema: Schema) -> Iterator[str]:
+    generic = CompressedCognitiveState.slots()
     for slot in own_slots(schema):
-        if slot.name in CompressedCognitiveState.slots():
-            continue
-        for example in unread_examples(slot):
+        own = slot.item.own_fields()
+        if slot.is_record and slot.name not in generic and len(own) > 1 and not slot.item.key:  # type: ignore[attr-defined]
             yield (
-                f"slot {slot.name}: the keyless rules do not make this item from {example.text!r}: write one sentence "
-                "that contains every value, with the same words between the values each time"
+                f"slot {slot.name} has items without a key: if a later one about the same is to replace an earlier "
+                f'one, write key = ("{own[0]}",) in {slot.item.__name__}'
             )
 
 
-def _letters(schema: Schema) -> Iterator[str]:
-    first: dict[str, str] = {}
-    for name, slot in schema.slots().items():
-        other = first.setdefault(slot.rules.id_prefix, name)
-        if other != name:
-            yield f"slots {other} and {name} share the id prefix {slot.rules.id_prefix!r}: their ids look alike"
-
-
-def _room(schema: Schema) -> Iterator[str]:
-    places = sum(slot.rules.max_items for slot in schema.slots().values())
-    room = places * TOKENS_A_PLACE
-    if room > 2 * schema.max_tokens:
-        yield (
-            f"{places} items would take about {room:,} tokens, and max_tokens is {schema.max_tokens:,}: "
-            "items are evicted long before the slots are full"
-        )
-
-
 def _cost(schema: Schema) -> Iterator[str]:
-    tokens = utf8_quarter(canonical_json(wire_schema(schema)))
+    tokens = utf8_quarter(canonical_json(wire_schema(schema)) + instruction(schema))
     if tokens > MOST_PROMPT_TOKENS:
-        yield f"the wire schema takes {tokens:,} tokens of every prompt: fewer slots or fields cost less"
+        yield f"instruction and wire schema take {tokens:,} tokens of every prompt: fewer slots or fields cost less"
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -104,114 +83,109 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from acc.state.items import Item
-from acc.text.lines import Line, Name, OptionalLine
-from acc.state.slots import Example, Slot
+from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Slot
 from acc.turn.observations import Trust
 
 
-class Case(Item):
+class Case(Record):
     """One thing that is being worked on. Rename it to what your domain works on."""
 
     key = ("case",)  # what it is about: a later item about the same replaces it
-    head = "case"  # what is shown first
-    case: Name  # up to 120 characters; Line up to 320, OptionalLine may be empty
+    case: Name  # a line of text that is not empty
     stage: Literal["open", "waiting", "closed"]  # a choice is better than a free text
-    finding: OptionalLine = ""
+    finding: Text = ""  # may be left out
 
 
-class Agreement(Item):
-    """What the user has agreed to. Nobody below the user can write it: see min_trust= below."""
+class Agreement(Record):
+    """What the user has agreed to. What rests on anybody below the user is refused: see least= below."""
 
     key = ("subject",)
-    head = "subject"
     subject: Name
-    terms: Line
+    terms: Name
 
 
 class {state}(CompressedCognitiveState):
     """{title}: the generic state, with the cases under way and what was agreed."""
 
-    schema_version: ClassVar[int] = 1  # raised when stored states need a migration
-    max_tokens: ClassVar[int] = 1000  # bound on what the agent reads; the generic state has 800
+    max_tokens: ClassVar[int] = 1_400  # bound on the state that the agent reads; the generic state has 1,100
 
     cases: Annotated[
         tuple[Case, ...],
         Slot(
-            max_items=8,  # at the most; what no longer fits goes to the store
-            eviction_priority=55,  # makes room after the slots with a lower number
-            id_prefix="h",  # ids of its items: h1, h2 ...
+            "cases",  # the name under which a model writes them
+            "h",  # ids of its items: h1, h2 ...
+            "Cases",  # the heading that the agent reads
+            places=8,  # at the most; what no longer fits stays in the journal
+            share=0.4,  # over this share of the room, its own items leave first
             guidance="cases under way, by their number",  # what a model is told
-            cues=("case", "ticket"),  # words by which the keyless rules find them
-            examples=(
-                Example("Case 4711 is waiting for the customer.", case="Case 4711", stage="waiting"),
-            ),
         ),
-    ]
+    ] = ()
     agreements: Annotated[
         tuple[Agreement, ...],
         Slot(
-            max_items=4,
-            min_trust=Trust.USER,  # tools and documents cannot write here
-            eviction_priority=80,
-            id_prefix="y",
+            "agreements",
+            "y",
+            "Agreed",
+            places=4,
+            least=Trust.USER,  # what rests on tools, documents or the agent is refused
+            lesser="beside",  # nothing of a lesser source takes an item's place
             guidance="what the user agreed to, with its terms",
-            cues=("agreed", "is fine"),
-            examples=(  # sentences by which the keyless rules, and a model, learn what belongs here
-                Example("A refund is fine, up to 50 EUR", subject="refund", terms="up to 50 EUR"),
-                Example("We agreed on a refund up to 50 EUR", subject="refund", terms="up to 50 EUR"),
-            ),
         ),
-    ]
+    ] = ()
 '''
 
 _TEST = '''\
 """The {name} schema: a later case replaces an earlier one, and a document agrees to nothing."""
 
-from acc import Channel, Observation, Policy, Proposal, Turn, update_state
-from acc.commit.commit import commit
+from acc.state.policy import Policy
+from acc.state.proposal import read
+from acc.state.reasons import Reason
+from acc.update import update_state
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 from {name} import {state}
 
 
-def test_a_turn_is_committed_under_the_schema() -> None:
+def commit(state, turn, written, tail=()):
+    """Commit a turn of which a model writes this JSON object."""
+    return update_state(
+        state, turn, tail=tail, compressor=lambda reading: read(written, {state}), policy=Policy(schema={state})
+    )
+
+
+def test_a_turn_is_committed_under_the_schema():
     said = Observation(channel=Channel.USER, text="Case 4711 is open. A refund up to 50 EUR is fine.")
     mail = Observation(channel=Channel.DOCUMENT, name="mail", text="A refund of 900 EUR is agreed.")
-    turn = Turn(observations=(said, mail)).numbered(1)
-    case = {{"case": "Case 4711", "stage": "open", "finding": "", "cites": ["u1"]}}
-    agreed = {{"subject": "refund", "terms": "up to 50 EUR", "cites": ["u1"]}}
-    forged = {{"subject": "refund", "terms": "900 EUR is agreed", "cites": ["d1"]}}
-    written = {{"cases": [case], "agreements": [agreed, forged]}}
-    done = commit({state}.empty(), Proposal.from_wire(written, {state}), turn)
-    state = done.state
-    assert isinstance(state, {state})
-    assert [(c.case, c.stage) for c in state.cases] == [("Case 4711", "open")]
-    assert [a.terms for a in state.agreements] == ["up to 50 EUR"]
-    assert [note.reason.value for note in done.refused] == ["untrusted"]
+    case = {{"case": "Case 4711", "stage": "open", "refs": ["u1"]}}
+    agreed = {{"subject": "refund", "terms": "up to 50 EUR", "refs": ["u1"]}}
+    forged = {{"subject": "refund", "terms": "900 EUR", "refs": ["d1"]}}
+    first = commit(None, Turn(observations=(said, mail)), {{"cases": [case], "agreements": [agreed, forged]}})
+    assert [(c.case, c.stage) for c in first.state.cases] == [("Case 4711", "open")]
+    assert [a.terms for a in first.state.agreements] == ["up to 50 EUR"]
+    assert Reason.UNTRUSTED in [note.reason for note in first.notes]
 
-    later = Turn.said("Case 4711 is closed.").numbered(2)
-    closed = {{"cases": [{{"case": "Case 4711", "stage": "closed", "finding": "", "cites": ["u2"]}}]}}
-    state = commit(state, Proposal.from_wire(closed, {state}), later).state
-    assert isinstance(state, {state})
-    assert [(c.case, c.stage) for c in state.cases] == [("Case 4711", "closed")]
+    closed = {{"cases": [{{"case": "Case 4711", "stage": "closed", "refs": ["u2"]}}]}}
+    second = commit(first.state, Turn.said("Case 4711 is closed."), closed, first.tail)
+    assert [(c.case, c.stage) for c in second.state.cases] == [("Case 4711", "closed")]
 
 
-def test_the_keyless_rules_fill_it_from_what_is_stated() -> None:
-    said = "Case 4711 is waiting for the customer. Is case 4712 closed? A refund is fine, up to 50 EUR."
-    state = update_state(None, Turn.said(said), policy=Policy(schema={state})).state
-    assert isinstance(state, {state})
-    assert [(c.case, c.stage) for c in state.cases] == [("Case 4711", "waiting")]
-    assert [(a.subject, a.terms) for a in state.agreements] == [("refund", "up to 50 EUR")]
+def test_what_is_no_choice_is_refused():
+    wrong = {{"cases": [{{"case": "Case 4711", "stage": "somewhere", "refs": ["u1"]}}]}}
+    step = commit(None, Turn.said("Case 4711 is somewhere."), wrong)
+    assert step.state.cases == ()
+    assert Reason.MALFORMED in [note.reason for note in step.notes]
 
 
-def test_a_stored_state_loads() -> None:
+def test_a_stored_state_loads():
     state = {state}.empty()
     assert {state}.load(state.canonical()) == state
 '''
 
 
 def start(name: str, folder: Path) -> tuple[Path, Path]:
-    """Write a schema and its test into ``folder``; returns both paths.
+    """Write a schema and its test into ``folder``, and return both paths.
 
     Args:
         name: The domain in lower case, such as ``clinic`` or ``field_service``.
@@ -223,7 +197,7 @@ def start(name: str, folder: Path) -> tuple[Path, Path]:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(
             f"{name!r} is {'taken' if name in _TAKEN else 'not a module name'}",
-            where="acc schema new",
+            where="acc schema --new",
             hint="choose a name such as field_service",
         )
     words = [word.capitalize() for word in name.split("_") if word]

@@ -1,26 +1,21 @@
 """The items in the slots of a state.
 
-An item type is a frozen model with fields of its own. The fields of `Item` state its provenance; only
-`acc.commit.commit` fills them (law 5). A domain adds a type by subclassing `Item` with a ``head`` (the field
-shown first) and a ``key`` (the fields that name its subject: a later value replaces an earlier one).
+Two kinds matter. A `Pinned` item is somebody's own sentence, which nobody rewrites (law 7). A `Record` is the
+compressor's own words with computed sources and trust (law 5). A domain adds a type by subclassing `Record`.
 """
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Mapping
-from functools import cache, cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, StringConstraints
 
-from acc.errors import SchemaError
-from acc.text.lines import Line, Name, Referent
-from acc.text.lines import Quote as Quote
-from acc.text.lines import one_line as one_line
-from acc.text.times import moment
-from acc.turn.observations import Channel, Observation, Trust
+from acc.text.lines import one_line
+from acc.turn.observations import Channel, Trust
+
+LONGEST = 600
+"""Maximum length of a record's field in characters. A longer one is cut, and a note says so."""
 
 
 def _read_trust(value: Any) -> Any:
@@ -33,302 +28,296 @@ TrustWord = Annotated[
 """A `Trust`, stored by its name."""
 
 
-class Dated(BaseModel):
-    """The time of an item whose words depend on it; commit fills it.
+def _as_line(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
 
-    Attributes:
-        said: When its source was said, in ISO 8601.
-        until: Until when a rule or goal holds by its own words (`acc.text.times.end_of`).
-        expired: Whether that time has passed. The item then stays, but no longer binds.
-    """
+
+Text = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=LONGEST)]
+"""One line of text. Control, bidirectional and invisible characters become spaces."""
+
+Name = Annotated[Text, StringConstraints(min_length=1)]
+"""A `Text` that is not empty: what an item is about."""
+
+
+def _folded(value: Any) -> Any:
+    return " ".join(value.split()) if isinstance(value, str) else value
+
+
+LONGEST_WORDS = 4_000
+"""Maximum length of somebody's words in characters: a list's heading and three sentences."""
+
+Verbatim = Annotated[str, BeforeValidator(_folded), StringConstraints(max_length=LONGEST_WORDS)]
+"""Somebody's words as given, white space folded. What is invisible in them stays: it is theirs."""
+
+LONGEST_MARK = 80
+
+
+def _as_mark(value: Any) -> Any:
+    return one_line(value)[:LONGEST_MARK] if isinstance(value, str) else value
+
+
+Mark = Annotated[str, BeforeValidator(_as_mark)]
+"""What stands beside words: a name, a time. One short line, so that it can look like nothing else."""
+
+
+class Part(BaseModel):
+    """A frozen part of a state."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    said: str
-    until: str = Field(default="", exclude_if=operator.not_)
-    expired: bool = Field(default=False, exclude_if=operator.not_)
 
-    def __str__(self) -> str:
-        word = "expired" if self.expired else "until" if self.until else "said"
-        at = moment(self.until or self.said)
-        if at is None:
-            return ""
-        return f"{word} {at:%a %Y-%m-%d}" + (f" {at:%H:%M}" if self.until else "")
+class Words(Part):
+    """Somebody's own words, verbatim: a whole sentence, or a span of one.
+
+    Attributes:
+        text: The words, white space folded.
+        ref: The message that holds them.
+        channel: Its channel.
+        speaker: Who said it, where several people speak through one channel.
+        at: When it was said, in ISO 8601; empty if unknown.
+        turn: Number of the turn.
+    """
+
+    text: Verbatim
+    ref: str
+    channel: Channel
+    speaker: Mark = ""
+    at: Mark = ""
+    turn: int = 0
+
+    @property
+    def trust(self) -> Trust:
+        """How far the speaker is trusted."""
+        return self.channel.trust
 
 
-class Item(BaseModel):
-    """What every item carries beside what it says. Filled by commit alone.
+Verdict = Literal["", "ends", "stays", "unclear"]
+
+
+class Ending(Part):
+    """A claim that a rule no longer binds (law 7).
+
+    Attributes:
+        kind: ``"lifted"``: later words end the rule. ``"no_rule"``: its sentence never was a standing rule.
+        words: The later words that end it; None for ``"no_rule"``.
+        asked: The agent's question to which ``words`` say yes; None if nobody was asked.
+        begins: From when it ends: a date, or words of the same message; empty for at once. Shown, it decides nothing.
+        since: Turn in which the claim came. The rule stays for at least one turn after it.
+        verdict: What the second reading said; empty while there is none.
+    """
+
+    kind: Literal["lifted", "no_rule"] = "lifted"
+    words: Words | None = None
+    asked: Words | None = None
+    begins: Mark = ""
+    since: int = 0
+    verdict: Verdict = ""
+
+
+class Item(Part):
+    """What every item carries.
 
     Attributes:
         id: Slot letter and a number never reused in the thread, such as ``c17``.
-        turn: Turn in which it came.
-        touched: Turn in which it was last cited or updated; eviction goes by it.
-        sources: Refs of the observations it rests on.
-        trust: That of the least trusted source; never rises by rewriting (law 6).
-        endorsed: Whether the user assented to it when the agent proposed it.
-        dated: Its time, where its words depend on it; like the asides it is stored only if it is there.
+        turn: Turn of its source.
+        touched: Turn in which a compression last wrote or cited it; eviction goes by it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    key: ClassVar[tuple[str, ...]] = ()
-    head: ClassVar[str] = ""
-    unseen: ClassVar[tuple[str, ...]] = ("quote",)
-    """Fields kept for the record and not rendered."""
-    computed: ClassVar[tuple[str, ...]] = ()
-    """Fields that commit derives from the cited source; never on the wire."""
-
-    asides: ClassVar[tuple[str, ...]] = ()
-    """Fields for the compressor's reading of the item, which are not part of its words. They are stored only if
-    they are filled, so that states from before these fields existed keep their hashes."""
 
     id: str = ""
     turn: int = 0
     touched: int = 0
-    sources: tuple[str, ...] = ()
-    trust: TrustWord = Trust.DOCUMENT
-    endorsed: bool = False
-    dated: Dated | None = Field(default=None, exclude_if=operator.not_)
 
     @classmethod
     @cache
     def own_fields(cls) -> tuple[str, ...]:
         """Return the fields of the item's content, in the order of their declaration."""
-        known = (*Item.model_fields, *cls.asides)
-        return tuple(name for name in cls.model_fields if name not in known)
-
-    @classmethod
-    @cache
-    def shown_fields(cls) -> tuple[str, ...]:
-        """Return the fields that are rendered."""
-        return tuple(name for name in cls.own_fields() if name not in cls.unseen)
-
-    @classmethod
-    @cache
-    def wire_fields(cls) -> tuple[str, ...]:
-        """Return the fields that a compressor writes, without the asides."""
-        return tuple(name for name in cls.own_fields() if name not in cls.computed)
-
-    @classmethod
-    @cache
-    def asked_fields(cls) -> tuple[str, ...]:
-        """Return the fields that a model fills: `wire_fields`, then the asides."""
-        return (*cls.wire_fields(), *cls.asides)
-
-    @classmethod
-    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """Return the proposed ``fields``, limited to what ``source`` and ``trust`` allow."""
-        return fields
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with changed fields, without the cached properties of the original."""
-        copied = super().model_copy(update=update, deep=deep)
-        for name in ("about", "words", "row"):
-            copied.__dict__.pop(name, None)
-        return copied
-
-    @cached_property
-    def about(self) -> tuple[str, ...]:
-        """The item's subject: the case-folded values of its key. Items with equal subjects replace each other."""
-        return self._subject()
-
-    def _subject(self) -> tuple[str, ...]:
-        return tuple(str(getattr(self, name)).casefold() for name in self.key)
-
-    @cached_property
-    def words(self) -> str:
-        """The item's content on one line."""
-        shown = [(name, getattr(self, name)) for name in self.shown_fields()]
-        return " ".join(name if v is True else str(v) for name, v in shown if v is not False)
-
-    @cached_property
-    def row(self) -> Mapping[str, Any]:
-        """The rendered fields as JSON values. Do not modify the mapping."""
-        shown = self.shown_fields()
-        dumped = self.model_dump(mode="json", include=set(shown))
-        return {name: dumped[name] for name in shown}
+        return tuple(name for name in cls.model_fields if name not in _COMPUTED)
 
     @property
-    def head_text(self) -> str:
-        """The value of the ``head`` field as text."""
-        return str(getattr(self, self.head))
-
-    @property
-    def is_expired(self) -> bool:
-        """Whether its own words ended it, such as "until Friday 18:00"."""
-        return self.dated is not None and self.dated.expired
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the item still applies; of a pinned slot's items, only open ones bind."""
-        return not self.is_expired
+    def text_of(self) -> str:
+        """The item's content on one line, without marks."""
+        raise NotImplementedError
 
 
-class Event(Item):
-    """What happened in the turn. Paper: episodic trace."""
+class Pinned(Item):
+    """A sentence of user or operator that stands until it ends.
 
-    key = ("text",)
-    head = "text"
-    text: Line
-
-
-class Gist(Item):
-    """The dominant topic or intent. Paper: semantic gist."""
-
-    key = ("text",)
-    head = "text"
-    text: Line
-
-
-class Entity(Item):
-    """A typed thing or person under its canonical name. Paper: focal entities."""
-
-    key = ("type", "name")
-    head = "name"
-    type: Name
-    name: Name
-
-
-Status = Literal["stated", "observed", "reported", "decided", "hypothesis"]
-
-_STATUS: dict[Trust, tuple[Status, ...]] = {
-    Trust.DOCUMENT: ("reported", "hypothesis"),
-    Trust.TOOL: ("observed", "reported", "hypothesis"),
-    Trust.AGENT: ("decided", "observed", "reported", "hypothesis"),
-    Trust.USER: ("stated", "decided", "observed", "reported", "hypothesis"),
-    Trust.OPERATOR: ("stated", "decided", "observed", "reported", "hypothesis"),
-}
-
-
-def status_of(trust: Trust) -> Status:
-    """Return the status of a fact whose source has this trust, unless its author states another."""
-    return "reported" if trust is Trust.AGENT else _STATUS[trust][0]
-
-
-class Relation(Item):
-    """A fact: subject, predicate, object. Paper: relational map.
-
-    Keyed by subject and predicate, so that a later value replaces an earlier one. ``status``
-    says on whose word it stands, and cannot claim more than its trust allows.
+    Attributes:
+        words: The whole sentence.
+        about: What the sentence is about, where its own words do not name it: a verbatim span of a message.
+        scope: Another sentence of the same or a more trusted speaker that limits it.
+        later: Later words of somebody at least as trusted, in order.
+        ending: The claim that it ended, if there is one.
     """
 
-    key = ("subject", "predicate")
-    head = "subject"
-    subject: Name
-    predicate: Name
-    object: Line
-    status: Status = "stated"
-
-    @classmethod
-    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """Replace a status that ``trust`` does not allow by the strongest allowed one."""
-        allowed = _STATUS[trust]
-        status = fields.get("status")
-        return {**fields, "status": status if status in allowed else status_of(trust)}
-
-    def _subject(self) -> tuple[str, ...]:
-        """Subject and predicate; for a hypothesis also the object, so that it does not replace a settled fact."""
-        own = super()._subject()
-        return (*own, self.object.casefold()) if self.status == "hypothesis" else own
-
-
-class Goal(Item):
-    """An objective of the user or operator, active or done. Paper: goal orientation."""
-
-    key = ("text",)
-    head = "text"
-    text: Quote
-    quote: Quote
-    done: bool = False
+    words: Words
+    about: Words | None = None
+    scope: Words | None = None
+    later: tuple[Words, ...] = ()
+    ending: Ending | None = None
 
     @property
-    def is_open(self) -> bool:
-        """Whether the goal is active."""
-        return not self.done and super().is_open
+    def text_of(self) -> str:
+        """The sentence with what belongs to it, without later words."""
+        about = f" (about: {self.about.text})" if self.about else ""
+        scope = f" ({self.scope.text})" if self.scope else ""
+        return f"{self.words.text}{about}{scope}"
 
 
-Kind = Literal["prohibition", "requirement", "limit", "format", "preference"]
+class Rule(Pinned):
+    """A rule, limit, format, preference or permission that stands. Paper: constraints.
+
+    Attributes:
+        offer: The agent's sentence, where ``words`` only assent to it (an agreement).
+    """
+
+    offer: Words | None = None
+
+    @property
+    def text_of(self) -> str:
+        """The sentence, or offer and assent of an agreement."""
+        said = super().text_of
+        return (
+            f'agent: "{self.offer.text}" {self.words.channel.value}: "{said}"'
+            if self.offer
+            else said
+        )
 
 
-class Constraint(Item):
-    """A rule that holds until it is lifted, beside the words that made it. Paper: constraints."""
+class Goal(Pinned):
+    """What the user wants achieved. Paper: goal orientation.
 
-    key = ("text",)
-    head = "text"
-    unseen = ("quote", "kind")
-    asides = ("refers_to",)
-    text: Quote
-    kind: Kind = "requirement"
-    quote: Quote
-    refers_to: Referent = Field(default="", exclude_if=operator.not_)
-    """What a pronoun of the rule refers to, in the compressor's reading. It is shown as such; no law treats it as
-    the user's words."""
+    Attributes:
+        done: The message that says it is reached or given up: ref and channel, without text; None while open.
+    """
+
+    done: Words | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether somebody at least as trusted as its speaker says so. The word of another is a claim, and is shown."""
+        return self.done is not None and self.done.channel.trust >= self.words.channel.trust
+
+
+class Was(Part):
+    """What a more trusted source said before a lesser one gave another value."""
+
+    text: Text
+    trust: TrustWord
+
+
+class Record(Item):
+    """The compressor's own words about its sources. Subclass it for a domain's slot.
+
+    Attributes:
+        key: Names of the fields that say what the record is about. One with the same values there replaces the held
+            one, also where the compressor does not name its id. Empty: only an id does.
+        sources: Refs of what it rests on.
+        trust: That of the least trusted source.
+        was: The value of a more trusted source that this one follows, until somebody as trusted speaks.
+        minor: Whether the compressor marked it as the first to leave.
+        uses: Number of compressions that wrote it or asked to keep it.
+    """
+
+    key: ClassVar[tuple[str, ...]] = ()
+
+    sources: tuple[str, ...] = ()
+    trust: TrustWord = Trust.DOCUMENT
+    was: Was | None = None
+    minor: bool = False
+    uses: int = 1
+
+    def used(self, turn: int) -> dict[str, int | bool]:
+        """Return what changes when a compression of ``turn`` writes or keeps the record."""
+        uses = self.uses + (self.touched != turn)
+        return {"touched": turn, "uses": uses, "minor": False}
+
+    @property
+    def text_of(self) -> str:
+        """The own fields on one line: the first value, then the others as ``name value``."""
+        parts = [(n, getattr(self, n)) for n in type(self).own_fields()]
+        shown = [(n, v) for n, v in parts if v not in ("", None, False)]
+        return " ".join(
+            str(v) if i == 0 or n == "text" else f"{n} {'' if v is True else v}".strip()
+            for i, (n, v) in enumerate(shown)
+        )
+
+
+class Fact(Record):
+    """A fact: "subject: value". Paper: relational map."""
+
+    text: Text
+
+
+class Question(Record):
+    """What is not known, and matters. Paper: uncertainty signal."""
+
+    text: Text
+
+
+class Entity(Record):
+    """A thing or person under its canonical name. Paper: focal entities."""
+
+    text: Text
+
+
+class Gist(Record):
+    """The dominant topic. Paper: semantic gist."""
+
+    text: Text
 
 
 class Cue(Item):
-    """What comes next. Paper: predictive cue."""
+    """A next step that somebody announced, until it is dropped or newer ones take its place. Paper: predictive cue."""
 
-    key = ("text",)
-    head = "text"
-    text: Line
+    words: Words
 
-
-class Uncertainty(Item):
-    """What is not known, and how much that matters. Paper: uncertainty signal."""
-
-    key = ("gap",)
-    head = "gap"
-    level: Literal["low", "medium", "high"] = "medium"
-    gap: Line
+    @property
+    def text_of(self) -> str:
+        """The announcement."""
+        return self.words.text
 
 
-class ArtifactReference(Item):
-    """A pointer to evidence: its ref, a label, its channel; no raw content."""
+class Computed(Item):
+    """An item that no compressor writes."""
 
-    key = ("artifact",)
-    head = "artifact"
-    computed = ("artifact", "channel")
-    artifact: Name
-    label: Name
+
+class Event(Computed):
+    """What a compression read. Paper: episodic trace.
+
+    Attributes:
+        first: The first ref read.
+        last: The last ref read.
+        count: Number of messages read.
+    """
+
+    first: str
+    last: str
+    count: int
+
+    @property
+    def text_of(self) -> str:
+        """The range of refs."""
+        return f"{self.first} to {self.last}"
+
+
+class Artifact(Computed):
+    """Evidence that the gate admitted: its ref and channel, no content. Paper: retrieved artifacts."""
+
+    ref: str
     channel: Channel
 
-    @classmethod
-    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """Point to the cited source."""
-        return {**fields, "artifact": source.ref, "channel": source.channel}
+    @property
+    def text_of(self) -> str:
+        """The ref."""
+        return self.ref
+
+
+_COMPUTED = frozenset({*Item.model_fields, *Record.model_fields, "ending", "later", "done"})
+"""Fields that commit alone fills."""
 
 
 def number_of(item: Item) -> int:
     """Return the number in an item's id: a newer item has a higher one. 0 without an id."""
-    digits = re.search(r"\d+$", item.id)
-    return int(digits.group()) if digits else 0
-
-
-EXPRESSIBLE = ("string", "integer", "number", "boolean")
-_DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
-
-
-def wire_field(item: type[Item], name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a field without lengths and defaults; `SchemaError` if there is none."""
-    return dict(_wire_field(item, name))
-
-
-@cache
-def _wire_field(item: type[Item], name: str) -> dict[str, Any]:
-    annotation: Any = item.model_fields[name].annotation
-    try:
-        found = TypeAdapter(annotation).json_schema()
-    except Exception as error:  # pydantic's, of several kinds, and those of a type's own hooks
-        raise _inexpressible(item, name) from error
-    if found.get("type") not in EXPRESSIBLE:
-        raise _inexpressible(item, name)
-    return {key: value for key, value in found.items() if key not in _DROPPED}
-
-
-def _inexpressible(item: type[Item], name: str) -> SchemaError:
-    return SchemaError(
-        f"a model cannot fill field {name!r} of {item.__name__}",
-        where=item.__qualname__,
-        hint="use str, int, float, bool or a Literal of strings; for optional text use OptionalLine "
-        "or OptionalName of acc.state.items",
-    )
+    digits = item.id[1:]
+    return int(digits) if digits.isdigit() else 0

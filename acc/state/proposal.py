@@ -1,353 +1,318 @@
-"""Compressors' proposals, and the outcomes of compressions.
+"""A proposal: what a compressor says should change. Commit decides what becomes of it.
 
-On the wire an item has only its words and its citations (law 5). Both modes use one `Proposal`:
-``revise`` adds, updates and retires items; ``rewrite`` (the paper's) writes the whole next state.
-`acc.commit.commit` decides which parts of a proposal apply.
+A compressor writes one JSON object with only the lists it needs. `read` takes it leniently: a ref in odd marks, a
+string for a list, one object for a list of one. What cannot be read is named in a note, and the rest counts.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import operator
-from collections.abc import Iterator, Mapping
-from enum import StrEnum
-from functools import lru_cache
-from typing import Any, Literal, Self
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-
-from acc.errors import CompressionError
-from acc.state.declaration import RESERVED
-from acc.state.items import Item, wire_field
+from acc.state.items import Record
 from acc.state.model import CompressedCognitiveState
-from acc.state.reasons import Note
+from acc.state.reasons import Note, Reason
 from acc.state.slots import SlotField
-from acc.turn.observations import storable
-from acc.turn.redact import Redact
 
 Mode = Literal["revise", "rewrite"]
+Author = Literal["model", "keyless", "operator"]
+
+MOST_ELEMENTS = 200
+"""Maximum number of elements of one list that commit reads. A note says how many were left."""
+
+_REF = re.compile(r"\w+(?:\.\w+)*")
 
 
-_WIDEST = 1 << 63
-
-
-class Outcome(StrEnum):
-    """How a call, or a whole compression, ended. The names are stored: never change one."""
-
-    # the compressor returned a proposal
-    OK = "ok"
-    REPAIRED = "repaired"
-    SKIPPED = "skipped"
-    # the model answered, and the answer is unusable
-    REFUSAL = "refusal"
-    CONTENT_FILTER = "content_filter"
-    TRUNCATED = "truncated"
-    EMPTY = "empty"
-    INVALID_JSON = "invalid_json"
-    WRONG_SHAPE = "wrong_shape"
-    UNKNOWN_IDS = "unknown_ids"
-    ITEMS_LOST = "items_lost"
-    PROMPT_ECHO = "prompt_echo"
-    RULE_REFUSED = "rule_refused"
-    RULE_MISSED = "rule_missed"
-    # the endpoint did not answer
-    CONTEXT_OVERFLOW = "context_overflow"
-    TOO_LARGE = "too_large"
-    BAD_REQUEST = "bad_request"
-    NOT_FOUND = "not_found"
-    TIMEOUT = "timeout"
-    CONFLICT = "conflict"
-    RATE_LIMITED = "rate_limited"
-    SERVER_ERROR = "server_error"
-    CONNECTION_REFUSED = "connection_refused"
-    CONNECTION_RESET = "connection_reset"
-    MALFORMED_REPLY = "malformed_reply"
-    DEADLINE = "deadline"
-    KEY_REFUSED = "key_refused"
-    # a compressor raised another error
-    ERROR = "error"
-
-
-WORTH_RETRYING = frozenset(
-    {
-        Outcome.TIMEOUT, Outcome.CONFLICT, Outcome.RATE_LIMITED, Outcome.SERVER_ERROR,
-        Outcome.CONNECTION_REFUSED, Outcome.CONNECTION_RESET, Outcome.MALFORMED_REPLY,
-    }
-)  # fmt: skip
-"""Outcomes that the same request may avoid a moment later."""
-
-
-WORTH_REPAIRING = frozenset(
-    {
-        Outcome.TRUNCATED, Outcome.EMPTY, Outcome.INVALID_JSON, Outcome.WRONG_SHAPE,
-        Outcome.UNKNOWN_IDS, Outcome.ITEMS_LOST, Outcome.PROMPT_ECHO, Outcome.RULE_REFUSED,
-        Outcome.RULE_MISSED,
-    }
-)  # fmt: skip
-"""Outcomes that a model can fix if it receives the error."""
-
-
-class Account(BaseModel):
-    """A model's requests during a compression, and their outcomes.
+@dataclass(frozen=True)
+class ProposedPin:
+    """A rule or goal: where its words are.
 
     Attributes:
-        outcome: How the compression ended.
-        calls: The outcome of each call in order, including retries.
-        unmetered: Number of answered calls without token usage.
-        model: The model's name at its endpoint.
-        prompt: Version of the prompt.
-        rung: How the endpoint enforced the schema (`acc.compress.openai_calls`).
-        left_out: Characters of each source, by ref, that the model did not receive.
+        quote: Words of its sentence.
+        ref: The message that holds them.
+        id: A name for other elements of the same proposal to refer to; may be empty.
+        about: Words of a message that name what the sentence is about; may be empty.
+        scope: Words of another sentence that limits it; may be empty.
+        offer: Words of the agent's sentence to which ``quote`` assents; may be empty.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    outcome: Outcome
-    calls: tuple[Outcome, ...] = ()
-    unmetered: int = 0
-    model: str = ""
-    prompt: str = ""
-    rung: str = ""
-    left_out: dict[str, int] = {}
+    quote: str
+    ref: str = ""
+    id: str = ""
+    about: str = ""
+    scope: str = ""
+    offer: str = ""
 
 
-def _clean(value: Any) -> Any:
-    """Return a value that JSON can store: no lone surrogates, no NaN, integers of 64 bits."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {storable(str(k)): _clean(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_clean(v) for v in value]
-    if isinstance(value, int):
-        return value if -_WIDEST <= value < _WIDEST else None
-    return value if isinstance(value, float) or value is None else storable(str(value))
+@dataclass(frozen=True)
+class ProposedLater:
+    """Later words about a rule or goal.
+
+    Attributes:
+        id: The rule or goal.
+        quote: Words of the later sentence; may be empty if the sentence never was a rule.
+        ref: The message that holds them.
+        ends: Whether nothing of the rule is left.
+        begins: From when it ends; empty for at once.
+        offer: The agent's question to which ``quote`` says yes.
+        no_rule: Whether the sentence never was a standing rule.
+    """
+
+    id: str
+    quote: str = ""
+    ref: str = ""
+    ends: bool = False
+    begins: str = ""
+    offer: str = ""
+    no_rule: bool = False
 
 
-class ProposedItem(BaseModel):
-    """An item as a compressor proposes it.
+@dataclass(frozen=True)
+class ProposedDone:
+    """A goal that is reached or given up, and the message that says so."""
+
+    id: str
+    ref: str = ""
+
+
+@dataclass(frozen=True)
+class ProposedRecord:
+    """A fact, question or another record.
 
     Attributes:
         slot: Name of the slot.
-        fields: Its content, by the item type's wire fields.
-        cites: Refs of observations or evidence, or ids of prior items.
-        id: Id of the prior item to carry on or update; empty for a new item.
-        amends: Id of a rule that the same proposal retires and this item repeats with another figure;
-            or empty. Not on the wire: no model writes it.
+        fields: The item's own fields, or those that change.
+        refs: Refs of sources and ids of held items that it rests on, as written.
+        id: The held record that it replaces or rewrites, or a name for other elements; may be empty.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     slot: str
-    fields: dict[str, Any]
-    cites: tuple[str, ...] = ()
+    fields: Mapping[str, Any]
+    refs: tuple[str, ...] = ()
     id: str = ""
-    amends: str = ""
-
-    _cleaned = field_validator("*", mode="before")(_clean)
 
 
-class Retirement(BaseModel):
-    """The retirement of a prior item. A pinned item needs a cited quote (law 7).
+@dataclass(frozen=True)
+class Proposal:
+    """What a compressor says should change. In mode ``rewrite``, records that it does not name leave."""
 
-    Attributes:
-        id: The item's id.
-        cites: Refs of the observations that end it.
-        quote: Words of these observations.
-        doubt: Why the compressor doubts that the quote means this pinned item, which then stays; or
-            empty. Not on the wire: no model writes it.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    cites: tuple[str, ...] = ()
-    quote: str = ""
-    doubt: str = ""
-
-    _cleaned = field_validator("*", mode="before")(_clean)
-
-
-class Remark(BaseModel):
-    """A compressor's remark on an observation that it could not use, or not in full.
-
-    Attributes:
-        code: The remark: the observation is in a language that the compressor does not read, or the
-            compressor left out a rule or goal for want of room. Commit has a reason code for each value.
-        ref: The observation's ref.
-        slot: The slot of the rule or goal that was left out; otherwise empty.
-        text: Its text; otherwise empty.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    code: Literal["language_not_read", "no_room"]
-    ref: str
-    slot: str = ""
-    text: str = ""
-
-    _cleaned = field_validator("ref", "text", mode="before")(_clean)
-
-
-class Proposal(BaseModel):
-    """A compressor's proposal.
-
-    Attributes:
-        mode: Whether unmentioned items stay (``revise``) or leave the state (``rewrite``).
-        items: New, carried and updated items.
-        retire: Retirements.
-        keep: Ids of prior items to keep as they are: they count as touched in this turn.
-        confirmed: Ids of rules and goals of which a second reading says that the user's words end them
-            (`acc.compress.second_reading`). Not on the wire.
-        author: Name of the compressor.
-        usage: Tokens by kind (input, output, cached, reasoning), if a model was paid.
-        account: The model's requests and how they ended, if a model was asked.
-        reads_turn: Whether the author read the turn. An operator's retirement does not read it: the
-            other observations of the turn stay pending for the next commit.
-        unread: Refs of observations that the author could not read and another compressor can: they stay
-            pending for the next commit. Not on the wire.
-        remarks: Observations that the compressor could not use. Not on the wire: no model writes them.
-        board_notes: What a shared board refused of the same answer (`acc.board`). The next state's feedback
-            repeats it. Not on the wire.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+    rules: tuple[ProposedPin, ...] = ()
+    goals: tuple[ProposedPin, ...] = ()
+    later: tuple[ProposedLater, ...] = ()
+    done: tuple[ProposedDone, ...] = ()
+    records: tuple[ProposedRecord, ...] = ()
+    next: tuple[ProposedPin, ...] = ()
+    drop: tuple[str, ...] = ()
+    minor: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     mode: Mode = "revise"
-    items: tuple[ProposedItem, ...] = ()
-    retire: tuple[Retirement, ...] = ()
-    keep: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    confirmed: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    author: str = ""
-    usage: dict[str, int] = {}
-    account: Account | None = None
-    reads_turn: bool = True
-    unread: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    remarks: tuple[Remark, ...] = ()
-    board_notes: tuple[Note, ...] = Field(default=(), exclude_if=operator.not_)
+    author: Author = "model"
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
-    _cleaned = field_validator("keep", mode="before")(_clean)
+    def pins(self) -> Iterator[tuple[str, ProposedPin]]:
+        """Yield rules and goals with the slot's name."""
+        yield from (("constraints", pin) for pin in self.rules)
+        yield from (("goal_orientation", pin) for pin in self.goals)
 
-    @classmethod
-    def from_wire(
-        cls,
-        data: Any,
-        schema: type[CompressedCognitiveState],
-        *,
-        mode: Mode = "revise",
-        author: str = "",
-    ) -> Self:
-        """Parse a model's answer under `wire_schema`, leniently: commit checks each item.
 
-        A slot may be null, or one object instead of a list. A number in a text field becomes its digits.
-        An entry that is not a slot and not a list of objects, such as the model's reasons, is ignored.
+def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
+    """Return why commit cannot take what a compressor of anybody's returned; empty if it can."""
+    if not isinstance(proposal, Proposal):
+        return f"it is a {type(proposal).__name__}"
+    if proposal.author == "operator":
+        return "a compressor is no operator"
+    for each in (*proposal.rules, *proposal.goals, *proposal.next, *proposal.later, *proposal.done):
+        if not all(isinstance(value, str | bool) for value in vars(each).values()):
+            return f"{each} holds something else than strings"
+    slots = {slot.name for slot in schema.slots().values() if slot.is_record}
+    for record in proposal.records:
+        if record.slot not in slots or not isinstance(record.fields, Mapping):
+            return f"{record} is of no record slot, or has no fields"
+    return ""
 
-        Args:
-            data: Maps slot names to lists of items, ``retire`` to a list of retirements, ``drop`` and ``keep``
-                to ids.
-            schema: The state class, which defines the slots' wire fields.
-            mode: The requested mode.
-            author: Name of the compressor.
 
-        Raises:
-            CompressionError: ``data`` is not an object, a slot is not a list of objects, or ``data``
-                contains nothing of the schema.
-        """
-        if not isinstance(data, Mapping):
-            raise CompressionError(f"the proposal is {type(data).__name__}, not an object")
-        slots = schema.slots()
-        if data and not (set(data) & {*slots, *RESERVED}):
-            raise CompressionError(
-                f"none of the schema's slots in the proposal: {', '.join(map(str, list(data)[:5]))}"
+LISTS = ("rules", "goals", "later", "done", "next", "drop", "minor", "keep")
+"""The lists of a proposal that every schema has. Each record slot adds one under its `Slot.key`."""
+
+
+def read(
+    answer: Mapping[str, Any],
+    schema: type[CompressedCognitiveState],
+    *,
+    mode: Mode = "revise",
+    author: Author = "model",
+) -> Proposal:
+    """Return the proposal in a compressor's JSON object. Never raises for what the object holds."""
+    reader = _Reader()
+    rules, goals, cues = (
+        tuple(
+            ProposedPin(
+                quote=_text(e, "quote"), ref=_text(e, "ref"), id=_text(e, "id"),
+                about=_text(e, "about"), scope=_text(e, "scope"), offer=_text(e, "offer"),
             )
-        items = tuple(
-            _proposed(name, entry, slots.get(name))
-            for name, entries in data.items()
-            if name not in RESERVED
-            if name in slots or _is_objects(entries)
-            for entry in _objects(entries, name)
+            for e in reader.objects(answer, key, "quote")
         )
-        retire = (*_retirements(data.get("retire")), *_retirements(data.get("drop")))
-        keep = _refs(data.get("keep"))
-        return cls(mode=mode, items=items, retire=retire, keep=keep, author=author)
-
-
-def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Proposal | None:
-    """Return the proposal with every text redacted: a compressor may have read a secret elsewhere."""
-    if proposal is None or redact is None:
-        return proposal
-    made = _deep(proposal.model_dump(include={"items", "retire", "keep"}), redact)
-    return proposal.model_copy(
-        update={
-            "items": tuple(ProposedItem(**each) for each in made["items"]),
-            "retire": tuple(Retirement(**each) for each in made["retire"]),
-            "keep": tuple(made.get("keep", ())),
-        }
+        for key in ("rules", "goals", "next")
+    )  # fmt: skip
+    later = tuple(
+        ProposedLater(
+            id=_text(e, "id"), quote=_text(e, "quote"), ref=_text(e, "ref"),
+            ends=e.get("ends") is True, begins=_text(e, "from"), offer=_text(e, "offer"),
+            no_rule=e.get("no_rule") is True,
+        )
+        for e in reader.objects(answer, "later", "")
+    )  # fmt: skip
+    done = tuple(
+        ProposedDone(_text(e, "id"), _text(e, "ref")) for e in reader.objects(answer, "done", "id")
     )
+    records = tuple(_records(answer, schema, reader))
+    known = {*LISTS, *(s.rules.key for s in schema.slots().values())}
+    reader.notes += [
+        Note(reason=Reason.MALFORMED, detail="no such list", of=str(key)[:40])
+        for key in answer
+        if key not in known
+    ]
+    drop, minor, keep = (reader.strings(answer, key) for key in ("drop", "minor", "keep"))
+    return Proposal(
+        rules=rules, goals=goals, next=cues, later=later, done=done, records=records,
+        drop=drop, minor=minor, keep=keep, mode=mode, author=author,
+        notes=tuple(reader.notes),
+    )  # fmt: skip
 
 
-def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:
-    known = slot.item.asked_fields() if slot is not None else tuple(entry)
-    texts = _texts(slot.item) if slot is not None else frozenset()
-    return ProposedItem(
-        slot=name,
-        fields={f: _in_digits(entry[f]) if f in texts else entry[f] for f in known if f in entry},
-        cites=_refs(entry.get("cites")),
-        id=_text(entry.get("id")),
-    )
+def _records(
+    answer: Mapping[str, Any], schema: type[CompressedCognitiveState], reader: _Reader
+) -> Iterator[ProposedRecord]:
+    for slot in schema.slots().values():
+        if not slot.is_record:
+            continue
+        first = slot.item.own_fields()[0]
+        for element in reader.objects(answer, slot.rules.key, first):
+            names = [name for name in slot.item.own_fields() if name in element]
+            yield ProposedRecord(
+                slot=slot.name,
+                fields={name: element[name] for name in names},
+                refs=tuple(refs_in(element.get("refs"))),
+                id=_text(element, "id"),
+            )
 
 
-@lru_cache(maxsize=256)
-def _texts(item: type[Item]) -> frozenset[str]:
-    """Return the wire fields that accept any text, except ``quote``: commit searches for it verbatim."""
-    fields = {n: wire_field(item, n) for n in item.asked_fields() if n != "quote"}
-    return frozenset(n for n, f in fields.items() if f["type"] == "string" and "enum" not in f)
+class _Reader:
+    """Reads lists of any form, and notes what it cannot read."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+
+    def objects(
+        self, answer: Mapping[str, Any], key: str, only: str
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yield the objects of a list. A string stands for an object with the field ``only``."""
+        for element in self._elements(answer, key):
+            if isinstance(element, Mapping):
+                yield element
+            elif isinstance(element, str) and only and element.strip():
+                yield {only: element}
+            elif element:
+                self._malformed(key, element)
+
+    def strings(self, answer: Mapping[str, Any], key: str) -> tuple[str, ...]:
+        """Return the strings of a list; of an object its id."""
+        found = []
+        for element in self._elements(answer, key):
+            value = element.get("id") if isinstance(element, Mapping) else element
+            if isinstance(value, str):
+                found += list(refs_in(value))
+            elif value:
+                self._malformed(key, value)
+        return tuple(found)
+
+    def _elements(self, answer: Mapping[str, Any], key: str) -> list[Any]:
+        value = answer.get(key)
+        elements = value if isinstance(value, list) else [] if value is None else [value]
+        if len(elements) > MOST_ELEMENTS:
+            left = len(elements) - MOST_ELEMENTS
+            self.notes.append(
+                Note(reason=Reason.MALFORMED, detail=f"{left} elements too many", of=key)
+            )
+        return elements[:MOST_ELEMENTS]
+
+    def _malformed(self, key: str, value: Any) -> None:
+        self.notes.append(
+            Note(reason=Reason.MALFORMED, text=str(value)[:60], detail="not an object", of=key)
+        )
 
 
-def _in_digits(value: Any) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return json.dumps(_clean(value)) if is_number and _clean(value) is not None else value
+def _text(element: Mapping[str, Any], key: str) -> str:
+    value = element.get(key)
+    if isinstance(value, Mapping):  # {"quote": ..., "ref": ...} where words are expected
+        value = value.get("quote")
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value.strip() if isinstance(value, str) else ""
 
 
-def _retirements(entries: Any) -> Iterator[Retirement]:
-    """Yield the retirements of a list of objects and of bare ids."""
-    listed = entries if isinstance(entries, list | tuple) else [entries]
-    for entry in (entry for entry in listed if entry):
-        for each in [{"id": entry}] if isinstance(entry, str) else _objects([entry], "retire"):
-            cites, quote = _refs(each.get("cites")), _text(each.get("quote"))
-            yield Retirement(id=_text(each.get("id")), cites=cites, quote=quote)
-
-
-def _is_objects(entries: Any) -> bool:
-    is_list = isinstance(entries, list | tuple)
-    return is_list and all(isinstance(entry, Mapping) for entry in entries)
-
-
-def _objects(entries: Any, name: str) -> list[Mapping[str, Any]]:
-    if entries is None:
-        return []
-    if isinstance(entries, Mapping) and entries:
-        return [entries]
-    if not _is_objects(entries):
-        raise CompressionError(f"{name!r} in the proposal is not a list of objects")
-    return list(entries)
-
-
-def _refs(value: Any) -> tuple[str, ...]:
-    values = value if isinstance(value, list | tuple) else [value]
-    return tuple(_text(v) for v in values if _text(v))
-
-
-def _text(value: Any) -> str:
-    return value.strip(" []") if isinstance(value, str) else ""
-
-
-def _deep(value: Any, redact: Redact) -> Any:
+def refs_in(value: Any) -> Iterator[str]:
+    """Yield what may be refs or ids in ``value``: a string of any form, or a list of them."""
     if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {name: _deep(each, redact) for name, each in value.items()}
-    return [_deep(each, redact) for each in value] if isinstance(value, list | tuple) else value
+        yield from _REF.findall(value)
+    elif isinstance(value, Iterable) and not isinstance(value, Mapping | bytes):
+        for each in list(value)[:MOST_ELEMENTS]:
+            yield from refs_in(each) if isinstance(each, str) else ()
+
+
+def wire_schema(schema: type[CompressedCognitiveState]) -> dict[str, Any]:
+    """Return the JSON Schema of a proposal. Every list and every optional field may be left out."""
+    text = {"type": "string"}
+    pin = _object(
+        {"quote": text, "ref": text, "id": text, "about": text, "scope": text, "offer": text},
+        "quote",
+        "ref",
+    )
+    later = {
+        "id": text, "quote": text, "ref": text, "ends": {"type": "boolean"}, "from": text, "offer": text,
+        "no_rule": {"type": "boolean"},
+    }  # fmt: skip
+    lists: dict[str, Any] = {
+        "rules": pin,
+        "goals": pin,
+        "later": _object(later, "id"),
+        "done": _object({"id": text, "ref": text}, "id", "ref"),
+        **{s.rules.key: _record(s) for s in schema.slots().values() if s.is_record},
+        "next": _object({"quote": text, "ref": text}, "quote", "ref"),
+        **dict.fromkeys(("drop", "minor", "keep"), text),
+    }
+    return _object({key: {"type": "array", "items": each} for key, each in lists.items()})
+
+
+def _record(slot: SlotField) -> dict[str, Any]:
+    found = slot.item.model_json_schema()
+    definitions = found.get("$defs", {})
+    fields = {
+        name: _plain(found["properties"][name], definitions) for name in slot.item.own_fields()
+    }
+    refs = {"type": "array", "items": {"type": "string"}}
+    return _object({"id": {"type": "string"}, **fields, "refs": refs})
+
+
+def _plain(field_schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a field's schema without what only validation needs."""
+    name = str(field_schema.get("$ref", "")).rpartition("/")[2]
+    found = {**definitions.get(name, {}), **field_schema}
+    return {k: v for k, v in found.items() if k in ("type", "enum", "anyOf", "const")}
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def merged_fields(held: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of ``held`` with those of a proposal in their place."""
+    own = {name: getattr(held, name) for name in type(held).own_fields()}
+    return {**own, **fields}

@@ -1,52 +1,26 @@
 """The rules of slots, declared once on the state class.
 
-    constraints: Annotated[tuple[Constraint, ...], Slot(max_items=16, min_trust=Trust.USER, pinned=True)]
+    constraints: Annotated[tuple[Rule, ...], Slot("rules", "c", "Rules", places=40)]
 
-The wire schema, commit, eviction, the renderers and the reference page all read the same `Slot`. A
-wrong declaration fails when the class is created (`acc.state.declaration`), not when an agent runs.
+The wire schema, the prompt, commit, eviction and the renderer all read the same `Slot`.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from acc.errors import SchemaError
-from acc.state.items import Item
+from acc.state.items import Computed, Cue, Item, Pinned, Record
 from acc.turn.observations import Trust
 
-TAKEN_LETTERS = "adotux"
-"""First letters of refs: agent, document, operator, tool, user, and x for set-aside items."""
+Lesser = Literal["was", "beside"]
 
-_ROLE = re.compile(r"[^\W_]([\w .-]{0,62}[^\W_])?")
-
-
-def is_role_name(name: object) -> bool:
-    """Return whether ``name`` can name a role: 1 to 64 letters, digits, spaces, and ``.``, ``-``, ``_`` within."""
-    return isinstance(name, str) and _ROLE.fullmatch(name) is not None
-
-
-@dataclass(frozen=True, init=False)
-class Example:
-    """A sentence and the item to make of it; checked with its slot.
-
-        Example("CHG-4412 runs Wed 02:00", change="CHG-4412", window="Wed 02:00", stage="approved")
-
-    Attributes:
-        text: The words.
-        fields: The item's own fields, by name. Free text in a field must occur in ``text``.
-    """
-
-    text: str
-    fields: tuple[tuple[str, Any], ...]
-
-    def __init__(self, text: str, **fields: Any) -> None:
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "fields", tuple(fields.items()))
+TAKEN_LETTERS = "adotu"
+"""First letters of refs: agent, document, operator, tool, user. No item's id begins with one."""
 
 
 @dataclass(frozen=True)
@@ -54,37 +28,29 @@ class Slot:
     """The rules of one slot.
 
     Attributes:
-        max_items: Maximum number of items, at the class's token bound (`acc.state.policy.Policy.places`).
-        min_trust: Minimum trust of a cited source that may propose an item.
-        pinned: Whether open items are carried word for word until retired (law 7).
-        quote: Whether an item needs the source's own words (law 6).
-        ephemeral: Whether the slot's items lapse when the next user turn begins.
-        eviction_priority: Slots with a lower number are evicted first. Pinned items are never evicted.
-        id_prefix: First letter of the items' ids; not in `TAKEN_LETTERS`.
-        join: Separator between items in the predicate notation.
-        guidance: Describes the slot's content to the compressor.
-        cues: Words that identify the slot's content for a compressor without a model.
-        examples: Example sentences with the resulting items.
-        roles: Roles that see and write the slot (`acc.state.model.CompressedCognitiveState.for_role`); empty for
-            every role.
+        key: The slot's name in a proposal, as short as it can be.
+        prefix: First letter of the items' ids; not in `TAKEN_LETTERS`.
+        title: The heading under which the agent reads the items.
+        places: Maximum number of items.
+        share: Share of the room beside rules and goals from which on the slot's own items leave first; 0 to 1.
+        lesser: What a less trusted source does to an item of a better one. ``"was"``: a tool's or agent's value
+            takes its place and the better one's stands beside it as ``was``; a document's value becomes an item of
+            its own. ``"beside"``: every lesser value becomes an item of its own (an account number, a dose).
+        least: The least trust that every source of a record needs. With ``Trust.USER``, what rests on a tool, a
+            document or the agent is refused.
+        guidance: Tells the compressor what belongs in the slot; empty for a slot that the prompt explains.
+        roles: Roles that see the slot; empty for every role.
     """
 
-    max_items: int
-    min_trust: Trust = Trust.DOCUMENT
-    pinned: bool = False
-    quote: bool = False
-    ephemeral: bool = False
-    eviction_priority: int = 50
-    id_prefix: str = "i"
-    join: str = " "
+    key: str
+    prefix: str
+    title: str
+    places: int
+    share: float = 1.0
+    lesser: Lesser = "was"
+    least: Trust = Trust.DOCUMENT
     guidance: str = ""
-    cues: tuple[str, ...] = ()
-    examples: tuple[Example, ...] = ()
     roles: tuple[str, ...] = ()
-
-    def is_for(self, role: str) -> bool:
-        """Return whether ``role`` sees the slot; without a role, everything is seen."""
-        return not role or not self.roles or role in self.roles
 
 
 @dataclass(frozen=True)
@@ -95,22 +61,29 @@ class SlotField:
     item: type[Item]
     rules: Slot
 
-    def binds(self, item: Item) -> bool:
-        """Return whether ``item`` of this slot is pinned: no commit evicts or rewords it."""
-        return self.rules.pinned and item.is_open
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the items are rules or goals, which stand in their speaker's words (law 7)."""
+        return issubclass(self.item, Pinned)
+
+    @property
+    def is_record(self) -> bool:
+        """Whether the items are the compressor's own words."""
+        return issubclass(self.item, Record)
 
 
 def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
     """Return the slots of a state class by name, in declaration order.
 
     Raises:
-        SchemaError: A field with a `Slot` is not a tuple of one item type.
+        SchemaError: A field with a `Slot` is not a tuple of one item type, or its rules are invalid.
     """
-    found = {}
+    found: dict[str, SlotField] = {}
     for name, field in state.model_fields.items():
         rules = next((m for m in field.metadata if isinstance(m, Slot)), None)
         if rules is not None:
             found[name] = SlotField(name, _item_type(state, name, field), rules)
+    _check_together(state, found)
     return found
 
 
@@ -121,62 +94,108 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
         and len(arguments) == 2
         and arguments[1] is Ellipsis
         and isinstance(arguments[0], type)
-        and issubclass(arguments[0], Item)
+        and issubclass(arguments[0], (Pinned, Record, Cue, Computed))
     )
     if not fits:
         raise SchemaError(
             f"slot {name!r} is not a tuple of one item type",
             where=state.__qualname__,
-            hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)] with MyItem a subclass of Item",
+            hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)], MyItem a subclass of Record",
         )
     item: type[Item] = arguments[0]
     return item
 
 
-def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
-    """Return the slots as plain data for a policy's fingerprint. The keys never change, whatever fields are called.
+def _check_together(state: type[BaseModel], slots: dict[str, SlotField]) -> None:
+    for attribute in ("key", "prefix"):
+        values = [getattr(slot.rules, attribute) for slot in slots.values()]
+        if twice := sorted({v for v in values if values.count(v) > 1}):
+            raise SchemaError(
+                f"two slots have the {attribute} {twice[0]!r}",
+                where=state.__qualname__,
+                hint="give each slot its own",
+            )
+    for slot in slots.values():
+        for what, hint in (*_problems(slot.rules), *_key_problems(slot)):
+            raise SchemaError(f"slot {slot.name!r} {what}", where=state.__qualname__, hint=hint)
 
-    Cues and examples do not affect a commit and are excluded. Asides and ``dated`` are excluded so that older
-    policies keep their fingerprints (`acc.commit.commit.LAWS` tells those apart).
-    """
+
+def _problems(rules: Slot) -> list[tuple[str, str]]:
+    is_letter = len(rules.prefix) == 1 and rules.prefix.isascii() and rules.prefix.islower()
+    checks: list[tuple[bool, str, str]] = [
+        (
+            is_letter and rules.prefix not in TAKEN_LETTERS,
+            f"has the prefix {rules.prefix!r}",
+            f"give one small letter that is not in {TAKEN_LETTERS!r}",
+        ),
+        (
+            isinstance(rules.places, int) and rules.places > 0,
+            f"has {rules.places!r} places",
+            "give a whole number above 0",
+        ),
+        (0 < rules.share <= 1, f"has the share {rules.share!r}", "give a number above 0, up to 1"),
+        (
+            rules.key.isidentifier(),
+            f"has the key {rules.key!r}",
+            "give a name of letters, digits and _",
+        ),
+        (
+            rules.lesser in get_args(Lesser),
+            f"has lesser={rules.lesser!r}",
+            'give "was" or "beside"',
+        ),
+    ]
+    return [(what, hint) for is_fit, what, hint in checks if not is_fit]
+
+
+def _key_problems(slot: SlotField) -> list[tuple[str, str]]:
+    own = slot.item.own_fields()
+    wrong = [name for name in key_of(slot.item) if name not in own]
+    hint = f"name fields of {slot.item.__name__}: {', '.join(own)}"
+    return [(f"has the key {', '.join(wrong)}", hint)] if wrong else []
+
+
+def key_of(item: type[Item]) -> tuple[str, ...]:
+    """Return the fields that say what a record is about; empty if only its id tells it from others."""
+    return item.key if issubclass(item, Record) else ()
+
+
+def choices_of(item: type[Item]) -> dict[str, tuple[str, ...]]:
+    """Return the fields that take one of a few values, with these."""
+    found = {name: item.model_fields[name].annotation for name in item.own_fields()}
+    return {n: tuple(get_args(kind)) for n, kind in found.items() if get_origin(kind) is Literal}
+
+
+def optional_of(item: type[Item]) -> tuple[str, ...]:
+    """Return the own fields that may be left out."""
+    return tuple(n for n in item.own_fields() if not item.model_fields[n].is_required())
+
+
+def fingerprint_of(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
+    """Return what the slots' declaration says, as plain data for a policy's fingerprint."""
     return [
         {
-            **named_rules(slot),
             "slot": slot.name,
-            "item_schema": _schema(slot.item),
-            "unseen": list(slot.item.unseen),
-            "computed": list(slot.item.computed),
-            "join": slot.rules.join,
+            "item": slot.item.__name__,
+            "fields": sorted(slot.item.own_fields()),
+            **{k: v for k, v in vars(slot.rules).items() if k not in _UNFINGERPRINTED},
+            **_tightened(slot),
         }
         for slot in slots.values()
     ]
 
 
-def named_rules(slot: SlotField) -> dict[str, Any]:
-    """Return the rules of a slot and of its items under the names that fingerprints and schema documents have."""
-    item, rules = slot.item, slot.rules
-    return {
-        "item": item.__name__,
-        "key": list(item.key),
-        "head": item.head,
-        "places": rules.max_items,
-        "write": rules.min_trust.word,
-        "pinned": rules.pinned,
-        "quote": rules.quote,
-        "lifetime": "turn" if rules.ephemeral else "thread",
-        "evict": rules.eviction_priority,
-        "letter": rules.id_prefix,
-        "guidance": rules.guidance,
-        **({"roles": list(rules.roles)} if rules.roles else {}),
-    }
+_UNFINGERPRINTED = ("guidance", "roles", "least")
 
 
-def _schema(item: type[Item]) -> dict[str, Any]:
-    schema = item.model_json_schema()
-    for name in (*item.asides, "dated"):
-        schema["properties"].pop(name, None)
-    others = {name: each for name, each in schema.get("$defs", {}).items() if name != "Dated"}
-    return {
-        **{k: v for k, v in schema.items() if k != "$defs"},
-        **({"$defs": others} if others else {}),
+def _tightened(slot: SlotField) -> dict[str, Any]:
+    """Return what commit also asks of a domain's records."""
+    if not slot.is_record:
+        return {}
+    found = {
+        "least": slot.rules.least.word if slot.rules.least > Trust.DOCUMENT else "",
+        "key": key_of(slot.item),
+        "choices": choices_of(slot.item),
+        "optional": optional_of(slot.item),
     }
+    return {name: value for name, value in found.items() if value}

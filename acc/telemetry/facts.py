@@ -3,48 +3,67 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acc.logs import code
-from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
-from acc.state.proposal import Outcome
-from acc.state.reasons import EVICTIONS, REFUSALS
+from acc.state.reasons import Reason
+from acc.state.render import render
+from acc.step import Step
 
-if TYPE_CHECKING:
-    from acc.pipeline.turn_pipeline import Step
+REFUSALS = frozenset(
+    {
+        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
+        Reason.NO_OFFER, Reason.MALFORMED, Reason.NO_ROOM,
+    }
+)  # fmt: skip
+"""Why something that was proposed is not in the state."""
 
-FINE = (Outcome.OK, Outcome.REPAIRED, Outcome.SKIPPED)
-"""The outcomes of a compression that gave a proposal."""
+EVICTIONS = frozenset({Reason.EVICTED})
+"""Why something left the state for want of room."""
 
 
-def facts(step: Step, policy: Policy) -> dict[str, Any]:
+def facts(step: Step[Any]) -> dict[str, Any]:
     """Return the facts of a step by name. Each is an attribute ``acc.NAME`` of its span."""
-    done = step.commit
-    reasons = Counter(note.reason for note in done.notes)
+    state, policy = step.state, step.policy
+    tokens = policy.counter(render(state, policy.style))
+    reasons = Counter(note.reason for note in step.notes)
     return {
-        "turn": step.turn.number,
-        "branch": done.state.branch,
-        "state.hash": done.state.hash,
-        "state.tokens": done.tokens,
+        "turn": state.turn,
+        "branch": state.branch,
+        "state.hash": state.hash,
+        "state.tokens": tokens,
         "budget.tokens": policy.max_tokens,
-        "budget.share": round(done.tokens / policy.max_tokens, 4),
-        "outcome": code(step.outcome),
+        "budget.share": round(tokens / policy.max_tokens, 4),
+        "pinned.share": pinned_share(step),
+        "tail.messages": len(state.unread),
+        "tail.tokens": sum(entry.tokens for entry in state.unread),
+        "outcome": outcome(step),
+        "requests": step.usage.requests,
         "candidates": len(step.verdicts),
-        "admitted": len(step.evidence),
+        "admitted": sum(verdict.reason == "admitted" for verdict in step.verdicts),
         "refused": sum(reasons[reason] for reason in REFUSALS),
         "evicted": sum(reasons[reason] for reason in EVICTIONS),
-        "recovered": len(step.recovered),
+        "warnings": len(step.warnings),
     }
 
 
-def pinned_share(state: CompressedCognitiveState, policy: Policy) -> float:
-    """Return the part of the bounds that rules and open goals take: of the tokens, or, if more, of a slot's places.
+def outcome(step: Step[Any]) -> str:
+    """Return ``compressed``; ``kept`` if the turn only joined the tail; or the code of the compressor's failure."""
+    if step.failure:
+        return code(step.failure.partition(":")[0])
+    is_compressed = any(each.given.proposal is not None for each in step.commits)
+    return "compressed" if is_compressed else "kept"
+
+
+def pinned_share(step: Step[Any]) -> float:
+    """Return the part of their bounds that rules and goals take: of the tokens, or, if more, of a slot's places.
 
     At 1 the next rule is a `PinnedOverflow`.
     """
-    pinned = [(slot, item) for slot, item in state.items() if slot.rules.pinned and item.is_open]
-    tokens = sum(policy.counter(item.words) for _, item in pinned) / policy.max_tokens
-    slots = {slot.name: slot for slot, _ in pinned}
-    count = Counter(slot.name for slot, _ in pinned)
-    return round(max([tokens, *(count[name] / policy.places(slots[name]) for name in slots)]), 4)
+    state, policy = step.state, step.policy
+    slots = [slot for slot in state.slots().values() if slot.is_pinned]
+    own = {slot.name: getattr(state, slot.name) for slot in slots}
+    tokens = policy.counter(render(type(state)(**own), policy.style)) if any(own.values()) else 0
+    places = [len(own[slot.name]) / slot.rules.places for slot in slots]
+    share: float = max(tokens / policy.pinned_tokens, *places)
+    return round(share, 4)

@@ -1,56 +1,88 @@
-"""The protocol between a step and what observes it. The log and OpenTelemetry are two observers."""
+"""The protocol between a step and what observes it. The log and OpenTelemetry are two observers.
+
+with observers.watching(thread, policy) as watch:
+    with watch.stage("recall") as told:
+        told.result = recall()
+    ...
+    watch.ends(step)
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from time import perf_counter
+from typing import Any, Literal, NamedTuple, Protocol
 
+from acc.journal.names import ThreadKey
 from acc.logs import CONVERSATION, cause, log_event
 from acc.state.policy import Policy
-from acc.stores.protocol import Thread
-
-if TYPE_CHECKING:
-    from acc.pipeline.turn_pipeline import Step
+from acc.step import Step
 
 _LOG = logging.getLogger(__name__)
 
+Stage = Literal["store", "recall", "qualify", "compress", "commit", "persist"]
+
 
 class StepObserver(Protocol):
-    """Observes one step. Stages run one after another, each on any thread, in a copy of the caller's context."""
+    """Observes one step. Stages do not overlap; one may come several times, or not at all."""
 
-    def stage_begins(self, stage: str) -> None:
-        """Learn that a stage begins: store, recall, qualify, compress, commit or persist."""
+    def stage_begins(self, stage: Stage) -> None:
+        """Learn that a stage begins, in the context of the step."""
 
     def stage_ends(
-        self, stage: str, seconds: float, result: Any, error: BaseException | None
+        self, stage: Stage, seconds: float, result: Any, error: BaseException | None
     ) -> None:
         """Learn how a stage ended.
 
         Args:
-            stage: Its name.
+            stage: ``store``: the turn enters the journal. ``recall``, ``qualify``: evidence is found and admitted.
+                ``compress``: a model is asked; once for each request, be it a repair or a second reading. ``commit``:
+                states are made, also by a compressor that asks no model. ``persist``: the commits enter the journal.
             seconds: How long it took.
-            result: The `Turn` that was stored; the list of `Candidate`; the list of `Verdict` with the list of
-                `Evidence`; the `CompressionResult`; the `Commit`. None after persist and after an error.
+            result: Of store the `Turn`, of recall the `Candidate`s, of qualify the `Evidence` with the `Verdict`s, of
+                compress the `Completion`; otherwise, and after an error, None.
             error: What it raised, if anything.
         """
 
-    def ends(self, step: Step | None, error: BaseException | None) -> None:
-        """Learn how the step ended: with its result, with the error that it raised, or unfinished with neither."""
+    def ends(self, step: Step[Any] | None, error: BaseException | None) -> None:
+        """Learn how the step ended: with its result, with the error that it raised, or unfinished with neither.
+
+        Rules without room (`PinnedOverflow`) are told as a step with ``no_room``: everything else was committed.
+        """
 
 
 class Observer(Protocol):
     """Observes the steps of a memory (`Settings.telemetry`)."""
 
-    def begins(self, thread: Thread, policy: Policy) -> StepObserver:
+    def begins(self, thread: ThreadKey, policy: Policy) -> StepObserver:
         """Return what observes one step of ``thread``. It is called in the context of the step's caller."""
+        ...
+
+
+class Named(NamedTuple):
+    """A thread in log lines and spans: its name, and a digest that tells it from those of other users."""
+
+    thread: str
+    key: str
+
+    @classmethod
+    def of(cls, thread: ThreadKey, policy: Policy) -> Named:
+        """Return the names of a thread. The digest is the one by which the journal knows a deleted thread."""
+        return cls(thread.thread, thread.digest(policy.digest_key))
+
+
+class Told:
+    """What a stage tells at its end."""
+
+    result: Any = None
 
 
 class Watch:
     """Tells the observers of one step. An observer that raises is logged once, and stops no step."""
 
-    def __init__(self, observers: Observers, thread: Thread, policy: Policy) -> None:
+    def __init__(self, observers: Observers, thread: ThreadKey, policy: Policy) -> None:
         self._observers = observers
         self._each: list[tuple[Observer, StepObserver]] = []
         for observer in observers.each:
@@ -58,22 +90,41 @@ class Watch:
             if begun is not None:
                 self._each.append((observer, begun))
 
-    def stage_begins(self, stage: str) -> None:
+    @contextmanager
+    def stage(self, stage: Stage) -> Iterator[Told]:
+        """Tell of a stage that runs in the block; the block sets ``result``. A computation may return in it."""
+        told, begun = Told(), perf_counter()
+        failed: BaseException | None = None
+        self.stage_begins(stage)
+        try:
+            yield told
+        except StopIteration:
+            raise
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            result = None if failed else told.result
+            self.stage_ends(stage, perf_counter() - begun, result, failed)
+
+    def stage_begins(self, stage: Stage) -> None:
         """See `StepObserver.stage_begins`."""
-        for observer, each in self._each:
-            self._observers.told(observer, each, "stage_begins", stage)
+        self._tell("stage_begins", stage)
 
     def stage_ends(
-        self, stage: str, seconds: float, result: Any, error: BaseException | None
+        self, stage: Stage, seconds: float, result: Any, error: BaseException | None
     ) -> None:
         """See `StepObserver.stage_ends`."""
-        for observer, each in self._each:
-            self._observers.told(observer, each, "stage_ends", stage, seconds, result, error)
+        self._tell("stage_ends", stage, seconds, result, error)
 
-    def ends(self, step: Step | None, error: BaseException | None = None) -> None:
-        """See `StepObserver.ends`."""
+    def ends(self, step: Step[Any] | None, error: BaseException | None = None) -> None:
+        """See `StepObserver.ends`. Only the first call counts."""
+        self._tell("ends", step, error)
+        self._each = []
+
+    def _tell(self, call: str, *what: Any) -> None:
         for observer, each in self._each:
-            self._observers.told(observer, each, "ends", step, error)
+            self._observers.told(observer, each, call, *what)
 
 
 class Observers:
@@ -84,9 +135,9 @@ class Observers:
         self._failed: set[int] = set()
 
     @contextmanager
-    def watching(self, thread: Thread, policy: Policy) -> Iterator[Watch]:
+    def watching(self, thread: ThreadKey, policy: Policy) -> Iterator[Watch]:
         """Yield the `Watch` of a step, and name its thread in the log. Errors are told here, results by the caller."""
-        outer = CONVERSATION.set(thread)
+        outer = CONVERSATION.set(Named.of(thread, policy))
         try:
             watch = Watch(self, thread, policy)
             try:
@@ -94,6 +145,7 @@ class Observers:
             except BaseException as error:
                 watch.ends(None, error)
                 raise
+            watch.ends(None)
         finally:
             with suppress(ValueError):  # another context closes a coroutine that was left
                 CONVERSATION.reset(outer)

@@ -12,23 +12,25 @@ conventions have no name for is an attribute ``acc.*``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from acc.compress.fallback import CompressionResult
-from acc.errors import extra
+from acc.errors import CompressionError, extra
+from acc.journal.names import ThreadKey
 from acc.logs import code
+from acc.models.protocol import Completion
 from acc.state.policy import Policy
-from acc.state.reasons import EVICTIONS, REFUSALS, Reason
-from acc.stores.protocol import UNNAMED, Thread
-from acc.telemetry.facts import FINE, facts, pinned_share
+from acc.state.reasons import Reason
+from acc.step import Step
+from acc.telemetry.facts import EVICTIONS, REFUSALS, facts
+from acc.telemetry.observer import Named, Stage
+from acc.turn.observations import Channel
 
 if TYPE_CHECKING:
-    from opentelemetry.context import Context
     from opentelemetry.metrics import Meter, MeterProvider
     from opentelemetry.trace import Span, TracerProvider
-
-    from acc.pipeline.turn_pipeline import Step
 
 STEP = "upsert_memory"
 """``gen_ai.operation.name`` and name of a step's span: it makes or changes records, and no caller says which."""
@@ -43,9 +45,8 @@ _USAGE = {
     "input": "gen_ai.usage.input_tokens",
     "output": "gen_ai.usage.output_tokens",
     "cached": "gen_ai.usage.cache_read.input_tokens",
-    "reasoning": "gen_ai.usage.reasoning.output_tokens",
 }
-"""Attributes of a compressor's tokens by kind. Cached tokens are part of input, reasoning is part of output."""
+"""Attributes of a model's tokens by kind. Cached tokens are part of input."""
 
 
 class OpenTelemetry:
@@ -74,9 +75,22 @@ class OpenTelemetry:
         self._instruments = _Instruments(metrics.get_meter("acc", meter_provider=meter_provider))
         self._content = content
 
-    def begins(self, thread: Thread, policy: Policy) -> _Step:
+    def begins(self, thread: ThreadKey, policy: Policy) -> _Step:
         """See `acc.telemetry.observer.Observer.begins`. The span is a child of the caller's current span."""
-        return _Step(self._tracer, self._instruments, thread, policy, self._content)
+        return _Step(self._tracer, self._instruments, _about(thread, policy), self._content)
+
+
+def _about(thread: ThreadKey, policy: Policy) -> dict[str, str]:
+    """Return the attributes of a thread's spans. The user stands only in digests."""
+    owner = ThreadKey("", thread.tenant, thread.user, thread.agent)
+    found = {
+        "gen_ai.conversation.id": thread.thread,
+        "gen_ai.memory.store.id": Named.of(owner, policy).key,
+        "acc.thread.key": Named.of(thread, policy).key,
+        "gen_ai.agent.name": thread.agent,
+        "acc.tenant": thread.tenant,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 class _Instruments:
@@ -85,47 +99,39 @@ class _Instruments:
     def __init__(self, meter: Meter) -> None:
         histogram, counter = meter.create_histogram, meter.create_counter
         self.seconds = histogram("acc.step.duration", "s", "Duration of a step")
-        self.state_tokens = histogram("acc.state.tokens", "{token}", "Tokens of the state")
-        self.budget_share = histogram(
-            "acc.budget.share", "1", "Part of the token budget that the state takes"
-        )
-        self.pinned_share = histogram(
-            "acc.pinned.share", "1", "Part of the bounds that rules and open goals take"
-        )
+        self.of_step = {
+            "state.tokens": histogram("acc.state.tokens", "{token}", "Tokens of the state"),
+            "tail.tokens": histogram("acc.tail.tokens", "{token}", "Tokens of the tail"),
+            "budget.share": histogram("acc.budget.share", "1", "Part of its bound that it takes"),
+            "pinned.share": histogram(
+                "acc.pinned.share", "1", "Part of their bounds that rules and goals take"
+            ),
+        }
         self.refused = counter("acc.refusals", "{refusal}", "Proposed changes that commit refused")
         self.evicted = counter("acc.evictions", "{item}", "Items evicted to make room")
-        self.model_tokens = counter("acc.compression.tokens", "{token}", "Tokens of compressors")
-        self.compression = histogram("acc.compression.duration", "s", "Duration of a compression")
+        self.model_tokens = counter("acc.compression.tokens", "{token}", "Tokens of models")
+        self.request = histogram("acc.compression.duration", "s", "Duration of a model's request")
         self.failures = counter("acc.compression.failures", "{failure}", "Compressions that failed")
 
 
 class _Step:
-    """The span of a step, and those of its stages. A stage runs in a copy of the caller's context."""
+    """The span of a step, and those of its stages."""
 
     def __init__(
-        self, tracer: Any, instruments: _Instruments, thread: Thread, policy: Policy, content: bool
+        self, tracer: Any, instruments: _Instruments, about: Mapping[str, str], content: bool
     ) -> None:
-        from time import perf_counter
-
         from opentelemetry import context, trace
 
         self._context_api, self._trace = context, trace
         self._tracer, self._instruments = tracer, instruments
-        self._policy, self._content = policy, content
-        self._clock, self._start = perf_counter, perf_counter()
-        self._about = {
-            "gen_ai.conversation.id": thread.thread,
-            "gen_ai.memory.store.id": thread.owner_key.partition(".")[0],
-        }
-        if thread.agent != UNNAMED:
-            self._about["gen_ai.agent.name"] = thread.agent
-        known = {_OPERATION: STEP, "acc.thread.key": thread.key, "acc.tenant": thread.tenant}
-        self._span: Span = tracer.start_span(STEP, attributes={**self._about, **known})
+        self._about, self._content = dict(about), content
+        self._start = perf_counter()
+        known = {**about, _OPERATION: STEP}
+        self._span: Span = tracer.start_span(STEP, attributes=known)
         self._context = trace.set_span_in_context(self._span)
-        self._stages: dict[str, tuple[Span, Context, Any]] = {}
-        self._query = ""
+        self._stages: dict[str, tuple[Span, Any, Any]] = {}
 
-    def stage_begins(self, stage: str) -> None:
+    def stage_begins(self, stage: Stage) -> None:
         """Begin the stage's span, and make it the current one."""
         operation = _OPERATIONS.get(stage)
         about = {**self._about, _OPERATION: operation} if operation else None
@@ -134,7 +140,7 @@ class _Step:
         self._stages[stage] = span, inside, self._context_api.attach(inside)
 
     def stage_ends(
-        self, stage: str, seconds: float, result: Any, error: BaseException | None
+        self, stage: Stage, seconds: float, result: Any, error: BaseException | None
     ) -> None:
         """End the stage's span."""
         span, inside, token = self._stages.pop(stage)
@@ -143,85 +149,86 @@ class _Step:
             self._context_api.detach(token)
         if error is not None:
             self._failed(span, error)
-        elif stage == "store":
-            span.set_attribute(_COUNT, len(result.observations))
-            self._query = result.user_words
-        elif stage == "recall":
-            span.set_attribute(_COUNT, len(result))
-            self._with_content(span, "gen_ai.memory.query.text", self._query)
-        elif stage == "qualify":
-            self._qualified(span, *result)
-        elif isinstance(result, CompressionResult):
-            self._compressed(span, seconds, result)
+        elif result is not None:
+            self._described(stage, span, result)
+        if stage == "compress":
+            self._asked(span, seconds, result, error)
         span.end()
 
-    def ends(self, step: Step | None, error: BaseException | None) -> None:
+    def ends(self, step: Step[Any] | None, error: BaseException | None) -> None:
         """End the step's span, and record its metrics."""
         about = {}
         if step is not None:
             self._committed(step)
-        elif error is not None:
+        if error is not None:
             self._failed(self._span, error)
             about = {_ERROR: type(error).__name__}
         self._span.end()
-        self._instruments.seconds.record(self._clock() - self._start, about)
+        self._instruments.seconds.record(perf_counter() - self._start, about)
 
-    def _qualified(self, span: Span, verdicts: Any, evidence: Any) -> None:
-        signals = [code(signal) for verdict in verdicts for signal in verdict.telemetry]
-        about = {"acc.candidates": len(verdicts), "acc.admitted": len(evidence)}
-        span.set_attributes(about | {f"acc.{name}": signals.count(name) for name in {*signals}})
-        scores = {verdict.ref: verdict.score for verdict in verdicts}
-        told = ({"id": e.ref, "content": e.text, "score": scores.get(e.ref)} for e in evidence)
-        self._with_content(span, _RECORDS, told)
+    def _described(self, stage: Stage, span: Span, result: Any) -> None:
+        if stage in _OPERATIONS:
+            records = result.observations if stage == "store" else result
+            span.set_attribute(_COUNT, len(records))
+        elif stage == "qualify":
+            evidence, verdicts = result
+            span.set_attributes({"acc.candidates": len(verdicts), "acc.admitted": len(evidence)})
+            self._with_records(span, [{"id": e.ref, "content": e.text} for e in evidence])
 
-    def _compressed(self, span: Span, seconds: float, result: CompressionResult) -> None:
-        outcome = code(result.outcome)
-        model = {}
-        if result.account is not None and result.account.model:
-            model = {"gen_ai.request.model": result.account.model}
-        usage = {name: result.usage[kind] for kind, name in _USAGE.items() if kind in result.usage}
-        calls = [call.value for call in result.account.calls] if result.account is not None else []
-        span.set_attributes({"acc.outcome": outcome, "acc.calls": calls, **model, **usage})
-        instruments = self._instruments
-        instruments.compression.record(seconds, {"acc.outcome": outcome, **model})
-        for kind in {"input", "output"} & {*result.usage}:
-            instruments.model_tokens.add(result.usage[kind], {"gen_ai.token.type": kind, **model})
-        if result.failure or result.outcome not in FINE:
-            instruments.failures.add(1, {"acc.outcome": outcome, **model})
-        if result.failure:
-            span.set_attribute(_ERROR, outcome)
-            span.set_status(self._trace.StatusCode.ERROR, result.failure if self._content else None)
+    def _asked(self, span: Span, seconds: float, result: Any, error: Any) -> None:
+        """Record a request to a model: its tokens, also where it failed, and how long it took."""
+        usage: Mapping[str, int] = {}
+        about = {"acc.outcome": "ok"}
+        if isinstance(result, Completion):
+            usage, about["gen_ai.request.model"] = asdict(result.usage), result.model
+        elif isinstance(error, CompressionError):
+            usage, about["acc.outcome"] = error.usage, code(error.outcome)
+        span.set_attributes({**about, **{n: usage.get(k, 0) for k, n in _USAGE.items()}})
+        self._instruments.request.record(seconds, about)
+        for kind in ("input", "output"):
+            if usage.get(kind):
+                self._instruments.model_tokens.add(usage[kind], {"gen_ai.token.type": kind})
 
-    def _committed(self, step: Step) -> None:
-        notes, instruments = step.commit.notes, self._instruments
-        refused = [note.reason.value for note in notes if note.reason in REFUSALS]
-        evicted = [note.reason.value for note in notes if note.reason in EVICTIONS]
-        written = [note for note in notes if note.reason in _WRITTEN]
-        found, pinned = facts(step, self._policy), pinned_share(step.state, self._policy)
+    def _committed(self, step: Step[Any]) -> None:
+        found, instruments = facts(step), self._instruments
+        refused = [note.reason.value for note in step.notes if note.reason in REFUSALS]
+        evicted = [note.reason.value for note in step.notes if note.reason in EVICTIONS]
+        written = [note for note in step.notes if note.reason in _WRITTEN]
         self._span.set_attributes(
             {
                 **{f"acc.{name}": value for name, value in found.items()},
-                "acc.pinned.share": pinned,
                 "acc.refused.reasons": sorted({*refused}),
                 "acc.evicted.reasons": sorted({*evicted}),
                 _COUNT: len(written) + len(refused),
             }
         )
-        told = ({"id": n.item, "content": n.text, "metadata": {"slot": n.slot}} for n in written)
-        self._with_content(self._span, _RECORDS, told)
-        instruments.state_tokens.record(found["state.tokens"])
-        instruments.budget_share.record(found["budget.share"])
-        instruments.pinned_share.record(pinned)
+        self._with_records(
+            self._span, [{"id": note.item, "content": note.text} for note in written]
+        )
+        if self._content:
+            self._span.set_attribute("gen_ai.memory.query.text", _words(step))
+        for name, histogram in instruments.of_step.items():
+            histogram.record(found[name])
         for reason in refused:
             instruments.refused.add(1, {"acc.reason": reason})
         for reason in evicted:
             instruments.evicted.add(1, {"acc.reason": reason})
+        if step.failure:
+            instruments.failures.add(1, {"acc.outcome": found["outcome"]})
+        if step.no_room:
+            self._span.set_attribute(_ERROR, "PinnedOverflow")
 
     def _failed(self, span: Span, error: BaseException) -> None:
-        span.set_attribute(_ERROR, type(error).__name__)
+        told = code(error.outcome) if isinstance(error, CompressionError) else type(error).__name__
+        span.set_attribute(_ERROR, told)
         span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
 
-    def _with_content(self, span: Span, name: str, value: str | Iterable[dict[str, Any]]) -> None:
-        if self._content:
-            told = value if isinstance(value, str) else json.dumps([*value], ensure_ascii=False)
-            span.set_attribute(name, told)
+    def _with_records(self, span: Span, records: Sequence[Mapping[str, str]]) -> None:
+        if self._content and records:
+            span.set_attribute(_RECORDS, json.dumps(records, ensure_ascii=False))
+
+
+def _words(step: Step[Any]) -> str:
+    """Return what the user said in the step's turn."""
+    said = [message for each in step.commits for message in each.given.turn]
+    return " ".join(m.text for m in said if m.channel is Channel.USER)

@@ -1,130 +1,134 @@
-"""Log lines of steps: the one place that turns a step, a compression and a commit into lines.
+"""Log lines of steps: the one place that turns a step and its commits into lines.
 
-One line a step at DEBUG. At INFO or WARNING one line for each reason with which something was refused, evicted,
-set aside, lowered or repaired, and for each compression that failed, turn that was taken up, and step that raised.
+One line a step at DEBUG. At INFO or WARNING one line for each reason with which something was refused, evicted, ended
+or given up, and for each compression that failed or was repaired, each overflow, and each step that raised.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from acc.commit.commit import Commit
-from acc.compress.fallback import CompressionResult
-from acc.errors import ConflictError, PinnedOverflow
-from acc.logs import cause, code, log_event
+from acc.errors import ConflictError
+from acc.journal.names import ThreadKey
+from acc.logs import cause, log_event
+from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.proposal import Outcome
-from acc.state.reasons import EVICTIONS, REFUSALS, Reason
-from acc.stores.protocol import Thread
-from acc.telemetry.facts import FINE, facts
-
-if TYPE_CHECKING:
-    from acc.pipeline.turn_pipeline import Step
+from acc.state.proposal import LISTS
+from acc.state.reasons import Note, Reason
+from acc.step import Step
+from acc.telemetry.facts import EVICTIONS, REFUSALS, facts, outcome
+from acc.telemetry.observer import Stage
 
 _LOG = logging.getLogger(__name__)
 
 USUAL = frozenset(
     {
-        Reason.ADDED, Reason.UPDATED, Reason.LAPSED, Reason.CARRIED, Reason.DUPLICATE, Reason.CITES_NARROWED,
+        Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.DONE, Reason.REOPENED, Reason.RESTORED,
+        Reason.DROPPED, Reason.KNOWN, Reason.EARLIER, Reason.STAYS, Reason.NO_ROOM,
     }
 )  # fmt: skip
-"""Reasons of an undisturbed turn. They have no lines; the audit record has them."""
+"""Reasons of an undisturbed turn, and the one that has an overflow's line. The journal has all of them."""
 
-ALARMING = frozenset({Reason.HELD, Reason.PENDING_CUT, Reason.NO_ROOM})
-"""Reasons that are logged as warnings: words were not read, or a rule found no room."""
+ALARMING = frozenset({Reason.GIVEN_UP, Reason.MISSING})
+"""Reasons that are logged as warnings: words left the tail and no compressor has read them."""
 
 
 class StepLog:
     """The observer that writes the log."""
 
-    def begins(self, thread: Thread, policy: Policy) -> _StepLog:
+    def begins(self, thread: ThreadKey, policy: Policy) -> _StepLog:
         """See `acc.telemetry.observer.Observer.begins`."""
-        del thread  # `acc.logs.CONVERSATION` names it
-        return _StepLog(policy)
+        del thread, policy  # `acc.logs.CONVERSATION` names the thread, and the step has the policy
+        return _StepLog()
 
 
 class _StepLog:
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self._ms: dict[str, float] = {}
+    def __init__(self) -> None:
+        self._seconds: Counter[str] = Counter()
 
-    def stage_begins(self, stage: str) -> None:
+    def stage_begins(self, stage: Stage) -> None:
         """See `acc.telemetry.observer.StepObserver.stage_begins`."""
 
     def stage_ends(
-        self, stage: str, seconds: float, result: Any, error: BaseException | None
+        self, stage: Stage, seconds: float, result: Any, error: BaseException | None
     ) -> None:
         """See `acc.telemetry.observer.StepObserver.stage_ends`."""
-        del error  # it ends the step too
-        self._ms[stage] = round(1000 * seconds, 1)
-        if isinstance(result, CompressionResult):
-            log_compression(result)
+        del result, error  # they end the step too
+        self._seconds[stage] += seconds  # type: ignore[assignment]
 
-    def ends(self, step: Step | None, error: BaseException | None) -> None:
+    def ends(self, step: Step[Any] | None, error: BaseException | None) -> None:
         """See `acc.telemetry.observer.StepObserver.ends`."""
         if error is not None:
             _log_error(error)
         if step is None:
             return
-        if step.recovered:
-            log_event(
-                _LOG, logging.WARNING, "recovered", "a step took up words that no commit had read",
-                turn=step.turn.number, refs=step.recovered,
-            )  # fmt: skip
-        log_commit(step.commit)
+        log_step(step)
         if _LOG.isEnabledFor(logging.DEBUG):
-            stages = [f"{stage}:{ms}" for stage, ms in self._ms.items()]
-            log_event(
-                _LOG, logging.DEBUG, "step", "a step ended", **facts(step, self._policy), ms=stages
-            )
+            ms = [f"{stage}:{1000 * seconds:.1f}" for stage, seconds in self._seconds.items()]
+            log_event(_LOG, logging.DEBUG, "step", "a step ended", **facts(step), ms=ms)
 
 
-def log_compression(result: CompressionResult) -> None:
-    """Write a line if a compressor failed or repaired its answer. The failure's words may quote what was said."""
-    account = result.account
-    about: Mapping[str, Any] = {
-        "outcome": code(result.outcome),
-        "model": account.model if account else "",
-        "calls": account.calls if account else (),
-    }
-    if result.failure:
-        used = "items" if result.proposal is None else result.proposal.author
-        is_refused = result.outcome == Outcome.KEY_REFUSED
-        level = logging.ERROR if is_refused else logging.WARNING
-        more = ": the endpoint refuses the key, which worked before" if is_refused else ""
-        log_event(
-            _LOG, level, "fallback", f"the compressor failed, and its fallback was used{more}",
-            **about, fallback=used,
-        )  # fmt: skip
-    elif result.outcome not in FINE or result.outcome == Outcome.REPAIRED:
-        log_event(
-            _LOG, logging.INFO, "repaired", "the first answer of a model had a fault", **about
-        )
+def log_step(step: Step[Any]) -> None:
+    """Write the lines of a step that ended: its compression, its overflow, its notes.
 
-
-def log_commit(done: Commit) -> None:
-    """Write one line for each reason and slot of a commit's notes, except those of `USUAL`.
-
-    A proposal chooses the names of unknown slots, so a line names only slots of the schema.
+    A failure's words may quote what was said, so a line has its code alone.
     """
     if not _LOG.isEnabledFor(logging.WARNING):
         return
-    slots = type(done.state).slots()
-    found: dict[tuple[Reason, str], list[str]] = {}
-    for note in done.notes:
-        if note.reason not in USUAL:
-            slot = note.slot if note.slot in slots else ""
-            found.setdefault((note.reason, slot), []).append(note.item)
-    for (reason, slot), items in found.items():
-        event, what = _told(reason)
-        level = logging.WARNING if reason in ALARMING else logging.INFO
+    turn, given = step.state.turn, [each.given for each in step.commits]
+    if step.failure:
+        is_key = outcome(step) == "key_refused"
         log_event(
-            _LOG, level, event, what, reason=reason.value, slot=slot, count=len(items),
-            items=[item for item in items if item], turn=done.state.turn,
+            _LOG, logging.ERROR if is_key else logging.WARNING, "compression_failed",
+            "the compressor failed, and its messages stay in the tail", turn=turn,
+            outcome=outcome(step), provisional=any(each.is_provisional for each in given),
+            unread=sum(entry.status == "unread" for entry in step.state.unread),
         )  # fmt: skip
+    if any(each.is_repair for each in given):
+        log_event(
+            _LOG, logging.INFO, "repaired", "the model was asked again for slips of form", turn=turn
+        )
+    if step.no_room:
+        log_event(
+            _LOG, logging.WARNING, "overflow", "rules or goals found no room", turn=turn,
+            refs=step.no_room, limit=step.policy.pinned_tokens,
+        )  # fmt: skip
+    if step.warnings:
+        log_event(
+            _LOG, logging.INFO, "warned", "a step has warnings", turn=turn, count=len(step.warnings)
+        )
+    _log_notes(step.notes, step.state)
+
+
+def _log_notes(notes: Iterable[Note], state: CompressedCognitiveState) -> None:
+    """Write one line for each reason and list of notes, except those of `USUAL`.
+
+    A proposal chooses ids and names of lists, so a line has only those that commit could have given.
+    """
+    lists = {*LISTS, *(slot.rules.key for slot in state.slots().values())}
+    found: dict[tuple[Reason, str], list[Note]] = {}
+    for note in notes:
+        if note.reason not in USUAL:
+            found.setdefault((note.reason, note.of if note.of in lists else ""), []).append(note)
+    for (reason, of), each in found.items():
+        event, what = _told(reason)
+        log_event(
+            _LOG, logging.WARNING if reason in ALARMING else logging.INFO, event, what,
+            reason=reason.value, of=of, count=len(each), turn=state.turn,
+            items=[*_named(note.item for note in each)], refs=[*_named(note.ref for note in each)],
+        )  # fmt: skip
+
+
+def _named(names: Iterable[str]) -> Iterator[str]:
+    """Yield what has the form of an id or a ref: a letter and a number."""
+    for name in names:
+        rest = name[1:].replace(".", "")
+        if name.isascii() and name[:1].islower() and rest.isdigit() and len(name) < 12:
+            yield name
 
 
 def _told(reason: Reason) -> tuple[str, str]:
@@ -137,21 +141,10 @@ def _told(reason: Reason) -> tuple[str, str]:
 
 def _log_error(error: BaseException) -> None:
     """Write the line of a step that raised. The caller has the error, so it is no warning."""
-    if isinstance(error, PinnedOverflow):
-        log_event(
-            _LOG, logging.INFO, "overflow", "a step was refused: rules and goals exceed the bounds",
-            turn=error.turn, slot=error.slot, needed=error.needed, limit=error.limit,
-            items=error.items, refused=len(error.refused),
-        )  # fmt: skip
-    elif isinstance(error, ConflictError):
-        log_event(
-            _LOG, logging.INFO, "conflict", "another step of the thread runs or has committed",
-            retry_after=error.retry_after,
-        )  # fmt: skip
+    if isinstance(error, ConflictError):
+        event, what = "conflict", "another step of the thread has committed"
     elif isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt):
-        log_event(
-            _LOG, logging.INFO, "cancelled", "a step was cancelled; the next one takes its words up",
-            cause=cause(error),
-        )  # fmt: skip
+        event, what = "cancelled", "a step was cancelled; the next one takes its words up"
     else:
-        log_event(_LOG, logging.INFO, "failed", "a step failed", cause=cause(error))
+        event, what = "failed", "a step failed"
+    log_event(_LOG, logging.INFO, event, what, cause=cause(error))

@@ -1,11 +1,11 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
-from acc.testing.audit_conformance import check_audit_store
+from acc.testing.artifact_conformance import check_artifacts
+from acc.testing.journal_conformance import check_journal
 from acc.testing.model_api import Message, Request, Usage
 from acc.testing.model_faults import FAULTS, Capabilities, Fault
 from acc.testing.model_server import ModelServer, Reply
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
-from acc.testing.store_conformance import check_store
 
 __all__ = [
     "FAULTS",
@@ -19,6 +19,6 @@ __all__ = [
     "Request",
     "ScriptedCompressor",
     "Usage",
-    "check_audit_store",
-    "check_store",
+    "check_artifacts",
+    "check_journal",
 ]

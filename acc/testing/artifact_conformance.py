@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from acc.artifacts.protocol import Artifact, ArtifactStore, Named
 from acc.errors import StoreError
-from acc.next.tail import Message
+from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 
 

@@ -13,13 +13,13 @@ from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
+from acc.commit.commit import Commit, commit
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal import Appended, Entry, Head, Journal, ThreadKey
-from acc.next.commit.commit import Commit, commit
-from acc.next.state.model import CompressedCognitiveState
-from acc.next.state.policy import Policy
-from acc.next.state.proposal import Proposal, ProposedPin, ProposedRecord
-from acc.next.tail import Message, messages_of
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.tail import Message, messages_of
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -1,43 +1,34 @@
 """Scripted compressors and a fixed clock for tests.
 
-compressor = ScriptedCompressor([Proposal(...), TimeoutError("slow"), lambda t, s, e: ...])
-memory = MemoryController(InMemoryStore(), compressor, Settings(clock=FixedClock()))
+compressor = ScriptedCompressor([{"rules": [{"quote": "Never deploy", "ref": "u1"}]}, TimeoutError("slow")])
+step = update_state(None, Turn.said("Never deploy on Fridays."), compressor=compressor)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
+from acc.compress.protocol import Reading
 from acc.errors import CompressionError
-from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Mode, Proposal
-from acc.turn.observations import Evidence
-from acc.turn.turn import Turn
+from acc.state.proposal import Mode, Proposal, read
 
 Written: TypeAlias = Proposal | Mapping[str, Any]
-"""A compressor's result: a proposal, or the wire object that a model writes."""
+"""A compressor's result: a proposal, or the JSON object that a model writes."""
 
-Line: TypeAlias = (
-    Written
-    | BaseException
-    | Callable[[Turn, CompressedCognitiveState, Sequence[Evidence]], Written]
-)
-"""The entry of a script for one turn."""
-
-Read: TypeAlias = tuple[Turn, CompressedCognitiveState, tuple[Evidence, ...]]
-"""The arguments of one call of a compressor."""
+Line: TypeAlias = Written | BaseException | Callable[[Reading], Written]
+"""The entry of a script for one compression."""
 
 
 class ScriptedCompressor:
-    """Proposes the entries of a script, one per turn.
+    """Proposes the entries of a script, one per compression.
 
-    An entry is a `Proposal`, a wire object, an exception to raise, or a function of turn, state and
-    evidence that returns a proposal or a wire object.
+    An entry is a `Proposal`, a model's JSON object, an exception to raise, or a function of the `Reading` that returns
+    a proposal or an object.
 
     Attributes:
-        calls: The arguments of each call.
+        readings: What each compression was given to read.
     """
 
     def __init__(
@@ -46,49 +37,47 @@ class ScriptedCompressor:
         *,
         at_end: Literal["fail", "repeat"] = "fail",
         mode: Mode = "revise",
-        author: str = "scripted",
     ) -> None:
         """Set the script.
 
         Args:
-            script: The entries, in the order of the turns.
-            at_end: After the last entry: ``fail`` with an AssertionError, which the library treats
-                as a failed compression, or ``repeat`` the last entry.
-            mode: Mode in which wire objects are read.
-            author: Author of the proposals made from wire objects.
+            script: The entries, in the order of the compressions.
+            at_end: After the last entry: ``fail`` with an AssertionError, which the library treats as a failed
+                compression, or ``repeat`` the last entry.
+            mode: Mode in which objects are read.
+
+        Raises:
+            ValueError: An empty script is to be repeated.
         """
         self._script = tuple(script)
         self._repeats = at_end == "repeat"
         self._mode: Mode = mode
-        self._author = author
-        self.calls: list[Read] = []
+        self.readings: list[Reading] = []
         if self._repeats and not self._script:
             raise ValueError("an empty script has no last entry to repeat")
 
     @property
     def unused(self) -> int:
-        """Number of entries that no turn has reached."""
-        return max(0, len(self._script) - len(self.calls))
+        """Number of entries that no compression has reached."""
+        return max(0, len(self._script) - len(self.readings))
 
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
+    def __call__(self, reading: Reading) -> Proposal:
         """Return the next entry of the script, or raise it if it is an exception."""
-        place = len(self.calls)
-        self.calls.append((turn, state, tuple(evidence)))
+        place = len(self.readings)
+        self.readings.append(reading)
         if place >= len(self._script) and not self._repeats:
             raise AssertionError(
                 f"the script has {len(self._script)} entries, and this is call {place + 1}, "
-                f"for turn {turn.number}"
+                f"for turn {reading.number}"
             )
         entry = self._script[min(place, len(self._script) - 1)]
         if isinstance(entry, BaseException):
             raise entry
         if callable(entry):
-            entry = entry(turn, state, evidence)
+            entry = entry(reading)
         if isinstance(entry, Proposal):
             return entry
-        return Proposal.from_wire(entry, type(state), mode=self._mode, author=self._author)
+        return read(entry, reading.policy.schema, mode=self._mode)
 
 
 class FailingCompressor:
@@ -102,10 +91,8 @@ class FailingCompressor:
         self._error = error or CompressionError("this compressor always fails")
         self.calls = 0
 
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
-        """Raise the error passed at creation; a CompressionError by default."""
+    def __call__(self, reading: Reading) -> Proposal:
+        """Raise the error given at creation; a CompressionError by default."""
         self.calls += 1
         raise self._error
 
@@ -120,12 +107,12 @@ class FixedClock:
         self.step = step
 
     def now(self) -> datetime:
-        """The current time. Advances the clock by ``step``."""
-        read, self._at = self._at, self._at + self.step
-        return read
+        """Return the current time, and advance the clock by ``step``."""
+        found, self._at = self._at, self._at + self.step
+        return found
 
     def seconds(self) -> float:
-        """Seconds since the start time. Advances the clock by ``step``."""
+        """Return the seconds since the start time, and advance the clock by ``step``."""
         return (self.now() - self._start).total_seconds()
 
     def set(self, at: datetime) -> None:

@@ -1,1 +1,1 @@
-"""Text functions: lines, terms, tokens, quotes, clauses and comparison of wordings."""
+"""Text functions: lines, sentences, quotes, terms, tokens, times."""

@@ -12,9 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from typing import Annotated, Any, Self, TextIO
-
-from pydantic import BeforeValidator, StringConstraints
+from typing import Any, Self, TextIO
 
 
 def canonical_json(value: Any) -> str:
@@ -36,36 +34,7 @@ _UNSEEN = re.compile(
 
 def one_line(text: str) -> str:
     """Return ``text`` on one line: control, bidirectional and invisible characters become spaces."""
-    return " ".join(spaced(text).split())
-
-
-def spaced(text: str) -> str:
-    """Return ``text`` with a space in the place of each control, bidirectional or invisible character."""
-    return _UNSEEN.sub(lambda found: " " * len(found[0]), text)
-
-
-def _as_line(value: Any) -> Any:
-    return one_line(value) if isinstance(value, str) else value
-
-
-Line = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=320)]
-"""One line of text, 1 to 320 characters."""
-
-Name = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=120)]
-"""A name or short phrase, 1 to 120 characters."""
-
-Quote = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=480)]
-"""The source's own words, or a rule in them, on one line, 1 to 480 characters."""
-
-LONGEST_REFERENT = 60
-Referent = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=LONGEST_REFERENT)]
-"""What a pronoun refers to, in up to 60 characters, or nothing."""
-
-OptionalLine = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=320)]
-"""One line of text, at most 320 characters; empty if unknown. Use the default ``""``."""
-
-OptionalName = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=120)]
-"""A name or short phrase, at most 120 characters; empty if unknown. Use the default ``""``."""
+    return " ".join(_UNSEEN.sub(" ", text).split())
 
 
 _CONTROLS = (

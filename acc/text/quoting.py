@@ -1,298 +1,273 @@
-"""Finds a quote, the clauses that govern it, and the words that may be left out of it.
-
-A rule must never be less restrictive or less conditional than the user's words. A quote therefore includes
-every negation, restriction, condition and exception that may govern it, and a wording may only omit words.
-For English, only the governing clauses are included. For other languages and odd line breaks, the whole
-sentence is the rule. All functions are pure. They never decide trust, which comes from the channel (law 6).
-"""
+"""Finds the words that a model quotes in the messages they come from, and the sentence around them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Literal
+from unicodedata import category, normalize
 
-from acc.text.caching import cached_by_text
-from acc.text.clauses import (
-    JOINT,
-    MARKS,
-    above,
-    binds,
-    clause_spans,
-    governs,
-    is_english,
-    sentence_spans,
-    takes_back,
-    undotted,
-)
-from acc.text.lines import spaced
-from acc.text.same_words import EMPTY, PAUSES, tokens, uninflected
+import numpy as np
+import regex
 
-_QUOTES = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
-_AROUND = "".join(sorted(_QUOTES)) + " \t\r\n,;"
-_CLOSING = _AROUND + ".:!?…。！？"
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+from acc.text.normal import Normal, normalised
+from acc.text.sentences import TERMINAL, has_word, sentences
 
-MOST_AROUND = 4_000
-"""Characters before and after a quote that are searched for governing clauses."""
+LONGEST = 1_000
+"""Characters of a sentence that is kept whole. Of a longer one, mostly a paste without points, the quoted words are."""
 
+MOST_SENTENCES = 3
+"""Neighbouring sentences over which one quote may reach."""
 
-MOST_FOUND = 8
-"""Maximum number of occurrences of a quote that are examined."""
+CUT = "[...]"
+GAP = "\n\n"
+
+# Scripts without spaces have no word ends that a quote could miss.
+_UNSPACED = r"[\p{lb=ID}\p{lb=SA}\p{lb=CJ}]"
+_LETTERS = regex.compile(rf"[\w--{_UNSPACED}]+", regex.V1)
+_ELISION = regex.compile(r"\[ ?\.{2,} ?\]|\.{3,}")
 
 
-class Clause(NamedTuple):
-    """A clause of a text, or the whole text if its clauses are not recognized.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``text`` is the sentence as written, white space folded, its list's heading in front.
 
-    Attributes:
-        is_own: Whether it was quoted. Other clauses only govern quoted ones.
-        is_loose: Whether it can be omitted: it governs no other clause, and either has its own subject and verb
-            or contains nothing binding.
-        is_apart: Whether other words of the text lie between it and the previous clause.
+    ``index`` says in which message it begins; ``is_cut`` that it is long and only its words
+    around the quote stand here, with "[...]" where others are left out.
     """
 
     text: str
-    is_own: bool = True
-    is_loose: bool = False
-    is_apart: bool = False
+    index: int
+    is_cut: bool = False
 
 
-class Passage(NamedTuple):
-    """Quoted words, and all clauses that may forbid, restrict or condition them.
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """``candidates`` are the different sentences of an ambiguous quote."""
 
-    Attributes:
-        quote: The words as in the text, on one line.
-        clauses: The governing clauses and the quoted ones, in order.
-        splits: Whether the clauses were recognized, so some may be omitted.
-        is_whole: Whether the quote consists of whole clauses, or of a whole sentence if ``splits`` is False.
+    reason: Literal["absent", "ambiguous", "cut_edge"]
+    candidates: tuple[str, ...] = ()
+
+
+def find_quote(
+    quote: str, messages: Sequence[str], *, cut: Sequence[tuple[bool, bool]] = ()
+) -> Found | NotFound:
+    """The whole sentence of ``messages`` (consecutive, of one speaker) that holds ``quote``.
+
+    Compared is what `normalised` gives; punctuation at the ends of the quote counts only where the
+    quote is a sentence in full, which then goes before longer ones with the same words. "..." inside
+    the quote stands for words left out. A quote may reach over three neighbouring sentences and has
+    to begin and end where words do. In two different sentences it is "ambiguous".
+    ``cut`` says of each message whether its start and its end are missing: a sentence, or its
+    heading, that touches such an edge is "cut_edge".
     """
-
-    quote: str
-    clauses: tuple[Clause, ...]
-    splits: bool
-    is_whole: bool
-
-    @property
-    def text(self) -> str:
-        """The clauses on one line; ``…`` marks omitted words."""
-        return _joined(self.clauses)
-
-
-def find_quote(quote: str, text: str) -> str | None:
-    """Return the words of ``text`` that ``quote`` repeats, as they are in ``text``, or None."""
-    found = find_passage(quote, text)
-    return found.quote if found else None
+    words = normalised(" ".join(each.text for each in sentences(quote)))  # no marks of points
+    parts = [part for each in _ELISION.split(words) if has_word(part := _bare(each))]
+    if not parts:
+        return NotFound("absent")
+    haystack = _Haystack(messages, cut)
+    spans = haystack.spans_with_heading(parts) or haystack.spans(parts)
+    if not spans:
+        return NotFound("absent")
+    return haystack.choose(spans, words.strip("' "))
 
 
-@cached_by_text
-def find_passage(quote: str, text: str) -> Passage | None:
-    """Find ``quote`` in ``text`` and return it with the clauses that govern it, or None.
+def same_words(a: str, b: str) -> bool:
+    """Whether both say the same: but for what `normalised` unifies, and punctuation at the end.
 
-    White space, case, quotation marks and closing punctuation do not matter (law 6). If the words occur several
-    times, an occurrence with a restriction wins.
+    Figures with their units are compared as written, and a question is no statement: "5 Mb" is not "5 MB".
     """
-    wanted = _folded(quote)[0].lstrip().rstrip(_CLOSING)
-    if not any(c.isalnum() for c in wanted):
-        return None
-    folded, places = _folded(text)
-    found: list[Passage] = []
-    at = folded.find(wanted)
-    while at >= 0 and len(found) < MOST_FOUND:
-        if _ends_at(folded, at) and _ends_at(folded, at + len(wanted)):
-            found.append(_governed(text, places[at], places[at + len(wanted) - 1] + 1))
-        at = folded.find(wanted, at + len(wanted))
-    return max(found, key=lambda passage: governs(passage.text), default=None)
-
-
-def _folded(text: str) -> tuple[str, list[int]]:
-    """Normalize ``text``: no case, quotation marks, invisible characters or repeated white space. Also return
-    each character's original position.
-    """
-    text = spaced(text)
-    kept: list[str] = []
-    places: list[int] = []
-    for place, char in enumerate(text):
-        if char in _QUOTES or (char.isspace() and kept and kept[-1] == " "):
-            continue
-        for folded in " " if char.isspace() else char.casefold():
-            kept.append(folded)
-            places.append(place)
-    return "".join(kept), places
-
-
-def _ends_at(text: str, at: int) -> bool:
-    """Whether a word boundary is at ``at``. In scripts without spaces every position is one."""
-    around = text[max(0, at - 1) : at + 1]
-    joined = len(around) == 2 and at > 0 and all(c.isalnum() or c == "_" for c in around)
-    return not joined or all(map(_CJK.match, around))
-
-
-def _governed(text: str, start: int, end: int) -> Passage:
-    """The passage from ``start`` to ``end`` with the clauses that govern it."""
-    base = max(0, start - MOST_AROUND)
-    text, start, end = text[base : end + MOST_AROUND], start - base, end - base
-    sentences = sentence_spans(text)
-    inside = [n for n, (a, b) in enumerate(sentences) if a < end and start < b]
-    first, last = inside[0], inside[-1]
-    asks = "?" in text[slice(*sentences[last])].strip()[-3:]
-    while last + 1 < len(sentences):
-        if not asks and not takes_back(text[slice(*sentences[last + 1])]):
-            break
-        last, asks = last + 1, False
-    whole = (sentences[first][0], sentences[last][1])
-    over = [(span, False, False) for span in above(text, sentences, first)]
-    splits = is_english(text[slice(*whole)])
-    said = clause_spans(text, whole, (start, end)) if splits else [(whole, True, False)]
-    own = [span for span, is_own, _ in said if is_own]
-    quote = _tidy(text[own[0][0] : own[-1][1]])
-    clauses: list[Clause] = []
-    at = 0
-    for (a, b), is_own, is_loose in sorted([*over, *said]):
-        is_apart = bool(clauses) and any(c.isalnum() for c in text[at:a])
-        clauses.append(Clause(undotted(text[a:b]), is_own, is_loose, is_apart))
-        at = b
-    edges = [m.end() for m in JOINT.finditer(text, *whole) if splits] or [whole[0]]
-    begun = text[max([whole[0], *(e for e in edges if e <= start)]) : start]
-    left = text[end : min([whole[1], *(e for e in edges if e >= end)])]
-    is_whole = not _content(begun)[0] and not _content(left)[0]
-    return Passage(quote, tuple(clauses), splits, is_whole)
-
-
-def _joined(clauses: Sequence[Clause]) -> str:
-    line = " ".join(f"… {c.text}" if c.is_apart and n else c.text for n, c in enumerate(clauses))
-    if line.count("(") != line.count(")"):
-        line = " ".join(line.replace("(", " ").replace(")", " ").split())
-    return _tidy(re.sub(r"[\s,;–—-]*… ", " … ", line.replace(" ,", ",").replace("( ", "(")))
-
-
-def _tidy(text: str) -> str:
-    line = undotted(text).lstrip(_AROUND).rstrip(_CLOSING)
-    return f'{line}"' if line.count('"') % 2 else line
-
-
-# --- wordings -------------------------------------------------------------------------------
-
-
-def worded(text: str, passage: Passage) -> str:
-    """Return ``text`` if it is an extract of ``passage``, otherwise the passage's own words.
-
-    An extract has the words of the passage in their order; it may omit loose clauses, and omit or add `_FREE`
-    words. A sentence end needs a pause at the same place. If ``text`` is no extract, its words only select the
-    loose clauses to keep. From a passage in another language nothing is omitted.
-    """
-    wanted, stops, _ = _content(text, passage.splits)
-    used = set(wanted)
-    kept = [
-        clause
-        for clause in passage.clauses
-        if not clause.is_loose or used & set(_content(clause.text)[0])
-    ]
-    if not any(clause.is_own for clause in kept):
-        kept = list(passage.clauses)
-    own = _apart(passage.clauses, kept)
-    said, _, pauses = _content(own, passage.splits)
-    return text if wanted == said and stops <= pauses else own
-
-
-def covers(texts: Sequence[str], passage: Passage) -> bool:
-    """Whether ``texts``, the fields of a record, together state what ``passage`` states.
-
-    They must contain all governing words, names and numbers of the passage and no words from
-    elsewhere. Their order is free.
-    """
-    said = [token.casefold() for token in tokens(passage.text) if token not in PAUSES]
-    there = {token.casefold() for text in texts for token in tokens(text) if token not in PAUSES}
-    needed = {word for word in said if governs(word) or not word.isalpha()}
-    names = {token.casefold() for token in tokens(passage.text)[1:] if token[0].isupper()} - {"i"}
-    return passage.splits and needed | names <= there <= {*said, *EMPTY}
-
-
-def _apart(clauses: Sequence[Clause], kept: Sequence[Clause]) -> str:
-    """Join the ``kept`` clauses and mark omissions."""
-    found: list[Clause] = []
-    is_apart = False
-    for clause in clauses:
-        is_apart = is_apart or clause.is_apart
-        if clause in kept:
-            found.append(clause._replace(is_apart=is_apart))
-        is_apart = clause not in kept
-    return _joined(found)
-
-
-_JOINS = frozenset([*PAUSES, "and", "or", "&", "und", "et", "y", "e", "o", "ou", "oder"])
-
-
-def shortens(text: str, whole: str) -> bool:
-    """Whether ``text`` is ``whole`` with some words omitted, in the same order.
-
-    Words that forbid, restrict or bound are never omitted. A name or a number may be omitted only with its
-    whole phrase, from one comma or "and" to the next.
-    """
-    kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
-    if "(" not in text:
-        whole = _BRACKETS.sub(_dropped, whole)
-    gap: list[str] = []
-    is_joined = True
-    at = 0
-    said = tokens(whole)
-    for token in said:
-        word = uninflected(token.casefold())
-        if at < len(kept) and word == kept[at]:
-            if not _may_go(gap, is_joined, ends=bool(gap) and gap[-1].casefold() in _JOINS):
-                return False
-            at, gap, is_joined = at + 1, [], False
-        elif not gap and token.casefold() in _JOINS:
-            is_joined = True
-        else:
-            gap.append(token)
-    return bool(kept) and at == len(kept) and _may_go(gap, is_joined, ends=True)
-
-
-_BRACKETS = re.compile(r"\s*\([^()]*\)")
-
-
-def _dropped(found: re.Match[str]) -> str:
-    """Return nothing for a bracket that restricts nothing, otherwise the bracket."""
-    return found.group() if any(binds(token) for token in tokens(found.group())) else ""
-
-
-def _may_go(gap: Sequence[str], begins: bool, *, ends: bool) -> bool:
-    """Whether a run of words may be omitted; ``begins`` and ``ends`` say whether it starts and
-    ends at a phrase boundary.
-    """
-    words = [token for token in gap if token not in PAUSES]
-    if any(binds(word) for word in words):
+    if _without_end(normalised(a)) != _without_end(normalised(b)):
         return False
-    tells = any(not word.isalpha() or word[0].isupper() for word in words)
-    return not tells or (begins and ends)
+    return _figures(a) == _figures(b) and _asks(a) == _asks(b)
 
 
-_WISH = re.compile(
-    r"(?:^|(?<=[,;:.] ))(?:i|we)(?:['’]d| would)? (?:really )?(?:like|want|need|prefer|love|rather)"
-    r"(?: you| us)?(?: to)?\b",
-    re.I,
-)
-_FREE = EMPTY | {"our", "your", "you", "we", "well", "really", "very", "quite", "okay"}
-"""Words that a wording may omit or add."""
+def _figures(text: str) -> list[str]:
+    """Words with a digit, each with the word behind it."""
+    found, is_behind = [], False
+    for word in map(_bare, normalize("NFC", text).split()):
+        is_figure = any(map(str.isnumeric, word))
+        if is_figure or is_behind:
+            found.append(word)
+        is_behind = is_figure
+    return found
 
 
-@cached_by_text
-def _content(
-    text: str, splits: bool = True
-) -> tuple[tuple[object, ...], frozenset[int], frozenset[int]]:
-    """The content words of ``text``, and the indexes of stops and of all pauses among them.
+def _asks(text: str) -> bool:
+    return normalised(text).rstrip("' *_)").endswith(("?", "\u061f"))
 
-    An index is the number of content words before the mark. Stops are all pauses except commas.
-    """
-    if not splits:
-        return tuple(re.findall(rf"[^\W_]+|{MARKS}", text.casefold())), frozenset(), frozenset()
-    found: list[object] = []
-    stops, pauses = set[int](), set[int]()
-    for token in tokens(_WISH.sub("", text)):
-        folded = token.casefold()
-        if token in PAUSES:
-            pauses.add(len(found))
-            stops |= {len(found)} if token != "," else set()
-        elif folded not in _FREE:
-            found.append(uninflected(folded))
-    return tuple(found), frozenset(stops - {0, len(found)}), frozenset(pauses)
+
+def _without_end(text: str) -> str:
+    return text.rstrip("".join(char for char in set(text) if TERMINAL.match(char)) + " ")
+
+
+def _bare(text: str) -> str:
+    """Without the punctuation, quotation marks and brackets at both ends. A connector (_) is part of its word."""
+    outer = (char for char in set(text) if category(char)[0] == "P" and category(char) != "Pc")
+    return text.strip("".join(outer) + " ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Sentences ``first`` to ``last``, and the ranges of the quote's parts in the whole text."""
+
+    first: int
+    last: int
+    ranges: tuple[tuple[int, int], ...]
+
+
+class _Haystack:
+    """The sentences of the messages, and their normalised text without the marks of list points."""
+
+    def __init__(self, messages: Sequence[str], cut: Sequence[tuple[bool, bool]]) -> None:
+        self._text = GAP.join(messages)
+        self._sentences = sentences(self._text)
+        self._firsts = [each.start for each in self._sentences]
+        joined = Normal.of(" ".join(each.text for each in self._sentences))
+        spread = [np.arange(each.start, each.end + 1) for each in self._sentences]
+        places = np.concatenate(spread or [np.arange(0)])
+        self._normal = Normal(joined.text, places[joined.starts], places[joined.ends - 1] + 1)
+        starts = list(accumulate((len(each) + len(GAP) for each in messages), initial=0))
+        self._owners = [bisect_right(starts, first) - 1 for first in self._firsts]
+        around = pairwise(pairwise([-1, *self._owners, -1]))
+        self._edges = {  # the sentences that begin or end a message where it was cut
+            at
+            for at, ((before, owner), (_, after)) in enumerate(around)
+            if cut and ((cut[owner][0] and before != owner) or (cut[owner][1] and after != owner))
+        }
+
+    def spans(self, parts: Sequence[str]) -> list[_Span]:
+        """The tightest stretches of sentences that hold ``parts`` in order."""
+        found: list[_Span] = []
+        tried = -1
+        for start, end in self._occurrences(parts[0]):
+            first, last = self._touched(start, end)
+            if first == tried or last - first >= MOST_SENTENCES:
+                continue
+            tried = first  # a later occurrence in this sentence leaves less room to the other parts
+            if span := self._complete(first, (start, end), parts[1:]):
+                while found and found[-1].last >= span.last:
+                    found.pop()  # it holds the same words and more
+                found.append(span)
+        return found
+
+    def spans_with_heading(self, parts: Sequence[str]) -> list[_Span]:
+        """As `spans`, for a quote of a list point with the heading that stands over the list."""
+        found: dict[int, _Span] = {}
+        for heading in dict.fromkeys(each.heading for each in self._sentences if each.heading):
+            front = _bare(normalised(heading))
+            rest = _bare(parts[0].removeprefix(front))
+            left = [rest, *parts[1:]] if has_word(rest) else parts[1:]
+            if not left or not parts[0].startswith(front) or _inside_word(parts[0], len(front)):
+                continue
+            for span in self.spans(left):
+                if self._sentences[span.first].heading == heading:
+                    found[span.first] = span
+        return list(found.values())
+
+    def _occurrences(
+        self, part: str, at: int = 0, end: int | None = None
+    ) -> Iterator[tuple[int, int]]:
+        """Where ``part`` stands in the normalised text and begins and ends with words."""
+        text = self._normal.text
+        at = text.find(part, at, end)
+        while at >= 0:
+            stop = at + len(part)
+            if not _inside_word(text, at) and not _inside_word(text, stop):
+                yield at, stop
+                at = stop
+            else:
+                at = _next_word(text, at)
+            at = text.find(part, at, end)
+
+    def _complete(self, first: int, head: tuple[int, int], others: Sequence[str]) -> _Span | None:
+        ranges = [head]
+        room = self._sentences[first : first + MOST_SENTENCES][-1].end
+        limit = int(np.searchsorted(self._normal.starts, room))
+        for part in others:
+            place = next(self._occurrences(part, ranges[-1][1], limit), None)
+            if place is None:
+                return None
+            ranges.append(place)
+        last = self._touched(*ranges[-1])[1]
+        return _Span(first, last, tuple(self._normal.original(*each) for each in ranges))
+
+    def _touched(self, start: int, end: int) -> tuple[int, int]:
+        """The first and the last sentence of a range of the normalised text."""
+        start, end = self._normal.original(start, end)
+        return bisect_right(self._firsts, start) - 1, bisect_right(self._firsts, end - 1) - 1
+
+    def choose(self, spans: Sequence[_Span], quote: str) -> Found | NotFound:
+        """What stands in ``spans``: one text, or several between which only the user can decide."""
+        different: dict[tuple[str, str], tuple[_Span, bool]] = {}
+        exact: dict[tuple[str, str], tuple[_Span, bool]] = {}
+        for span in spans:
+            around = self._sentences[span.first : span.last + 1]
+            words, at_edge = normalised(" ".join(s.text for s in around)), self._at_edge(span)
+            key = around[0].heading, _without_end(words)
+            if key not in different or (different[key][1] and not at_edge):
+                different[key] = span, at_edge
+            if words.strip("' ") == quote:
+                exact[key] = different[key]
+        (span, at_edge), *others = (exact or different).values()
+        if others:
+            shown = (self._found(each).text for each, _ in (exact or different).values())
+            return NotFound("ambiguous", tuple(shown))
+        return NotFound("cut_edge") if at_edge else self._found(span)
+
+    def _at_edge(self, span: _Span) -> bool:
+        heading = f" {self._sentences[span.first].heading} "
+        return any(
+            span.first <= edge <= span.last or f" {_folded(self._sentences[edge].text)} " in heading
+            for edge in self._edges
+        )
+
+    def _found(self, span: _Span) -> Found:
+        first, last = self._sentences[span.first], self._sentences[span.last]
+        sentences = self._sentences[span.first : span.last + 1]
+        texts = [_folded(each.text) for each in sentences]
+        whole = texts[0]
+        for before, after, text in zip(sentences, sentences[1:], texts[1:], strict=False):
+            gap = self._text[before.end : after.start]  # empty where "Mail.Read" was taken for two
+            whole += f" {text}" if gap else text
+        if is_cut := max(map(len, texts)) > LONGEST:
+            whole = self._words_around(span.ranges, first.start, last.end)
+            is_cut = CUT in whole
+        heading = first.heading if len(first.heading) <= LONGEST else CUT
+        text = f"{heading} {whole}".lstrip()
+        return Found(text, self._owners[span.first], is_cut or heading == CUT)
+
+    def _words_around(self, ranges: Sequence[tuple[int, int]], first: int, last: int) -> str:
+        """The quoted ranges of a long stretch, with "[...]" for what is left out."""
+        kept: list[str] = []
+        at = first
+        for start, end in ranges:
+            while start > at and _glued(self._text[start - 1]):
+                start -= 1
+            while end < last and _glued(self._text[end]):
+                end += 1
+            if self._text[at:start].strip():
+                kept.append(CUT)
+            kept.append(_folded(self._text[start:end]))
+            at = max(at, end)
+        return " ".join([*kept, CUT] if self._text[at:last].strip() else kept)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _glued(char: str) -> bool:
+    """Whether a reader takes ``char`` as part of the word beside it, like a point or an apostrophe."""
+    return bool(_LETTERS.match(char)) or category(char)[0] in "PSM"
+
+
+def _inside_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and all(map(_LETTERS.match, text[at - 1 : at + 1]))
+
+
+def _next_word(text: str, at: int) -> int:
+    letters = _LETTERS.match(text, at)
+    return letters.end() if letters else at + 1

@@ -22,9 +22,8 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
@@ -125,10 +124,6 @@ HEAD = 160
 REACH = 64
 """Maximum distance of neighbors that share scores, a power of 2. 0.8 to this power is about a millionth."""
 
-_TERM_BYTES, _PLACE_BYTES = 280, 9
-
-_NOWHERE = (array("i"), array("f"))
-
 
 @dataclass(frozen=True)
 class Weights:
@@ -176,15 +171,9 @@ class LexicalIndex:
         self._lengths: array[float] = array("d")
         self._total = 0.0
         self._runs: array[int] = array("i")
-        self._places = 0
 
     def __len__(self) -> int:
         return len(self._lengths)
-
-    @property
-    def size(self) -> int:
-        """The memory that the index takes, in bytes, roughly: a term takes far more than its places."""
-        return _TERM_BYTES * len(self._postings) + _PLACE_BYTES * self._places
 
     def add(self, text: str, predecessor: str = "") -> int:
         """Append a document, indexed with the first terms of its ``predecessor``; return its
@@ -203,7 +192,6 @@ class LexicalIndex:
                 postings = self._postings[term] = (array("i"), array("f"))
             postings[0].append(position)
             postings[1].append(count)
-        self._places += len(counts)
         length = sum(counts.values())
         self._lengths.append(length)
         self._total += length
@@ -211,13 +199,10 @@ class LexicalIndex:
         self._runs.append(last if predecessor else last + 1)
         return position
 
-    def in_context(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores ``own`` of the first documents, each with its share of the scores around it."""
-        return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
-
     def scores(self, query: str) -> dict[int, float]:
         """Return position to score, above 0, of the documents that share a term with ``query``."""
-        scores = self.in_context(self.bm25(query))
+        own = self._bm25(query)
+        scores = np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
         return {int(at): float(scores[at]) for at in np.flatnonzero(scores)}
 
     def best(
@@ -230,15 +215,13 @@ class LexicalIndex:
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
-    def bm25(self, query: str, first: int | None = None) -> NDArray[np.float64]:
-        """Return the BM25 score of each position, or of the ``first`` positions, without context."""
-        count = len(self) if first is None else min(first, len(self))
-        found = list(self._found(query, count))
+    def _bm25(self, query: str) -> NDArray[np.float64]:
+        """Return the BM25 score of each position, without context."""
+        count = len(self)
+        found = list(self._found(query))
         if not found:
             return np.zeros(count)
-        lengths = np.frombuffer(self._lengths)[:count]
-        total = self._total if count == len(self) else float(lengths.sum())
-        scale = saturation(self._weights, lengths, total)
+        scale = saturation(self._weights, np.frombuffer(self._lengths), self._total)
         # One operation over all postings; one operation per query term takes twice as long.
         places = np.concatenate([places for places, _ in found])
         tf = np.concatenate([tf for _, tf in found])
@@ -250,34 +233,12 @@ class LexicalIndex:
         gains *= np.repeat(idf, held)
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
 
-    def shared(self, query: str, positions: Sequence[int]) -> list[frozenset[str]]:
-        """Return, for each of ``positions``, the terms of ``query`` that it was indexed with."""
-        named = [t for t in dict.fromkeys(terms(query)) if t in self._postings]
-        if not named:
-            return [frozenset()] * len(positions)
-        rows = [np.frombuffer(self._postings[term][0], np.int32) for term in named]
-        places = np.concatenate(rows)
-        wanted = np.zeros(len(self), bool)
-        wanted[positions] = True
-        hits = np.flatnonzero(wanted[places])
-        ends = np.cumsum([len(row) for row in rows])
-        found: dict[int, set[str]] = {at: set() for at in positions}
-        at_rows = np.searchsorted(ends, hits, "right")
-        for place, row in zip(places[hits].tolist(), at_rows.tolist(), strict=True):
-            found[place].add(named[row])
-        return [frozenset(found[at]) for at in positions]
-
-    def _found(
-        self, query: str, count: int
-    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32]]]:
-        """Yield positions below ``count`` and frequencies for each indexed term of the query."""
+    def _found(self, query: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32]]]:
+        """Yield positions and frequencies for each indexed term of the query."""
         for term in dict.fromkeys(terms(query)):
-            places, frequencies = self._postings.get(term, _NOWHERE)
-            if below := bisect_left(places, count):
-                yield (
-                    np.frombuffer(places, np.int32, below),
-                    np.frombuffer(frequencies, np.float32, below),
-                )
+            if (postings := self._postings.get(term)) is not None:
+                places, frequencies = postings
+                yield np.frombuffer(places, np.int32), np.frombuffer(frequencies, np.float32)
 
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """The decayed scores from both sides, within a run, up to `REACH`."""

@@ -36,22 +36,13 @@ _FORMS = (
 )
 
 
-class Given(NamedTuple):
+class _Given(NamedTuple):
     """The unchecked messages of a file, the place of each, and what the repair left out."""
 
     messages: list[Any]
     places: list[str]
     scenario: bool = False
     dropped: tuple[str, ...] = ()
-
-
-def read_messages(file: Path, *, repair: bool) -> Given:
-    """Read the messages in ``file``; ``repair`` replaces broken UTF-8 and drops a last line that is cut off.
-
-    Raises:
-        InputError: The file cannot be read, is empty, is not UTF-8, or has no supported form.
-    """
-    return _messages(_text(file, repair), file, repair)
 
 
 def _text(file: Path, repair: bool) -> str:
@@ -77,7 +68,7 @@ def _text(file: Path, repair: bool) -> str:
     return text
 
 
-def _messages(text: str, file: Path, repair: bool) -> Given:
+def _messages(text: str, file: Path, repair: bool) -> _Given:
     start = len(text) - len(text.lstrip())
     first, end = _decoded(text, start, file, 1)
     whole = not text[end:].strip()
@@ -99,18 +90,18 @@ def _messages(text: str, file: Path, repair: bool) -> Given:
         return given
     content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
     role = {"role": "system", "content": content}
-    return Given([role, *given.messages], [str(file), *given.places])
+    return _Given([role, *given.messages], [str(file), *given.places])
 
 
-def _listed(found: Any, file: Path) -> Given:
+def _listed(found: Any, file: Path) -> _Given:
     if not isinstance(found, list):
         what = f"the messages are {type(found).__name__}, not a list"
         raise InputError(what, where=str(file), hint=_FORMS)
-    return Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
+    return _Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
 
 
-def _lines(text: str, file: Path, repair: bool) -> Given:
-    given = Given([], [])
+def _lines(text: str, file: Path, repair: bool) -> _Given:
+    given = _Given([], [])
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     for number, line in lines:
         place = f"{file}, line {number}"
@@ -151,7 +142,7 @@ def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
         raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
 
 
-def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
+def _scenario(scenario: Mapping[str, Any], file: Path) -> _Given:
     """Convert a scenario's turns to messages, which then take the common path."""
     turns = _field(scenario, "turns", list, str(file))
     messages: list[Any] = []
@@ -164,7 +155,7 @@ def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
         said = list(_turn_messages(turn, place))
         messages.extend(said)
         places.extend(place for _ in said)
-    return Given(messages, places, scenario=True)
+    return _Given(messages, places, scenario=True)
 
 
 def _turn_messages(turn: Any, place: str) -> Iterator[dict[str, str]]:
@@ -227,7 +218,7 @@ def read_conversation(
     """
     file = Path(path)
     try:
-        given = read_messages(file, repair=repair)
+        given = _messages(_text(file, repair), file, repair)
         if repair:
             given = given._replace(messages=[_mended(message) for message in given.messages])
         for message, place in zip(given.messages, given.places, strict=True):

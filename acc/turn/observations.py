@@ -64,12 +64,20 @@ _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 GIVEN_TASK = "given task"
 """Name of an agent's words that are the task of a sub-agent. No tool has a name with a space."""
 
+THROUGH_A_CLIENT = "through a client"
+"""Name of an agent's words that a client stored: no user of another client has read them."""
+
+_NOT_TO_THE_USER = (GIVEN_TASK, THROUGH_A_CLIENT)
+
 
 @dataclass(frozen=True)
 class _Split:
     """The words left after pasted passages were removed. The mark does not affect equality of observations."""
 
     words: str | None = field(default=None, compare=False)
+
+
+_WHOLE = _Split()
 
 
 class Observation(BaseModel):
@@ -99,7 +107,7 @@ class Observation(BaseModel):
     left_out: int = 0
     message: str = ""
     at: str = Field(default="", exclude_if=operator.not_)
-    _split: _Split = PrivateAttr(default=_Split())
+    _split: _Split = PrivateAttr(default_factory=lambda: _WHOLE)
 
     @field_validator("text", "name", "call_id", "message", mode="before")
     @classmethod
@@ -125,13 +133,14 @@ class Observation(BaseModel):
     @property
     def is_call(self) -> bool:
         """Whether the agent calls a tool, as opposed to speaking."""
-        named = self.name not in ("", GIVEN_TASK)
+        named = self.name not in ("", *_NOT_TO_THE_USER)
         return self.channel is Channel.AGENT and bool(self.call_id or named)
 
     @property
     def is_task(self) -> bool:
-        """Whether another agent gave these words to this one as its task. A user who assents does not answer them."""
-        return self.channel is Channel.AGENT and not self.call_id and self.name == GIVEN_TASK
+        """Whether the agent did not say it to the user, as a task that another one gave it: no assent answers it."""
+        is_aside = self.name in _NOT_TO_THE_USER
+        return self.channel is Channel.AGENT and not self.call_id and is_aside
 
     @property
     def identity(self) -> str:
@@ -147,51 +156,21 @@ class Evidence(Observation):
 
     Attributes:
         turn: The turn it comes from.
-        standing: Trust of a set-aside item, or of a tool's or document's words that the agent
-            repeated; None if the channel decides.
     """
 
     turn: int = 0
-    standing: Trust | None = None
 
-    @property
-    def trust(self) -> Trust:
-        """``standing`` if set, otherwise the trust of the channel."""
-        return self.channel.trust if self.standing is None else self.standing
-
-
-SET_ASIDE = "x"
-"""Prefix of the refs of items that left the state."""
 
 DOCUMENT = "doc."
 """Prefix of the refs of ingested documents. Refs of observations start with one letter and a number."""
 
 
-def identities(observations: Sequence[Observation]) -> list[str]:
-    """Return a key for each observation. Equal observations of a turn differ by a running index."""
-    seen: Counter[str] = Counter()
-    keys = []
-    for observation in observations:
-        identity = observation.identity[:32]
-        keys.append(f"{identity}.{seen[identity]}")
-        seen[identity] += 1
-    return keys
-
-
-def refs(
-    observations: Sequence[Observation], keys: Sequence[str], known: Mapping[str, str], number: int
-) -> list[str]:
-    """Return the ref of each observation of turn ``number``.
-
-    ``keys`` are their `identities`; a ref that is ``known`` for a key is kept.
-    """
-    used = Counter(ref[0] for ref in known.values())
+def refs(observations: Sequence[Observation], number: int) -> list[str]:
+    """Return the ref of each observation of turn ``number``."""
+    used: Counter[str] = Counter()
     found = []
-    for observation, key in zip(observations, keys, strict=True):
+    for observation in observations:
         letter = observation.channel.value[0]
-        if key in known:
-            found.append(known[key])
-            continue
         found.append(f"{letter}{number}" + (f".{used[letter]}" if used[letter] else ""))
         used[letter] += 1
     return found
@@ -229,16 +208,20 @@ def user_observations(
     )
 
 
-def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
-    """Check that ``given`` holds observations (else `InputError`), and split off pasted passages."""
+def as_observations(given: Any, where: str) -> tuple[Observation, ...]:
+    """Return what is given if it holds observations and nothing else.
+
+    Raises:
+        InputError: It holds something else; the error names ``where``.
+    """
     seen = tuple(given) if isinstance(given, Iterable) else (given,)
     if odd := [o for o in seen if not isinstance(o, Observation)]:
         raise InputError(
             f"an observation is expected, but {type(odd[0]).__name__} was given",
-            where="the decision to record",
+            where=where,
             hint="pass observations, such as Turn.from_messages(messages).observations",
         )
-    return tuple(split(seen))
+    return seen
 
 
 def _named(pasted: Any) -> Iterator[tuple[str, str]]:

@@ -95,6 +95,11 @@ _NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.I)
 """Prefixes of values that are not secrets: a variable, a mask, an expression."""
 
 
+_LONGEST_SECRET = 8_192
+_DATA = re.compile(r"[A-Za-z0-9+/]{8192,}={0,2}")
+"""Base64 of a picture or file: longer than any secret, and searched for secrets in vain for seconds."""
+
+
 class SecretRedactor:
     """Replaces keys, tokens, passwords, card numbers and IBANs by ``[secret:0a1b2c3d4e]``; idempotent.
 
@@ -107,6 +112,13 @@ class SecretRedactor:
 
     def __call__(self, text: str) -> str:
         """Return ``text`` with a placeholder for each secret found."""
+        if len(text) < _LONGEST_SECRET:
+            return self._redacted(text)
+        pieces = _DATA.split(text)
+        data = [*_DATA.findall(text), ""]
+        return "".join(self._redacted(p) + d for p, d in zip(pieces, data, strict=True))
+
+    def _redacted(self, text: str) -> str:
         said = text.lower()
         if any(hint in said for hint in _TOKEN_HINTS):
             text = _TOKEN.sub(lambda m: self._placeholder(m[0]), text)
@@ -215,13 +227,7 @@ def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:
     """Return the turn with all its texts redacted."""
     if redact is None:
         return turn
-    return turn.model_copy(
-        update={
-            "observations": redacted(turn.observations, redact),
-            "heard": redacted(turn.heard, redact),
-            "reply": redacted((turn.reply,), redact)[0] if turn.reply is not None else None,
-        }
-    )
+    return turn.model_copy(update={"observations": redacted(turn.observations, redact)})
 
 
 def redacted(said: Sequence[Said], redact: Redact | None) -> tuple[Said, ...]:

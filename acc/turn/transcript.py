@@ -132,13 +132,6 @@ def speaker_channel(
     return Channel.USER if trusted else Channel.DOCUMENT
 
 
-def speaks_for_user(
-    name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
-) -> bool:
-    """Whether a message with the user role and this name is on the user channel (`speaker_channel`)."""
-    return speaker_channel(name, speakers, channels) is Channel.USER
-
-
 def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None:
     """Return ``speakers`` if it is a collection of names.
 

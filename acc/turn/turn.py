@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
-from acc.turn.observations import Channel, Observation, identities, refs, split, user_observations
+from acc.turn.observations import Channel, Observation, refs, split, user_observations
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 UNDATED = "unknown"
@@ -23,23 +22,14 @@ class Turn(BaseModel):
     Attributes:
         observations: The observations in chronological order.
         number: The turn's number, from 1; 0 until `numbered`.
-        reply: The agent's previous reply, if it belongs to an earlier turn. Compressors read it
-            to resolve references such as "yes, do that". It is already persisted.
-        heard: Tool and document observations before that reply, to detect words that the reply
-            repeats. Not citable.
-        pending: Observations of earlier turns whose compression failed (law 9).
         at: When the turn happened, in ISO 8601, with the user's offset from UTC if it is known; empty if unknown. A
-            controller fills it from the user's message, else from its clock. Commit dates words such as "tomorrow"
-            by it, and ends rules that hold "until Friday 18:00".
+            controller fills it from the user's message, else from its clock.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     observations: tuple[Observation, ...]
     number: int = 0
-    reply: Observation | None = None
-    heard: tuple[Observation, ...] = ()
-    pending: tuple[Observation, ...] = ()
     at: str = Field(default="", exclude_if=operator.not_)
 
     @classmethod
@@ -82,7 +72,7 @@ class Turn(BaseModel):
         now = tuple(o for exchange in exchanges[first:] for o in exchange)
         before = exchanges[first - 1] if first else ()
         if _is_answered(exchanges[-1]):
-            return cls._after(now, before)
+            return cls(observations=now)
         return cls(observations=(*before[_said(before) :], *now))
 
     @classmethod
@@ -98,8 +88,7 @@ class Turn(BaseModel):
         Commit them one after the other. Arguments and errors are those of `from_messages`, but a
         transcript without a user message returns an empty list.
         """
-        found = list(_exchanges(messages, channels, speakers))
-        return [cls._after(exchange, before) for before, exchange in pairwise([(), *found])]
+        return [cls(observations=each) for each in _exchanges(messages, channels, speakers)]
 
     @classmethod
     def said(
@@ -119,56 +108,20 @@ class Turn(BaseModel):
         """
         return cls(observations=user_observations(text, pasted), at=at)
 
-    @classmethod
-    def _after(cls, exchange: tuple[Observation, ...], before: Sequence[Observation]) -> Self:
-        """The turn of ``exchange``, with the reply that ended the previous exchange."""
-        replies = [o for o in before if o.channel is Channel.AGENT and not (o.is_call or o.is_task)]
-        heard = tuple(o for o in before if o.channel in (Channel.TOOL, Channel.DOCUMENT))
-        return cls(observations=exchange, reply=replies[-1] if replies else None, heard=heard)
-
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""
-        found = refs(self.observations, identities(self.observations), {}, number)
         named = [
             observation.model_copy(update={"ref": ref})
-            for observation, ref in zip(self.observations, found, strict=True)
+            for observation, ref in zip(
+                self.observations, refs(self.observations, number), strict=True
+            )
         ]
-        reply = self.reply
-        if reply is not None and not reply.ref:
-            reply = reply.model_copy(update={"ref": f"a{number - 1}"})
-        return self.model_copy(
-            update={"observations": tuple(named), "number": number, "reply": reply}
-        )
-
-    @property
-    def unread(self) -> tuple[Observation, ...]:
-        """What no compression has read: pending turns, then this turn."""
-        return (*self.pending, *self.observations)
-
-    @property
-    def readable(self) -> tuple[Observation, ...]:
-        """All citable observations: pending turns, the previous reply, this turn."""
-        before = (self.reply,) if self.reply is not None else ()
-        return (*self.pending, *before, *self.observations)
+        return self.model_copy(update={"observations": tuple(named), "number": number})
 
     @property
     def user_words(self) -> str:
-        """The user's own words of this turn, joined by line breaks: the recall query."""
+        """The user's own words of this turn, joined by line breaks."""
         return "\n".join(o.text for o in self.observations if o.channel is Channel.USER)
-
-    def reply_before(self, ref: str) -> Observation | None:
-        """Return the agent's reply that the user's observation ``ref`` answers, if any."""
-        last: Observation | None = None
-        for observations, before in ((self.pending, None), (self.observations, self.reply)):
-            last = before or last
-            for observation in observations:
-                if observation.ref == ref:
-                    return last
-                if observation.channel is not Channel.AGENT:
-                    continue
-                if not (observation.is_call or observation.is_task):
-                    last = observation
-        return None
 
 
 def _exchanges(
@@ -199,12 +152,6 @@ def normalize(turn: Any, where: str) -> Turn:
     if all(one is other for one, other in zip(own, timed.observations, strict=False)):
         return timed
     return timed.model_copy(update={"observations": own})
-
-
-def refs_of(some: Sequence[Observation], turn: Turn) -> tuple[str, ...]:
-    """Return the refs in ``turn`` of observations with the same identity as ``some``."""
-    wanted = {observation.identity for observation in some}
-    return tuple(o.ref for o in turn.observations if o.identity in wanted)
 
 
 def _said(exchange: Sequence[Observation]) -> int:

@@ -1,6 +1,6 @@
 """The paper's experiment on what addition and deletion make of an agent (arXiv 2505.16067).
 
-    python -m benchmarks.experience > docs/experience.md          the page, some minutes
+    python -m benchmarks.experience > experience.md               the page, some minutes
     python -m benchmarks.experience --quick                       all of it, small: a look, no result
     python -m benchmarks.experience --agent openai:MODEL --family cic-iot --tasks 100 --seeds 1
 

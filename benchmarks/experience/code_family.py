@@ -14,13 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.experience import Demonstration, Retrieval
-from acc.recall.dense import Vector, lexical
-
 from .code_programs import AGGREGATES, Program, ProgramError, adapted, programs_alike, read, run
 from .code_questions import Intent, asked, frequencies, intents
 from .code_tables import ENTITIES, TABLES, columns_named, filled
+from .memory import Demonstration, Retrieval
 from .tasks import Floats, Score, Task, Workload, chosen, followed
+from .vectors import Vector, lexical
 
 ABILITY = 0.04
 """Mean chance of the right program without a demonstration. Set by the fixed-memory row alone."""

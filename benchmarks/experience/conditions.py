@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from acc.evidence.addition import Addition, Evaluator, Judgement, PolicyName
-from acc.evidence.deletion import (
-    Deletion,
-    DeletionName,
-    EvaluatorName,
-    History,
-    Preset,
-    bounded,
-    preset,
-)
+from acc.evidence.policies import Capacity, History, Period, Usage, preset
 
+from .addition import Addition, Evaluator, Judgement, PolicyName
 from .code_family import CodeFamily
 from .driving_family import DrivingFamily
+from .memory import Deletion
 from .packet_family import PacketFamily
 from .tasks import Family, Task
 
@@ -28,6 +22,8 @@ FAMILIES: dict[str, type[CodeFamily] | type[DrivingFamily] | type[PacketFamily]]
 }
 
 AdditionName = Literal["fixed", "all", "coarse", "strict"]
+DeletionName = Literal["none", "period", "history", "combined", "intersection"]
+EvaluatorName = Literal["coarse", "strict"]
 ADDITIONS: tuple[AdditionName, ...] = ("fixed", "all", "coarse", "strict")
 DELETIONS: tuple[DeletionName, ...] = ("none", "period", "history", "combined", "intersection")
 EVALUATORS: tuple[EvaluatorName, ...] = ("coarse", "strict")
@@ -40,7 +36,7 @@ class Condition:
     Attributes:
         family: One of `FAMILIES`.
         addition: The paper's four.
-        deletion: Of `acc.evidence.deletion`.
+        deletion: The paper's four; of its combined one both readings.
         shifted: Whether the tasks come in three clusters, one after the other.
         noisy: Whether the initial memory has errors in it.
         capacity: Records at the most; 0 for no bound.
@@ -78,20 +74,65 @@ def addition_of(
     return Addition("none" if condition.addition == "fixed" else "all")
 
 
+Doomed = Mapping[str, str]
+
+
 def deletion_of(condition: Condition) -> Deletion:
-    """The deletion policy, with the paper's defaults for the agent."""
-    defaults = _defaults(condition.family)
+    """The deletion policy, with the paper's defaults for the agent. It runs after each execution."""
+    period = preset(condition.family).period
     if condition.capacity:
-        return bounded(condition.capacity, defaults.period)
+        return _bounded(period, Capacity(condition.capacity))
     if condition.beta is not None:
         return History(beta=condition.beta)
+    history = _history(condition)
+    policies: dict[DeletionName, Deletion] = {
+        "none": lambda *_: {},
+        "period": _when_due(period),
+        "history": history,
+        "combined": _union(_when_due(period), history),
+        "intersection": _intersection(_when_due(period), history),
+    }
+    return policies[condition.deletion]
+
+
+def _history(condition: Condition) -> History:
+    """The paper's; coarse evaluators say yes or no, AgentDriver's too, whose threshold is in metres."""
     evaluator: EvaluatorName = "coarse" if condition.addition == "coarse" else "strict"
-    return defaults.deletion(condition.deletion, evaluator)
+    history = preset(condition.family).history[evaluator]
+    is_out_of_reach = evaluator == "coarse" and history.beta < 0
+    return replace(history, beta=0.5) if is_out_of_reach else history
 
 
-def _defaults(family: str) -> Preset:
-    """The preset; coarse evaluators say yes or no, AgentDriver's too, whose threshold is in metres."""
-    return preset(family).yes_or_no("coarse")
+def _when_due(period: Period) -> Deletion:
+    """A periodical deletion at the end of each period."""
+    return lambda usages, t: period(usages, t) if period.due(t) else {}
+
+
+def _union(one: Deletion, other: Deletion) -> Deletion:
+    """What either deletes, when it runs: the reading of the combined deletion that its tables show."""
+    return lambda usages, t: {**one(usages, t), **other(usages, t)}
+
+
+def _intersection(one: Deletion, other: Deletion) -> Deletion:
+    """What both delete: the product that the paper prints."""
+
+    def deletes(usages: Sequence[Usage], t: int) -> Doomed:
+        first, second = one(usages, t), other(usages, t)
+        return {key: first[key] for key in first if key in second}
+
+    return deletes
+
+
+def _bounded(period: Period, capacity: Capacity) -> Deletion:
+    """The paper's section 6.2: periodical deletion, then the least useful beyond the limit."""
+    first = _when_due(period)
+
+    def deletes(usages: Sequence[Usage], t: int) -> Doomed:
+        gone = first(usages, t)
+        left = [usage for usage in usages if usage.key not in gone]
+        return {**gone, **capacity(left, t)}
+
+    return deletes
 
 
 def addition_table(family: str) -> list[Condition]:

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.experience import Demonstration, Retrieval
-from acc.recall.dense import Vector
-
 from .driving_scenes import GOALS, STEPS, driven, features, off, read_way, scene, written
+from .memory import Demonstration, Retrieval
 from .tasks import Score, Task, Workload, followed
+from .vectors import Vector
 
 NEAR = 2.5
 """Metres of the mean error up to which an execution counts as done: the paper's."""

@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from acc.evidence.deletion import DeletionName, preset
+from acc.evidence.policies import preset
 
-from .conditions import EVALUATORS, AdditionName, Condition
+from .conditions import EVALUATORS, AdditionName, Condition, DeletionName
 from .paper_figures import ADDITION, AGENTS, DELETION
 from .running import Trace
 from .study import Interval, Study, gain, interval

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.experience import Demonstration, Retrieval
-from acc.recall.dense import texts_alike
-
+from .memory import Demonstration, Retrieval
 from .packet_features import CLASSES, FLAGS, MEASURES, Classes, classes, features, nearness, packet
 from .tasks import Score, Task, Workload, followed
+from .vectors import texts_alike
 
 APART, SPREAD = 0.3, 0.8
 """Of classes of one group, and of packets of one class: standard deviations of the logarithms."""

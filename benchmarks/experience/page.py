@@ -1,4 +1,4 @@
-"""`docs/experience.md`: the tables, and what is to be said of them."""
+"""The page of the study: the tables, and what is to be said of them."""
 
 from __future__ import annotations
 

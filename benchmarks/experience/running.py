@@ -9,13 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Evaluator, Judgement
-from acc.evidence.deletion import preset
-from acc.evidence.experience import Demonstration, ExperienceMemory
-from acc.stores.directory import namespace
-from acc.stores.in_memory import InMemoryStore
+from acc.evidence.policies import preset
 
+from .addition import Evaluator, Judgement
 from .conditions import FAMILIES, Condition, addition_of, deletion_of
+from .memory import Demonstration, ExperienceMemory
 from .shift import in_clusters
 from .tasks import Family, Task, Workload
 
@@ -120,13 +118,9 @@ def _memory(
     judge: Evaluator | None,
 ) -> ExperienceMemory:
     memory = ExperienceMemory(
-        InMemoryStore(),
-        namespace(agent=condition.family),
-        lambda: "",
-        addition=addition_of(condition, family, book, judge),
-        deletion=deletion_of(condition),
-        retrieval=family.retrieval(preset(condition.family).k),
-        shared=True,  # one agent, no users
+        addition_of(condition, family, book, judge),
+        deletion_of(condition),
+        family.retrieval(preset(condition.family).k),
     )
     for task in initial:
         execution = family.spoilt(task) if condition.noisy else task.right

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.recall.dense import Vectoriser
-
 from .tasks import Task
+from .vectors import Vectoriser
 
 CLUSTERS = 3
 _ROUNDS = 30

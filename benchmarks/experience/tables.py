@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from acc.evidence.deletion import DeletionName, preset
+from acc.evidence.policies import preset
 
-from .conditions import ADDITIONS, DELETIONS, EVALUATORS, AdditionName, Condition
+from .conditions import ADDITIONS, DELETIONS, EVALUATORS, AdditionName, Condition, DeletionName
 from .orderings import orderings
 from .paper_figures import ADDITION, AGENTS, DELETION
 from .study import Interval, Study, interval, performance, size

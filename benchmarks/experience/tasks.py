@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.experience import Demonstration, Experience, Retrieval
+from .memory import Demonstration, Experience, Retrieval
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Family(Protocol):
 
     @property
     def name(self) -> str:
-        """The preset of the paper's agent (`acc.evidence.deletion`)."""
+        """The preset of the paper's agent (`acc.evidence.policies`)."""
         ...
 
     @property

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from acc.keyless.classifiers import Trees
+from acc.keyless.weights import Trees
 
 DEPTH = 6
 
@@ -42,6 +42,6 @@ def grown(rows: NDArray[np.float64], labels: NDArray[np.float64]) -> Trees:
         left=joined["left"].astype(np.int32),
         right=joined["right"].astype(np.int32),
         value=joined["value"].astype(np.float32),
-        depth=DEPTH,
-        bias=float(model._baseline_prediction[0, 0]),
+        depth=np.array(DEPTH),
+        bias=np.array(model._baseline_prediction[0, 0]),
     )

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from acc.evaluation.scenarios import Scenario, read_scenarios
+from acc_eval.scenarios import Scenario, read_scenarios
 
 DATA = Path(__file__).parents[1] / "data"
 Record = dict[str, Any]
@@ -52,9 +52,6 @@ KINDS = {
     "scenarios": Kind("turns", lambda r: len(r["turns"]), one_per_file=True),
     "scenario_labels": Kind(
         "clauses", lambda r: sum(map(len, r["parts"].values())), one_per_file=True
-    ),
-    "slot_conversations": Kind(
-        "items", lambda r: sum(len(t["items"]) for t in r["turns"]), one_per_file=True
     ),
 }
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from conversations import HELD, PLAIN
 from liftings import UNSEEN
-from train_acts import WEIGHTS, Example, of_conversations, of_messages, recall_at
+from train_acts import Example, of_conversations, of_messages, recall_at
 
 from acc.keyless.acts import features, mixed
-from acc.keyless.classifiers import Linear
-from acc.keyless.convolution import Convolution
+from acc.keyless.network import Network
+from acc.keyless.weights import Linear
 
 PRECISION = 0.85
 
@@ -51,9 +51,9 @@ OBLIQUE = ("catalogue", "dairy", "hiring", "patching", "portfolio", "relocation"
 
 def compare(kind: str, found: Sequence[Example], file: Path | None) -> None:
     """Print what each classifier makes of the clauses."""
-    spoken, acts = [e.spoken for e in found], np.array([e.act for e in found])
-    ngrams = [Linear.read(WEIGHTS.name).odds(features(one)) for one in spoken]
-    network = [Convolution.read().odds(one) for one in spoken]
+    spoken, acts = [e.clause for e in found], np.array([e.act for e in found])
+    ngrams = [Linear.read("acts").odds(features(one)) for one in spoken]
+    network = [Network.read().odds(one) for one in spoken]
     both = [mixed(a, b) for a, b in zip(ngrams, network, strict=True)]
     rows = {"n-grams": ngrams, "network": network, "both, as they are used": both}
     if file is not None:

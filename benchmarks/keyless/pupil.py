@@ -1,4 +1,4 @@
-"""Trains the network of `acc.keyless.convolution` to say what its teacher says."""
+"""Trains the network of the keyless compressor to say what its teacher says."""
 
 from __future__ import annotations
 
@@ -14,17 +14,8 @@ from torch import nn
 from torch.nn import functional
 
 from acc.keyless.acts import ACTS
-from acc.keyless.convolution import (
-    ENDS,
-    NUMBER,
-    OPENS,
-    UNKNOWN,
-    Convolution,
-    Pieces,
-    framed,
-    segments_of,
-)
-from acc.keyless.reading import Spoken
+from acc.keyless.network import ENDS, NUMBER, OPENS, UNKNOWN, Layer, Network, framed
+from acc.keyless.words import Clause
 
 DIMENSIONS, WIDTH = 64, 128
 PASSES, BATCH, RATE, SEED = 7, 64, 2e-3, 0
@@ -82,10 +73,9 @@ class Pupil(nn.Module):  # type: ignore[misc]
         return self.last(self.drop_pooled(functional.relu(self.hidden(self.drop_pooled(pooled)))))
 
     @classmethod
-    def of(cls, network: Convolution) -> Self:
-        """The network of the package, to be taught further."""
-        pieces = network.pieces
-        pupil = cls(pieces.vectors.astype(np.float32) * np.float32(pieces.scale))
+    def of(cls, network: Network) -> Self:
+        """A network, to be taught further."""
+        pupil = cls(network.vectors)
         layers = (*network.convolutions, network.hidden, network.last)
         with torch.no_grad():
             pupil.segments.weight.copy_(torch.tensor(network.segments))
@@ -99,7 +89,7 @@ class Pupil(nn.Module):  # type: ignore[misc]
         return pupil
 
     def write(self, names: Sequence[str], path: Path) -> None:
-        """Store it as the package reads it: vectors as bytes, layers as halves."""
+        """Store it: vectors as bytes, layers as halves."""
         stored: dict[str, Any] = {"pieces": np.array("\n".join(names))}
         vectors = self.vectors.weight.detach().numpy()
         scale = float(np.percentile(np.abs(vectors), 99.95) / 127)
@@ -117,18 +107,34 @@ class Pupil(nn.Module):  # type: ignore[misc]
         np.savez_compressed(path, **stored)
 
 
+def network_in(path: Path) -> Network:
+    """The network that `Pupil.write` stored."""
+    with np.load(path) as found:
+        names = str(found["pieces"]).split("\n")
+        one, two, three, hidden, last = (
+            Layer(
+                found[f"{name}_weights"].astype(np.float32),
+                found[f"{name}_bias"].astype(np.float32),
+            )
+            for name in LAYERS
+        )
+        vectors = found["vectors"].astype(np.float32) * np.float32(found["scale"])
+        segments = found["segments"].astype(np.float32)
+    places = {name: place for place, name in enumerate(names)}
+    return Network(places, vectors, segments, (one, two, three), hidden, last)
+
+
 def taught(
     pupil: Pupil,
     names: Sequence[str],
-    spoken: Sequence[Spoken],
+    spoken: Sequence[Clause],
     odds: NDArray[np.float32],
     passes: int = PASSES,
     rate: float = RATE,
 ) -> Pupil:
     """The pupil, once it says of each example what ``odds`` say, as nearly as it can."""
-    pieces = Pieces({name: at for at, name in enumerate(names)}, np.zeros((0, 0), np.int8), 1.0)
-    read = [framed(pieces, one) for one in spoken]
-    rows = [(places, segments_of(places, clause, pieces)) for places, clause in read]
+    places = {name: at for at, name in enumerate(names)}
+    rows = [framed(one, places) for one in spoken]
     inner = [p for name, p in pupil.named_parameters() if not name.startswith("vectors.")]
     groups = [
         {"params": inner, "lr": rate},
@@ -142,7 +148,7 @@ def taught(
     rng = np.random.default_rng(SEED)
     pupil.train()
     for _ in range(passes):
-        for some in batches([len(places) for places, _ in rows], BATCH, rng):
+        for some in batches([len(read) for read, _ in rows], BATCH, rng):
             said = pupil(*_batch([rows[at] for at in some])).log_softmax(1)
             loss = -(torch.tensor(odds[some]) * said).sum(1).mean()
             optimiser.zero_grad()

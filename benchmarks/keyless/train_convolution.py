@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pupil import SEED, Pupil, kept, taught
+from pupil import SEED, Pupil, kept, network_in, taught
 from rewording import LikeWords, reworded
 from teacher import Teacher, tuned, vectors
 from train_acts import WEIGHTS, Example, in_messages, recall_at, trained
 
-from acc.keyless import convolution
 from acc.keyless.acts import ACTS, features, mixed
-from acc.keyless.convolution import Convolution
+from acc.keyless.network import Network
 
-NETWORK = WEIGHTS.with_name(convolution.WEIGHTS)
+NETWORK = WEIGHTS.with_name("convolution.npz")
 TIMES = 8
 """Other wordings of each sentence."""
 
@@ -42,7 +41,7 @@ def teacher_of(found: Sequence[Example], file: Path | None) -> Teacher:
         teacher = Teacher()
         teacher.load_state_dict(torch.load(file))
         return teacher
-    teacher = tuned([e.spoken for e in found], [e.act for e in found])
+    teacher = tuned([e.clause for e in found], [e.act for e in found])
     if file is not None:
         torch.save(teacher.state_dict(), file)
     return teacher
@@ -53,25 +52,25 @@ def labels(found: Sequence[Example], told: float = TOLD) -> NDArray[np.float64]:
     return np.eye(len(ACTS))[[e.act for e in found]] * told + (1 - told) / len(ACTS)
 
 
-def network_of(found: Sequence[Example], teacher: Teacher, path: Path) -> Convolution:
+def network_of(found: Sequence[Example], teacher: Teacher, path: Path) -> Network:
     """Train the network on ``found``, and on what the teacher says of other wordings; store it."""
     names, rows = vectors()
     rng = np.random.default_rng(5)
-    others = reworded([e.spoken for e in found], TIMES, LikeWords(names, rows), rng)
+    others = reworded([e.clause for e in found], TIMES, LikeWords(names, rows), rng)
     print(f"{len(found)} sentences, {len(others)} other wordings")
     odds = np.vstack([labels(found), teacher.odds(others)]).astype(np.float32)
     names, rows = kept(names, rows)
     torch.manual_seed(SEED)
-    taught(Pupil(rows), names, [*(e.spoken for e in found), *others], odds).write(names, path)
+    taught(Pupil(rows), names, [*(e.clause for e in found), *others], odds).write(names, path)
     print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")
-    return Convolution.load(path)
+    return network_in(path)
 
 
 def compared(
     seen: Sequence[Example], held: Sequence[Example], others: Mapping[str, NDArray[Any]]
 ) -> None:
     """Print what n-grams and ``others`` make of sentences they have not seen."""
-    ngrams = trained(list(seen)).odds([features(e.spoken) for e in held])
+    ngrams = trained(list(seen)).odds([features(e.clause) for e in held])
     acts = np.array([e.act for e in held])
     print(f"\n{len(held)} sentences held out; recall of rules at a precision of {SURE}\n")
     print("| | right | rules |\n| --- | --- | --- |")
@@ -84,9 +83,9 @@ def compared(
         print(f"| {name} | {right:.3f} | {recall_at(SURE, odds[:, 0], acts == 0):.2f} |")
 
 
-def said_by(network: Convolution, found: Sequence[Example]) -> NDArray[np.float64]:
+def said_by(network: Network, found: Sequence[Example]) -> NDArray[np.float64]:
     """The odds that the network gives each sentence."""
-    return np.array([network.odds(e.spoken) for e in found])
+    return np.array([network.odds(e.clause) for e in found])
 
 
 def main() -> None:
@@ -96,7 +95,7 @@ def main() -> None:
     )
     parser.add_argument("--held", nargs="*", default=[], help="writers to leave out")
     parser.add_argument("--teacher", type=Path, help="file of the tuned encoder")
-    parser.add_argument("--write", action="store_true", help="put the network into the package")
+    parser.add_argument("--write", action="store_true", help="put the network into trained/")
     options = parser.parse_args()
     found = list(in_messages())
     seen = [e for e in found if e.source not in options.held]
@@ -105,7 +104,7 @@ def main() -> None:
     path = NETWORK if options.write else Path("convolution.npz")
     network = network_of(seen, teacher, path)
     if held:
-        odds = teacher.odds([e.spoken for e in held])
+        odds = teacher.odds([e.clause for e in held])
         compared(seen, held, {"teacher": odds, "network": said_by(network, held)})
 
 

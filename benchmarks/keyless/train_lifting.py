@@ -16,7 +16,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,19 +24,18 @@ from conversations import labelled, messages_with_rules
 from dataset import read, read_files
 from liftings import SEEN, heard, is_by, lifting_files
 from numpy.typing import NDArray
-from stored import asked_to_write, folds
+from stored import TRAINED, asked_to_write, folds
 from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
-from acc.keyless import lifting
-from acc.keyless.classifiers import Trees
-from acc.keyless.lifting import WEIGHTS, Heard, features_of, pair_odds
-from acc.state.items import Constraint
-from acc.text.wording import stems
+from acc.keyless.lifting import Moving, features_of
+from acc.keyless.weights import Trees
+from acc.keyless.words import stems
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, float]
 FOLDS = 7
+WEIGHTS = TRAINED / "lifting.npz"
 
 
 class Judged(NamedTuple):
@@ -134,13 +132,13 @@ def judged(found: Sequence[tuple[str, dict[str, Any]]]) -> list[Judged]:
     ]
 
 
-def _judged(source: str, case: Mapping[str, Any], message: Sequence[Heard], does: Does) -> Judged:
-    rules = [Constraint(text=text, quote=text) for text in case["held"]]
+def _judged(source: str, case: Mapping[str, Any], message: Sequence[Moving], does: Does) -> Judged:
+    rules = case["held"]
     pairs: list[list[Row]] = [list(features_of(one, rules, does)) for one in message]
     by = np.zeros((len(message), len(rules)))
     for effect in case["effects"]:
         for at, one in enumerate(message):
-            by[at, effect["rule"]] = max(by[at, effect["rule"]], is_by(effect, one.spoken.words))
+            by[at, effect["rule"]] = max(by[at, effect["rule"]], is_by(effect, one.clause.words))
     ended = np.zeros(len(rules))
     ended[[effect["rule"] for effect in case["effects"]]] = 1
     return Judged(source, pairs, by, ended)
@@ -159,7 +157,8 @@ def unseen_odds(found: Sequence[Judged]) -> list[Floats]:
         trees = trained([judged for judged in found if judged.source not in out])
         for at, judged in enumerate(found):
             if judged.source in out:
-                odds[at] = pair_odds(trees, judged.pairs)
+                rows = np.array([list(row.values()) for own in judged.pairs for row in own])
+                odds[at] = trees.odds(rows).reshape(len(judged.pairs), -1)
     return [odds[at] for at in range(len(found))]
 
 
@@ -189,8 +188,8 @@ def learnt(writes: bool) -> None:
     )
     print(*table(found, [own.max(axis=0) for own in unseen_odds(found)]), sep="\n")
     if writes:
-        np.savez_compressed(Path(lifting.__file__).with_name(WEIGHTS), **asdict(trained(found)))
-        print(f"\nwritten: {WEIGHTS}")
+        np.savez_compressed(WEIGHTS, **asdict(trained(found)))
+        print(f"\nwritten: {WEIGHTS.name}")
 
 
 if __name__ == "__main__":

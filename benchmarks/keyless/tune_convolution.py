@@ -16,27 +16,27 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from pupil import SEED, Pupil, taught
+from pupil import SEED, Pupil, network_in, taught
 from train_acts import Example, examples
 from train_convolution import NETWORK, compared, labels, said_by
 
-from acc.keyless.convolution import Convolution
+from acc.keyless.network import Network
 
 LABELLED, PASSES, RATE = 0.6, 2, 5e-4
 TOLD = 0.98
 """What a label counts for its own act: what is unlikely has to stay so."""
 
 
-def tuned(network: Convolution, found: Sequence[Example], path: Path) -> Convolution:
+def tuned(network: Network, found: Sequence[Example], path: Path) -> Network:
     """The network after two more passes; stored."""
     torch.manual_seed(SEED)
     odds = LABELLED * labels(found, TOLD) + (1 - LABELLED) * said_by(network, found)
-    names = list(network.pieces.places)
-    spoken = [e.spoken for e in found]
+    names = list(network.places)
+    spoken = [e.clause for e in found]
     pupil = taught(Pupil.of(network), names, spoken, odds.astype(np.float32), PASSES, RATE)
     pupil.write(names, path)
     print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")
-    return Convolution.load(path)
+    return network_in(path)
 
 
 def main() -> None:
@@ -45,12 +45,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--held", nargs="*", default=[], help="writers to leave out")
-    parser.add_argument("--write", action="store_true", help="put the network into the package")
+    parser.add_argument("--write", action="store_true", help="put the network into trained/")
     options = parser.parse_args()
     found = list(examples())
     seen = [e for e in found if e.source not in options.held]
     held = [e for e in found if e.source in options.held]
-    before = Convolution.load(NETWORK)
+    before = network_in(NETWORK)
     after = tuned(before, seen, NETWORK if options.write else Path("convolution.npz"))
     if held:
         compared(seen, held, {"before": said_by(before, held), "after": said_by(after, held)})

@@ -15,20 +15,18 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from pupil import SEED, Pupil, taught
-from stored import write
+from pupil import SEED, Pupil, network_in, taught
+from stored import linear, write
 from train_acts import Example, examples, trained
-from train_convolution import labels
+from train_convolution import NETWORK, labels
 from tune_convolution import TOLD
 
 from acc.keyless.acts import ACTS, Act, features, mixed
-from acc.keyless.classifiers import Linear
-from acc.keyless.convolution import Convolution
-from acc.keyless.reading import Spoken
+from acc.keyless.words import Clause
 
 FOLDS, PASSES = 4, 6
 
-Does = Callable[[Spoken], Mapping[Act, float]]
+Does = Callable[[Clause], Mapping[Act, float]]
 
 
 def unseen_acts() -> dict[str, Does]:
@@ -55,19 +53,19 @@ def _parts(sources: Iterable[str]) -> dict[str, int]:
 def _judge(found: list[Example]) -> Does:
     """What says what a clause does, trained on ``found``."""
     with TemporaryDirectory() as folder:
-        linear, network = Path(folder, "linear.npz"), Path(folder, "network.npz")
-        write(trained(found), linear)
-        shipped = Convolution.read()
-        names = list(shipped.pieces.places)
+        ngrams, network = Path(folder, "linear.npz"), Path(folder, "network.npz")
+        write(trained(found), ngrams)
+        known = network_in(NETWORK)
+        names = list(known.places)
         torch.manual_seed(SEED)
-        pupil = Pupil(shipped.pieces.vectors.astype(np.float32) * np.float32(shipped.pieces.scale))
+        pupil = Pupil(known.vectors)
         told = labels(found, TOLD).astype(np.float32)
-        taught(pupil, names, [e.spoken for e in found], told, PASSES).write(names, network)
-        ngrams, convolution = Linear.load(linear), Convolution.load(network)
+        taught(pupil, names, [e.clause for e in found], told, PASSES).write(names, network)
+        one, other = linear(ngrams), network_in(network)
 
     @lru_cache(maxsize=1 << 16)
-    def does(spoken: Spoken) -> Mapping[Act, float]:
-        odds = mixed(ngrams.odds(features(spoken)), convolution.odds(spoken))
+    def does(clause: Clause) -> Mapping[Act, float]:
+        odds = mixed(one.odds(features(clause)), other.odds(clause))
         return dict(zip(ACTS, odds, strict=True))
 
     return does

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from acc.compress.asking import asked_text
-from acc.compress.endpoint import Endpoint
+from acc.models.protocol import ChatModel
+from acc_eval.asking import asked_text
 
 from .language import Action, Literal
 from .planner import State
@@ -67,9 +67,9 @@ ANSWER_TOKENS = 200
 class ModelAgent:
     """Asks a model, which reads the rules of the domain and then the same prompt."""
 
-    def __init__(self, task: Task, endpoint: Endpoint, *, may_look: bool) -> None:
-        """Act in ``task`` through ``endpoint``."""
-        self._endpoint = endpoint
+    def __init__(self, task: Task, model: ChatModel, *, may_look: bool) -> None:
+        """Act in ``task`` through ``model``."""
+        self._model = model
         self.instruction = _rules(task, may_look)
 
     def act(self, prompt: str, said: str, seen: str) -> str:
@@ -79,7 +79,7 @@ class ModelAgent:
             EvaluationError: The model does not answer.
         """
         asked = f"{prompt}\n\nWhat do you do next?"
-        answer = asked_text(self._endpoint, self.instruction, asked, limit=ANSWER_TOKENS)
+        answer = asked_text(self._model, self.instruction, asked, limit=ANSWER_TOKENS)
         return answer.strip().splitlines()[0] if answer.strip() else ""
 
 

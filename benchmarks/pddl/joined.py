@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
-from acc import CompressedCognitiveState, Item, Slot
-from acc.state import Line
-from acc.state.proposal import Proposal, ProposedItem, Retirement
-from acc.turn.observations import Channel, Evidence
-from acc.turn.turn import Turn
+from acc.compress.protocol import Reading
+from acc.state.items import Record, Text
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.slots import Slot
+from acc.turn.observations import Channel
 
 from .language import Literal
-from .schema import WorldCompressor, goals
+from .schema import WorldCompressor, goals, seen
 
 
-class Common(Item):
+class Common(Record):
     """Things, and what is so of each: "Press1, press2: is running"; or a whole sentence."""
 
-    key = ("says",)
-    head = "text"
-    unseen = ("says",)
-    text: Line
-    says: Line
+    text: Text
+
+    @property
+    def says(self) -> str:
+        """What is so of each thing."""
+        things, colon, rest = self.text.partition(": ")
+        return rest if colon else things
 
 
 class JoinedState(CompressedCognitiveState):
@@ -33,39 +35,36 @@ class JoinedState(CompressedCognitiveState):
     world: Annotated[
         tuple[Common, ...],
         Slot(
-            max_items=80,
-            eviction_priority=70,
-            id_prefix="w",
+            "world",
+            "w",
+            "World",
+            80,
             guidance="what holds now, things before a colon and what is so of each after it",
         ),
-    ]
+    ] = ()
 
 
 class JoiningCompressor(WorldCompressor):
     """Keeps what `WorldCompressor` keeps, in joined items."""
 
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
+    def __call__(self, reading: Reading) -> Proposal:
         """Propose the items that the turn changes, each with the turn's last observation as its source."""
+        state = reading.state
         assert isinstance(state, JoinedState)
         held = {item.says: item for item in state.world}
         before = [one for item in state.world for _, one in self._reader.literals(item.text)]
-        said = [o for o in turn.readable if o is not turn.reply and o.channel is not Channel.USER]
+        said = seen(reading)
         wanted = self._joined(self._after(before, said))
-        seen = [o.ref for o in said if o.channel is Channel.TOOL][-1:]
+        last = [m.ref for m in said if m.channel is Channel.TOOL][-1:]
         changed = [
-            ProposedItem(
-                slot="world",
-                fields={"text": text, "says": says},
-                cites=tuple(seen),
-                id=held[says].id if says in held else "",
+            ProposedRecord(
+                "world", {"text": text}, tuple(last), held[says].id if says in held else ""
             )
             for says, text in wanted.items()
             if says not in held or held[says].text != text
         ]
-        gone = [Retirement(id=item.id) for says, item in held.items() if says not in wanted]
-        return Proposal(items=(*goals(turn), *changed), retire=tuple(gone), author="world, joined")
+        gone = tuple(item.id for says, item in held.items() if says not in wanted)
+        return Proposal(goals=tuple(goals(reading)), records=tuple(changed), drop=gone)
 
     def _joined(self, literals: frozenset[Literal]) -> dict[str, str]:
         """The text of each item by what it says."""

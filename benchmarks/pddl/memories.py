@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from acc import CompressedCognitiveState, Settings
-from acc.compress.endpoint import Endpoint
-from acc.compress.model import ModelCompressor
-from acc.compress.protocol import Compressor
-from acc.evaluation.memories.baselines import (
+from acc.compress.compressor import ModelCompressor
+from acc.compress.protocol import AskingCompressor, Compressor
+from acc.models.protocol import ChatModel
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.render import render
+from acc.step import Cadence
+from acc.text.tokens import utf8_quarter
+from acc.turn.turn import Turn
+from acc.update import Options, memory_of
+from acc_eval.memories.acc import AccMemory
+from acc_eval.memories.baselines import (
     RecentWindow,
     RollingSummary,
     TranscriptReplay,
     messages_of,
     reading_of,
 )
-from acc.evaluation.memories.protocol import EvaluatedMemory, Reading
-from acc.evaluation.memories.specs import ControlledMemory
-from acc.state.policy import Policy
-from acc.text.tokens import utf8_quarter
-from acc.turn.observations import Channel, Observation
-from acc.turn.turn import Turn
-from acc_schemas.planning import PlanningState
+from acc_eval.memories.protocol import EvaluatedMemory, Reading
 
 from .joined import JoinedState, JoiningCompressor
 from .schema import WorldCompressor, WorldState
@@ -85,45 +86,21 @@ class TaskAndWindow(_Messages):
         return reading_of([*first, *newest])
 
 
-class Recorded:
-    """Hands an environment's answers to a memory as JSON records, as tools with structured output do."""
-
-    def __init__(self, memory: EvaluatedMemory, task: Task) -> None:
-        """Wrap ``memory``."""
-        self._memory, self._task = memory, task
-        self.has_slots = memory.has_slots
-
-    def observe(self, turn: Turn) -> None:
-        """Pass the turn on, the sentences of its observations as records."""
-        seen = tuple(self._record(o) for o in turn.observations)
-        self._memory.observe(turn.model_copy(update={"observations": seen}))
+class StateAlone(AccMemory):
+    """What ACC holds without the tail: the last exchange stands beside the memory for all of them."""
 
     def held(self) -> Reading:
-        """What the memory holds."""
-        return self._memory.held()
-
-    def read(self, question: str) -> Reading:
-        """What it holds for a question."""
-        return self._memory.read(question)
-
-    def close(self) -> None:
-        """Close the memory."""
-        self._memory.close()
-
-    def _record(self, seen: Observation) -> Observation:
-        if seen.channel is not Channel.TOOL:
-            return seen
-        said = [self._task.wording.literal(one) for _, one in self._task.reader.literals(seen.text)]
-        text = json.dumps([{"literal": text} for text in said]) if said else seen.text
-        return seen.model_copy(update={"text": text})
+        """The state."""
+        return replace(super().held(), text=render(self.state))
 
 
 def _acc(
-    schema: type[CompressedCognitiveState], tokens: int, compressor: Compressor | None = None
-) -> ControlledMemory:
-    return ControlledMemory(
-        compressor, Settings(policy=Policy(schema=schema, max_tokens=tokens)), conditioning="state"
-    )
+    schema: type[CompressedCognitiveState],
+    tokens: int,
+    compressor: Compressor | AskingCompressor | None = None,
+) -> AccMemory:
+    options = Options(compressor=compressor, cadence=Cadence())
+    return StateAlone(memory_of(options, Policy(schema=schema, max_tokens=tokens)), gate=None)
 
 
 def _careful(task: Task, tokens: int) -> EvaluatedMemory:
@@ -145,9 +122,6 @@ MEMORIES: Mapping[str, Factory] = {
     "task and window": lambda _, tokens: TaskAndWindow(tokens),
     "summary, extractive": lambda _, tokens: RollingSummary(tokens),
     "ACC, keyless": lambda _, tokens: _acc(CompressedCognitiveState, tokens),
-    "ACC planning, keyless": lambda _, tokens: _acc(PlanningState, tokens),
-    "ACC world, keyless": lambda _, tokens: _acc(WorldState, tokens),
-    "ACC world, keyless, records": lambda task, tokens: Recorded(_acc(WorldState, tokens), task),
     "ACC world, rule, no effects": _careless,
     "ACC world, rule": _careful,
     "ACC world, rule, joined": _joining,
@@ -156,8 +130,6 @@ MEMORIES: Mapping[str, Factory] = {
 """The memories by name. All but the last hold at most the tokens they are given."""
 
 
-def with_model(endpoint: Endpoint) -> Mapping[str, Factory]:
+def with_model(model: ChatModel) -> Mapping[str, Factory]:
     """The memory that a model compresses, into the world's schema."""
-    return {
-        "ACC world, model": lambda _, tokens: _acc(WorldState, tokens, ModelCompressor(endpoint))
-    }
+    return {"ACC world, model": lambda _, tokens: _acc(WorldState, tokens, ModelCompressor(model))}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acc.evaluation.memories.protocol import EvaluatedMemory
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
+from acc_eval.memories.protocol import EvaluatedMemory
 
 from .agents import Agent
 from .planner import needed

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, ClassVar
 
-from acc import CompressedCognitiveState, Item, Slot
-from acc.state import Example, Line
-from acc.state.proposal import Proposal, ProposedItem, Retirement
-from acc.turn.observations import Channel, Evidence, Observation
-from acc.turn.turn import Turn
+from acc.compress.protocol import Reading
+from acc.state.items import Name, Record
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.state.slots import Slot
+from acc.tail import Message
+from acc.turn.observations import Channel
 
 from .language import Literal
 from .tasks import Task
 
 
-class Law(Item):
+class Law(Record):
     """A sentence on the world that no action changes."""
 
     key = ("law",)
-    head = "law"
-    law: Line
+    law: Name
 
 
-class Holds(Item):
+class Holds(Record):
     """A sentence on the world that holds now."""
 
     key = ("literal",)
-    head = "literal"
-    literal: Line
+    literal: Name
 
 
 class WorldState(CompressedCognitiveState):
@@ -39,27 +39,23 @@ class WorldState(CompressedCognitiveState):
     laws: Annotated[
         tuple[Law, ...],
         Slot(
-            max_items=40,
-            eviction_priority=80,
-            id_prefix="l",
+            "laws",
+            "l",
+            "Laws",
+            40,
             guidance="sentences of the world that no action changes, such as recipes and what a place dispenses",
-            examples=(Example("Jar2 is stocked with sage", law="Jar2 is stocked with sage"),),
         ),
-    ]
+    ] = ()
     world: Annotated[
         tuple[Holds, ...],
         Slot(
-            max_items=80,
-            eviction_priority=70,
-            id_prefix="w",
+            "world",
+            "w",
+            "World",
+            80,
             guidance="sentences of the world that hold now; drop those that the last action ended",
-            cues=("is", "are", "on", "in"),
-            examples=(
-                Example("Vial1 stands on the bench", literal="Vial1 stands on the bench"),
-                Example("Press2 is running", literal="Press2 is running"),
-            ),
         ),
-    ]
+    ] = ()
 
 
 class WorldCompressor:
@@ -77,45 +73,46 @@ class WorldCompressor:
         changed = {one[0] for each in task.actions for one in (*each.adds, *each.removes)}
         self._fixed = set(task.wording.literals) - changed
 
-    def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> Proposal:
+    def __call__(self, reading: Reading) -> Proposal:
         """Propose what holds after the turn: news with the observation that says so, and what has ended."""
+        state = reading.state
         assert isinstance(state, WorldState)
         held = {self._literal(item.law): item.id for item in state.laws}
         held |= {self._literal(item.literal): item.id for item in state.world}
-        said = [o for o in turn.readable if o is not turn.reply and o.channel is not Channel.USER]
-        told = {one: o.ref for o in said for _, one in self._reader.literals(o.text)}
+        said = seen(reading)
+        told = {one: m.ref for m in said for _, one in self._reader.literals(m.text)}
         after = self._after(held, said)
         new = sorted((after & set(told)) - set(held))
         return Proposal(
-            items=(
-                *goals(turn),
-                *(self._item(one, told[one]) for one in new),
-            ),
-            retire=tuple(Retirement(id=ref) for one, ref in held.items() if one not in after),
-            author="world",
+            goals=tuple(goals(reading)),
+            records=tuple(self._record(one, told[one]) for one in new),
+            drop=tuple(ref for one, ref in held.items() if one not in after),
         )
 
     def _literal(self, sentence: str) -> Literal:
         return self._reader.literals(sentence)[0][1]
 
-    def _after(self, held: Collection[Literal], said: Sequence[Observation]) -> frozenset[Literal]:
+    def _after(self, held: Collection[Literal], said: Sequence[Message]) -> frozenset[Literal]:
         before = self._wording.sentences(held)
         if self._knows_effects:
-            return self._reader.believed("\n".join([before, *(o.text for o in said)]))
-        news = [o.text for o in said if o.channel is not Channel.AGENT]
+            return self._reader.believed("\n".join([before, *(m.text for m in said)]))
+        news = [m.text for m in said if m.channel is not Channel.AGENT]
         return self._reader.believed("\n".join([before, *news]))
 
-    def _item(self, one: Literal, ref: str) -> ProposedItem:
+    def _record(self, one: Literal, ref: str) -> ProposedRecord:
         slot, field = ("laws", "law") if one[0] in self._fixed else ("world", "literal")
         text = self._wording.sentences([one]).rstrip(".")
-        return ProposedItem(slot=slot, fields={field: text}, cites=(ref,))
+        return ProposedRecord(slot, {field: text}, (ref,))
 
 
-def goals(turn: Turn) -> Iterator[ProposedItem]:
+def seen(reading: Reading) -> list[Message]:
+    """The agent's actions and their answers that no compression has read."""
+    unread = (m for m in reading.messages if m.status != "read")
+    return [message for message in unread if message.channel is not Channel.USER]
+
+
+def goals(reading: Reading) -> Iterator[ProposedPin]:
     """The user's task, a goal for each line."""
-    for wish in turn.readable:
-        for line in wish.text.splitlines() if wish.channel is Channel.USER else ():
-            fields = {"text": line, "quote": line, "done": False}
-            yield ProposedItem(slot="goal_orientation", fields=fields, cites=(wish.ref,))
+    for wish in reading.messages:
+        if wish.channel is Channel.USER and wish.status != "read":
+            yield from (ProposedPin(line, wish.ref) for line in wish.text.splitlines())

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from acc.models.choosing import as_model
+
 from .agents import Agent, ModelAgent, PlanningAgent
 from .memories import MEMORIES, Factory, with_model
 from .playing import Kept, Played, follow, play
@@ -128,9 +130,7 @@ def _memories(scale: Scale, task: Task) -> Mapping[str, Factory]:
     if not task.needs_memory:
         found = {name: found[name] for name in WHERE_ALL_IS_SHOWN}
     if scale.compressor:
-        from acc.compress.asking import endpoint_named
-
-        found |= with_model(endpoint_named(scale.compressor))
+        found |= with_model(as_model(scale.compressor))
     return found
 
 
@@ -154,9 +154,7 @@ def _row(
 def _agent(scale: Scale, task: Task, *, may_look: bool) -> Agent:
     if not scale.agent:
         return PlanningAgent(task, may_look=may_look)
-    from acc.compress.asking import endpoint_named
-
-    return ModelAgent(task, endpoint_named(scale.agent), may_look=may_look)
+    return ModelAgent(task, as_model(scale.agent), may_look=may_look)
 
 
 def mean(values: Sequence[float]) -> float:

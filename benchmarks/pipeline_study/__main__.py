@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from acc.compress.asking import endpoint_named
 from acc.errors import AccError, ConfigurationError
+from acc.models.choosing import as_model
 
 from .rule_agents import NOTICE, TALK
 from .running import HEARING, MEMORIES, Plan, as_json, studied
@@ -48,8 +48,8 @@ def _plan(options: argparse.Namespace) -> Plan:
             where="--model, --judge",
             hint="add --log FILE: it keeps what was paid",
         )
-    model = endpoint_named(options.model) if options.model else None
-    judge = endpoint_named(options.judge) if options.judge else model
+    model = as_model(options.model) if options.model else None
+    judge = as_model(options.judge) if options.judge else model
     updates = model if options.compressor == "model" else None
     return Plan(
         runs=options.runs, contexts=options.context or Plan.contexts, memory=options.memory_tokens,
@@ -64,7 +64,7 @@ def _note(plan: Plan) -> str:
         return NOTICE if plan.judge is None else "the agents answer by rule and are no model"
     if plan.judge is None:
         return "the judge answers by rule and is no model"
-    same = plan.judge.model == plan.model.model
+    same = plan.judge.name == plan.model.name
     return "the judge is the agents' own model, and a model favours its own words" if same else ""
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from acc.compress.endpoint import Endpoint
-from acc.compress.model import Patience
-from acc.evaluation.judge import instruction, judged, material
+from acc.models.protocol import ChatModel
+from acc_eval.judge import instruction, judged, material
 
 METRICS = ("scalability", "reliability", "usability", "cost_effectiveness", "documentation")
 """The paper's metrics, as fields."""
@@ -47,7 +46,7 @@ Scores = Mapping[str, int]
 """Scores by the names of `METRICS`."""
 
 
-def score(endpoint: Endpoint, design: str, patience: Patience | None = None) -> Scores | None:
+def score(model: ChatModel, design: str) -> Scores | None:
     """Ask the judge about one design; None if it twice gives no usable verdict.
 
     The judge learns neither the memory nor the run that the design comes from, and sees no other design.
@@ -56,10 +55,7 @@ def score(endpoint: Endpoint, design: str, patience: Patience | None = None) -> 
         EvaluationError: The model does not answer.
     """
     shown = material(("the design", design))
-    return judged(
-        endpoint, instruction(RUBRIC), shown, VERDICT_SCHEMA, _read,
-        limit=VERDICT_TOKENS, patience=patience or Patience(),
-    )  # fmt: skip
+    return judged(model, instruction(RUBRIC), shown, VERDICT_SCHEMA, _read, VERDICT_TOKENS)
 
 
 def _read(value: Mapping[str, Any]) -> Scores:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
-from acc import (
-    CompressedCognitiveState,
-    InMemoryStore,
-    MemoryController,
-    Role,
-    RoleMemory,
-    construct_context,
-)
-from acc.compress.protocol import Compressor
+from acc.board.context import construct_context
+from acc.board.roles import Role, RoleMemory
+from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
-from acc.state.render import LEGEND
+from acc.models.protocol import ChatModel
+from acc.state.model import CompressedCognitiveState
+from acc.step import Cadence
 from acc.text.tokens import utf8_quarter
 
 
@@ -117,9 +114,9 @@ def memory_bound(task: str, tokens: int, most: int) -> int:
         ConfigurationError: No memory fits.
     """
     left = tokens - utf8_quarter(task)
-    bound = min(most, left // 2 - utf8_quarter(LEGEND) - 1)
+    bound = min(most, left // 2)
     if bound < LEAST_MEMORY:
-        needed = tokens - left + 2 * (LEAST_MEMORY + utf8_quarter(LEGEND) + 1)
+        needed = tokens - left + 2 * LEAST_MEMORY
         raise ConfigurationError(
             f"{tokens} tokens leave a role's memory {max(0, bound)}",
             where="--context",
@@ -129,13 +126,13 @@ def memory_bound(task: str, tokens: int, most: int) -> int:
 
 
 class RoleMemories:
-    """`acc.roles`: a state for each role, and before it speaks the task, its state and the newest turns that fit.
+    """`RoleMemory`: a state for each role, and before it speaks the task, its state and the newest turns that fit.
 
     Args:
         templates: The schema of each role.
         tokens: Limit of task, memory and turns together.
         memory_tokens: Limit of one role's state.
-        compressor: Updates the memories; None for the keyless rules.
+        model: Updates the memories; None for the keyless rules.
         hearing: Update every role from every turn. By default only the speaker's, as the paper's f_memory_update.
     """
 
@@ -144,12 +141,15 @@ class RoleMemories:
         templates: Mapping[str, type[CompressedCognitiveState]],
         tokens: int,
         memory_tokens: int,
-        compressor: Compressor | None = None,
+        model: ChatModel | None = None,
         *,
         hearing: bool = False,
     ) -> None:
         self._tokens = tokens
-        self._controller = MemoryController(InMemoryStore(), compressor)
+        self._folder = TemporaryDirectory()
+        self._controller: MemoryController[CompressedCognitiveState] = MemoryController.open(
+            self._folder.name, model=model, cadence=Cadence(compress_over=0), index="none"
+        )
         roles = [Role(name, schema=s, max_tokens=memory_tokens) for name, s in templates.items()]
         self._team = RoleMemory(self._controller, roles, thread="pipeline")
         self._hearing = hearing
@@ -166,5 +166,6 @@ class RoleMemories:
             self.failures += bool(self._team.update(each, text).failure)
 
     def close(self) -> None:
-        """Close the store."""
+        """Close the memory, and delete it."""
         self._controller.close()
+        self._folder.cleanup()

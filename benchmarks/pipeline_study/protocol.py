@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from acc.roles import Selection
+from acc.board.context import Selection
 
 from .memories import Context, Memory
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, NamedTuple
 
-from acc.compress.endpoint import Ask, Call, Reply
-from acc.evaluation.judge_by_rule import source_titled
+from acc.models.protocol import Completion, Messages, Price, Schema, Usage
 from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
+from acc_eval.judge_by_rule import source_titled
 
 from .judging import METRICS
 from .rule_judge import verdicts
@@ -160,30 +160,28 @@ _LEADERS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-class RuleEndpoint:
+class RuleModel:
     """The rule agents and the rule judge of one run, in the place of a model."""
 
-    retries_itself = False
+    name = "rule agent and rule judge"
+    price: Price | None = None
 
     def __init__(self, luck: Luck) -> None:
-        self.model = "rule agent and rule judge"
         self._luck = luck
 
-    def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """One call."""
-        reply = yield Call(ask, "rule")
-        return reply
-
-    def send(self, call: Call, seconds: float) -> Reply:
+    def complete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
         """Answer; tokens are UTF-8 bytes / 4 of all messages, the schema and the answer."""
-        ask = call.ask
-        system, user = ask.messages[0].text, ask.messages[-1].text
-        fields = frozenset(ask.schema["properties"])
-        text = json.dumps(answer(system, user, fields, self._luck))
-        read = sum(utf8_quarter(message.text) for message in ask.messages)
-        read += utf8_quarter(canonical_json(dict(ask.schema)))
-        return Reply(text, {"input": read, "output": utf8_quarter(text)})
+        asked = dict(schema or {})
+        system, user = messages[0].content, messages[-1].content
+        text = json.dumps(answer(system, user, frozenset(asked["properties"]), self._luck))
+        read = sum(utf8_quarter(message.content) for message in messages)
+        read += utf8_quarter(canonical_json(asked))
+        return Completion(text, Usage(1, read, utf8_quarter(text)), self.name)
 
-    async def asend(self, call: Call, seconds: float) -> Reply:
+    async def acomplete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
         """Answer; nothing is waited for."""
-        return self.send(call, seconds)
+        return self.complete(messages, schema, max_tokens=max_tokens)

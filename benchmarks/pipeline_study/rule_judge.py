@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from acc.compress.answers import NoJson, json_in
+from acc.models.answers import AnswerError, object_in
 
 NEEDED = (
     r"ingest", r"synchron|fusion|join", r"camera|image", r"lidar|point cloud", r"radar", r"stor",
@@ -47,10 +47,8 @@ def verdicts(design: str) -> Mapping[str, Any]:
 def _components(design: str) -> list[tuple[str, str]]:
     """Name and text of each component. Fields without words, and their names, are no text."""
     try:
-        value = json_in(design, ("Platform", "Component 1"))
-    except NoJson:
-        return []
-    if not isinstance(value, Mapping):
+        value = object_in(design, ("Platform", "Component 1"))
+    except AnswerError:
         return []
     listed = [each for key, each in value.items() if key.startswith("Component")]
     texts = [list(_words(each)) for each in listed]

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acc.compress.asking import TEXT_SCHEMA, asked, text_in
-from acc.compress.endpoint import Ask, Call, Endpoint, Message, Reply
-from acc.compress.model import Patience
-from acc.compress.protocol import Compressor
-from acc.evaluation.judge_calls import Budget, CallLog, LoggedEndpoint, Place, Spending, estimate
-from acc.text.tokens import utf8_quarter
+from acc.models.protocol import (
+    ChatModel,
+    Completion,
+    Messages,
+    Price,
+    PromptMessage,
+    Schema,
+)
+from acc_eval.asking import TEXT_SCHEMA, asked, text_in
+from acc_eval.judge_calls import Budget, CallLog, LoggedModel, Place, Spending
 
 from .judging import RUBRIC, Scores, score
 from .memories import Broadcast, Context, Memory, Nothing, RoleMemories, Window, memory_bound
 from .protocol import Said, converse
-from .rule_agents import Luck, RuleEndpoint
+from .rule_agents import Luck, RuleModel
 from .team import AGENTS, TASK, system_prompt, user_prompt
 
 MEMORIES = ("nothing", "window", "broadcast", "roles")
@@ -73,18 +77,17 @@ class Plan:
     contexts: Sequence[int] = (2_048,)
     memory: int = 800
     turns: int = 60
-    model: Endpoint | None = None
-    judge: Endpoint | None = None
-    compressor: Endpoint | None = None
+    model: ChatModel | None = None
+    judge: ChatModel | None = None
+    compressor: ChatModel | None = None
     memories: Sequence[str] = MEMORIES
     talk: int = 2
     concurrency: int = 1
-    patience: Patience = field(default_factory=Patience)
 
     def configuration(self) -> dict[str, Any]:
         """All that determines the prompts."""
         asked = {"agent": self.model, "judge": self.judge, "compressor": self.compressor}
-        models = {name: each.model if each else "by rule" for name, each in asked.items()}
+        models = {name: each.name if each else "by rule" for name, each in asked.items()}
         prompts = [*map(system_prompt, AGENTS.values()), TASK, RUBRIC]
         digest = hashlib.sha256("\n".join(prompts).encode()).hexdigest()[:16]
         sizes = {"memory": self.memory, "turns": self.turns, "talk": self.talk}
@@ -159,30 +162,32 @@ class Metered:
     """Counts the tokens of every call that is answered, whether this study or an earlier start of it paid for it.
 
     Attributes:
-        endpoint: The endpoint that is asked.
-        tokens: Input and output of whole calls, as the endpoint reports them; estimated where it reports none.
+        model: The model that is asked.
+        tokens: Input and output of whole calls, as the model reports them; estimated where it reports none.
     """
 
-    def __init__(self, endpoint: LoggedEndpoint) -> None:
-        self.endpoint = endpoint
-        self.model = endpoint.model
-        self.retries_itself = endpoint.retries_itself
+    price: Price | None = None
+
+    def __init__(self, model: LoggedModel) -> None:
+        self.model = model
+        self.name = model.name
         self.tokens = 0
 
-    def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """The calls of the endpoint."""
-        reply = yield from self.endpoint.steps(ask)
-        usage = reply.usage or {**estimate(ask), "output": utf8_quarter(reply.text)}
-        self.tokens += usage.get("input", 0) + usage.get("output", 0)
-        return reply
+    def complete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Ask the model."""
+        answer = self.model.complete(messages, schema, max_tokens=max_tokens)
+        self.tokens += answer.usage.input + answer.usage.output
+        return answer
 
-    def send(self, call: Call, seconds: float) -> Reply:
-        """Make a call."""
-        return self.endpoint.send(call, seconds)
-
-    async def asend(self, call: Call, seconds: float) -> Reply:
-        """Make a call without blocking."""
-        return await self.endpoint.asend(call, seconds)
+    async def acomplete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Ask the model without blocking."""
+        answer = await self.model.acomplete(messages, schema, max_tokens=max_tokens)
+        self.tokens += answer.usage.input + answer.usage.output
+        return answer
 
 
 class _Run:
@@ -197,14 +202,14 @@ class _Run:
         self._condition = condition
         self._run = run
         self._place = f"{condition.label}/{run}"
-        rule = RuleEndpoint(Luck(run, plan.talk))
+        rule = RuleModel(Luck(run, plan.talk))
         self._agents = {role: self._logged(plan.model or rule, "agent", role) for role in AGENTS}
         self._judge = self._logged(plan.judge or rule, "judge")
         self._updater = self._logged(plan.compressor, "compressor") if plan.compressor else None
 
-    def _logged(self, endpoint: Endpoint, kind: str, role: str = "") -> Metered:
+    def _logged(self, model: ChatModel, kind: str, role: str = "") -> Metered:
         place = Place(self._place, kind, role)
-        return Metered(LoggedEndpoint(endpoint, self._log, self._spending, place))
+        return Metered(LoggedModel(model, self._log, self._spending, place))
 
     def played(self) -> Outcome:
         """Let the agents speak, and judge what they wrote."""
@@ -212,7 +217,7 @@ class _Run:
             talk = converse(TASK, memory, self._answer, self._plan.turns)
             failures = memory.failures
         self._settle()
-        scores = score(self._judge, talk.document, self._plan.patience)
+        scores = score(self._judge, talk.document)
         tokens = {role: agent.tokens for role, agent in self._agents.items()}
         updates = self._updater.tokens if self._updater else 0
         return Outcome(
@@ -226,28 +231,22 @@ class _Run:
             templates = {code: agent.template for code, agent in AGENTS.items()}
             bound = memory_bound(TASK, context, plan.memory)
             hearing = memory == HEARING
-            return RoleMemories(templates, context, bound, self._compressor(), hearing=hearing)
+            return RoleMemories(templates, context, bound, self._updater, hearing=hearing)
         if memory == "window":
             return Window(context)
         return Broadcast() if memory == "broadcast" else Nothing()
 
-    def _compressor(self) -> Compressor | None:
-        if self._updater is None:
-            return None
-        from acc.compress.model import ModelCompressor
-
-        return ModelCompressor(self._updater)
-
     def _answer(self, role: str, context: Context) -> str:
         self._settle()
         system, user = system_prompt(AGENTS[role]), user_prompt(context)
-        ask = Ask((Message("system", system), Message("user", user)), TEXT_SCHEMA, ANSWER_TOKENS)
-        return text_in(asked(self._agents[role], ask, self._plan.patience)) or NO_ANSWER
+        messages = (PromptMessage("system", system), PromptMessage("user", user))
+        said = asked(self._agents[role], messages, TEXT_SCHEMA, ANSWER_TOKENS).text
+        return text_in(said) or NO_ANSWER
 
     def _settle(self) -> None:
         """Log the updates that failed: a study that goes on has to meet the same failures."""
         if self._updater is not None:
-            self._updater.endpoint.confirm()
+            self._updater.model.confirm()
 
 
 def as_json(plan: Plan, outcomes: Sequence[Outcome], note: str) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acc import CompressedCognitiveState
-from acc.evaluation.judge import instruction, material
-from acc.roles import Selection
+from acc.board.context import Selection
+from acc.state.model import CompressedCognitiveState
+from acc_eval.judge import instruction, material
 
 from . import templates
 from .memories import Context

@@ -8,188 +8,118 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from acc import CompressedCognitiveState, Item, Slot
-from acc.state import Example, Line, Name
-
-KEPT = 70
-"""Eviction priority of the roles' own slots: the generic slots make room before them."""
+from acc.state.items import Name, Record, Text
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Slot
 
 
-class Expertise(Item):
+class Expertise(Record):
     """What the role contributes about a subject."""
 
     key = ("subject",)
-    head = "subject"
     subject: Name
-    contribution: Line
+    contribution: Text
 
 
-class Position(Item):
+class Position(Record):
     """Where an agent stands on a subject."""
 
     key = ("agent", "subject")
-    head = "agent"
     agent: Name
     subject: Name
 
 
-class Choice(Item):
+class Choice(Record):
     """The technology for a component, and why."""
 
     key = ("component",)
-    head = "component"
     component: Name
     technology: Name
-    reason: Line
+    reason: Text
 
 
-class Setting(Item):
+class Setting(Record):
     """How a component is set up."""
 
     key = ("component",)
-    head = "component"
     component: Name
-    setting: Line
+    setting: Text
 
 
-class Scaling(Item):
+class Scaling(Record):
     """How a component grows."""
 
     key = ("component",)
-    head = "component"
     component: Name
-    way: Line
+    way: Text
 
 
-class Recovery(Item):
+class Recovery(Record):
     """How a component survives a failure."""
 
     key = ("component",)
-    head = "component"
     component: Name
-    way: Line
+    way: Text
 
 
-class Cost(Item):
+class Cost(Record):
     """What a component costs."""
 
     key = ("component",)
-    head = "component"
     component: Name
     amount: Name
 
 
-class Saving(Item):
+class Saving(Record):
     """What keeps the cost of a component low."""
 
     key = ("component",)
-    head = "component"
     component: Name
-    way: Line
+    way: Text
 
 
-class Drawback(Item):
+class Drawback(Record):
     """What speaks against a component."""
 
     key = ("component",)
-    head = "component"
     component: Name
-    drawback: Line
+    drawback: Text
 
 
-class Gap(Item):
+class Gap(Record):
     """What the proposal lacks."""
 
     key = ("component", "lacking")
-    head = "component"
     component: Name
     lacking: Name
 
 
 Settings = Annotated[
     tuple[Setting, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="b", guidance="how each component is set up",
-        examples=(
-            Example(
-                "Ingestion runs with one shard for each sensor.",
-                component="Ingestion", setting="one shard for each sensor",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    Slot("settings", "b", "Set up", 10, guidance="how each component is set up"),
+]
 Scalings = Annotated[
     tuple[Scaling, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="h", guidance="how each component grows with data and users",
-        examples=(
-            Example(
-                "Ingestion scales by adding shards.",
-                component="Ingestion", way="adding shards",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    Slot("growth", "h", "Growth", 10, guidance="how each component grows with data and users"),
+]
 Recoveries = Annotated[
     tuple[Recovery, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="j", guidance="how each component survives failures",
-        examples=(
-            Example(
-                "Ingestion recovers by replaying seven days.",
-                component="Ingestion", way="replaying seven days",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    Slot("recovery", "j", "Recovery", 10, guidance="how each component survives failures"),
+]
 Costs = Annotated[
-    tuple[Cost, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="m", guidance="what each component costs",
-        examples=(
-            Example(
-                "Ingestion costs 900 dollars a month.",
-                component="Ingestion", amount="900 dollars a month",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    tuple[Cost, ...], Slot("costs", "m", "Costs", 10, guidance="what each component costs")
+]
 Savings = Annotated[
     tuple[Saving, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="z", guidance="what keeps the cost of each component low",
-        examples=(
-            Example(
-                "Ingestion saves money by batching records.",
-                component="Ingestion", way="batching records",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    Slot("savings", "z", "Savings", 10, guidance="what keeps the cost of each component low"),
+]
 Drawbacks = Annotated[
     tuple[Drawback, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="n", guidance="what speaks against each component",
-        examples=(
-            Example(
-                "A drawback of ingestion is the shard limit.",
-                component="ingestion", drawback="the shard limit",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    Slot("drawbacks", "n", "Drawbacks", 10, guidance="what speaks against each component"),
+]
 Gaps = Annotated[
-    tuple[Gap, ...],
-    Slot(
-        max_items=10, eviction_priority=KEPT, id_prefix="l", guidance="what the proposal still lacks",
-        examples=(
-            Example(
-                "Ingestion lacks a recovery.",
-                component="Ingestion", lacking="a recovery",
-            ),
-        ),
-    ),
-]  # fmt: skip
+    tuple[Gap, ...], Slot("gaps", "l", "Gaps", 10, guidance="what the proposal still lacks")
+]
 
 
 class RoleState(CompressedCognitiveState):
@@ -197,27 +127,16 @@ class RoleState(CompressedCognitiveState):
 
     domain_expertise: Annotated[
         tuple[Expertise, ...],
-        Slot(max_items=6, eviction_priority=KEPT, id_prefix="v", guidance="what you contributed, by subject"),
-    ] = ()  # fmt: skip
+        Slot("expertise", "v", "Contributed", 6, guidance="what you contributed, by subject"),
+    ] = ()
     current_position: Annotated[
         tuple[Position, ...],
-        Slot(
-            max_items=8, eviction_priority=KEPT, id_prefix="w", guidance="which agents accept what",
-            examples=(Example("DEA accepts the proposal.", agent="DEA", subject="the proposal"),),
-        ),
-    ] = ()  # fmt: skip
+        Slot("positions", "w", "Positions", 8, guidance="which agents accept what"),
+    ] = ()
     proposed_solution: Annotated[
         tuple[Choice, ...],
-        Slot(
-            max_items=10, eviction_priority=KEPT + 5, id_prefix="y", guidance="the technology of each component",
-            examples=(
-                Example(
-                    "For ingestion, use Amazon Kinesis, because shards scale alone.",
-                    component="ingestion", technology="Amazon Kinesis", reason="shards scale alone",
-                ),
-            ),
-        ),
-    ] = ()  # fmt: skip
+        Slot("choices", "y", "Choices", 10, guidance="the technology of each component"),
+    ] = ()
 
 
 class DataEngineerState(RoleState):

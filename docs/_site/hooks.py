@@ -23,24 +23,35 @@ PAGES = {
 }
 API = {
     "acc": "acc",
-    "acc.turn": "Turns",
-    "acc.state": "State, slots, items",
-    "acc.stores": "Stores",
-    "acc.recall": "Recall",
-    "acc.gate": "Gates",
-    "acc.compress": "Compressors",
-    "acc.background": "Behind the agent",
-    "acc.telemetry.otel": "OpenTelemetry",
-    "acc.roles": "Role memories",
+    "acc.turn.turn": "Turns",
+    "acc.turn.observations": "Observations, channels, trust",
+    "acc.state.model": "The state",
+    "acc.state.slots": "Slots",
+    "acc.state.items": "Items",
+    "acc.state.policy": "Policy",
+    "acc.state.reasons": "Reasons",
+    "acc.step": "Steps and cadence",
+    "acc.models": "Models",
+    "acc.compress.compressor": "Compressor",
+    "acc.compress.judge": "Judge",
+    "acc.compress.protocol": "Compressors of your own",
+    "acc.gate": "Gate",
+    "acc.journal": "Journal",
+    "acc.artifacts.protocol": "Artifact stores",
+    "acc.artifacts.chroma": "Chroma",
+    "acc.evidence.evidence": "Evidence",
+    "acc.evidence.policies": "Retention policies",
+    "acc.board.board": "Boards",
+    "acc.board.memory": "Memory with a board",
+    "acc.board.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
-    "acc.mcp_server": "MCP server",
-    "acc.evidence.documents": "Documents",
-    "acc.evidence.experience": "Experience memory",
-    "acc.evidence.addition": "Addition",
-    "acc.evidence.deletion": "Deletion",
-    "acc.evidence.erasure_plan": "Erasure: plans",
-    "acc.evidence.upkeep": "Erasure and upkeep",
+    "acc.integrations.identity": "Identity",
+    "acc.integrations.evidence_tool": "Evidence tool",
+    "acc.integrations.recording": "Recording",
+    "acc.integrations.summarizer": "Summarizer",
+    "acc.mcp_server.serving": "MCP server",
+    "acc.telemetry.otel": "OpenTelemetry",
     "acc.testing": "Testing",
     "acc.errors": "Errors",
 }
@@ -112,7 +123,7 @@ def on_post_page(output: str, page: Any, **_: Any) -> None:
 
 
 def _examples() -> list[Path]:
-    return sorted((ROOT / "examples").glob("0*.py"))
+    return sorted((ROOT / "examples").glob("[0-9]*.py"))
 
 
 def _linked(text: str, source: str, page: str) -> str:

@@ -1,11 +1,11 @@
 """Where the reference graphs run: which model, which memory, which checkpointer.
 
-On one machine a folder and a file; for several processes the same graphs with other settings, the
-addresses of a Chroma server and of a PostgreSQL. The servers read them from the environment:
+One process needs a folder and a file. Several processes share the folder with the journal, a Chroma server and a
+PostgreSQL. The servers read the settings from the environment:
 
     ACC_MODEL        provider:model; unset, the scripted model of the example
-    ACC_MEMORY       a folder, or the http address of a Chroma server; ./memory if unset
-    ACC_AUDIT        for a Chroma server, where the audit logs are: a folder that all workers share
+    ACC_MEMORY       the memory's folder, which all workers share; ./memory if unset
+    ACC_CHROMA       the http address of a Chroma server; unset, Chroma is embedded in the folder, for one process
     ACC_CHECKPOINTS  postgresql://..., or a file; under ``langgraph dev`` the server brings its own
 """
 
@@ -26,12 +26,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from acc import ChromaArtifactStore, MemoryController, MemoryNode, Policy, Settings
+from acc.artifacts.chroma import ChromaStore
+from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.integrations.evidence_tool import evidence_tool
+from acc.integrations.langgraph import MemoryNode
 from acc.testing.chat_model import ScriptedChatModel
 
-_ADDRESS = ("http://", "https://")
+Memory = MemoryController[Any]
 
 RETRY_SECONDS = 1.0
 """When to send a message again that another worker answers, or that a server behind the worker did not."""
@@ -63,36 +65,33 @@ def chat_model(model: BaseChatModel | str) -> BaseChatModel:
 
 
 def opening_evidence(node: MemoryNode) -> BaseTool:
-    """The tool that opens evidence of the memory of ``node``, from the same channels."""
-    return evidence_tool(
-        node.controller,
-        state_key=node.state_key,
-        turn_key=node.turn_key,
-        identity=node.identity,
-    )
+    """Return the tool that opens evidence of the memory of ``node``."""
+    return evidence_tool(node.controller, state_key=node.state_key, identity=node.identity)
 
 
-def open_memory(where: str, policy: Policy | None = None, audit: Any = None) -> MemoryController:
-    """The memory in a folder, for one process, or on a Chroma server, for several.
+def open_memory(folder: str, chroma: str = "", **settings: Any) -> Memory:
+    """Open the memory in a folder. Processes may share it; what they share should have a Chroma server.
 
     Args:
-        where: The folder, or the server's address: ``http://host:8000``.
-        policy: Schema and bounds.
-        audit: For a server, the audit logs as `acc.Settings` takes them; a folder has its own.
+        folder: The folder with the journal.
+        chroma: Address of a Chroma server, ``http://host:8000``; empty to embed Chroma in the folder.
+        settings: As `MemoryController.open` takes them: ``policy``, ``model``, ``compressor`` and so on.
 
     Raises:
         InputError: An address without a host.
         StoreError: It cannot be opened or reached.
     """
-    if not where.startswith(_ADDRESS):
-        return MemoryController.open(where, policy=policy)
-    address = urlsplit(where)
-    if not address.hostname:
-        raise InputError(f"no host in {where!r}", where="memory", hint="http://127.0.0.1:8000")
+    if not chroma:
+        return MemoryController.open(folder, **settings)
+    address = urlsplit(chroma)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise InputError(
+            f"no address of a server: {chroma!r}", where="ACC_CHROMA", hint="http://127.0.0.1:8000"
+        )
     secure = address.scheme == "https"
     port = address.port or (443 if secure else 8000)
-    store = ChromaArtifactStore.server(address.hostname, port, ssl=secure)
-    return MemoryController(store, settings=Settings(policy=policy or Policy(), audit=audit))
+    store = ChromaStore.server(address.hostname, port, ssl=secure)
+    return MemoryController.open(folder, store=store, **settings)
 
 
 @contextmanager
@@ -221,43 +220,42 @@ def prepare(where: str) -> None:
 
 @contextmanager
 def deployed(
-    memory: str, checkpoints: str, policy: Policy | None = None, audit: Any = None
+    memory: str, checkpoints: str, chroma: str = "", **settings: Any
 ) -> Iterator[Mapping[str, Any]]:
-    """All settings at once, as what ``build`` takes: ``build(model, tools, **parts, role=...)``."""
+    """Yield all settings at once, as what ``build`` takes: ``build(model, tools, **parts, role=...)``."""
     with (
-        closing(open_memory(memory, policy, audit)) as opened,
+        closing(open_memory(memory, chroma, **settings)) as opened,
         open_checkpoints(checkpoints) as saver,
     ):
         yield {"memory": opened, "checkpointer": saver}
 
 
 def served_model(decide: Decide) -> BaseChatModel:
-    """The model that ACC_MODEL names, or the scripted one."""
+    """Return the model that ACC_MODEL names, or the scripted one."""
     named = os.environ.get("ACC_MODEL", "")
     return chat_model(named) if named else ScriptedChatModel(script=decide)
 
 
-async def served_memory(name: str, policy: Policy | None = None) -> MemoryController:
-    """A memory of this server's process, opened at the first request and off its event loop.
+async def served_memory(name: str, **settings: Any) -> Memory:
+    """Return a memory of this server's process, opened at the first request and off its event loop.
 
     Args:
-        name: Of the graph: below a folder each has one of its own.
-        policy: Schema and bounds.
+        name: Of the graph: each has a folder of its own below ACC_MEMORY.
+        settings: As `MemoryController.open` takes them.
     """
     where = os.environ.get("ACC_MEMORY", "memory")
-    return await asyncio.to_thread(_process_memory, where, name, policy)
+    return await asyncio.to_thread(_process_memory, where, name, settings)
 
 
-_OPENED: dict[str, MemoryController] = {}
+_OPENED: dict[str, Memory] = {}
 _OPENING = threading.Lock()
 
 
-def _process_memory(where: str, name: str, policy: Policy | None) -> MemoryController:
-    with _OPENING:  # two first requests at once: an embedded folder opens once
+def _process_memory(where: str, name: str, settings: Mapping[str, Any]) -> Memory:
+    with _OPENING:  # two first requests at once: an embedded Chroma opens once
         if name not in _OPENED:
-            remote = where.startswith(_ADDRESS)
-            place = where if remote else str(Path(where) / name)
-            opened = open_memory(place, policy, os.environ.get("ACC_AUDIT") or None)
+            chroma = os.environ.get("ACC_CHROMA", "")
+            opened = open_memory(str(Path(where) / name), chroma, **settings)
             atexit.register(opened.close)
             _OPENED[name] = opened
         return _OPENED[name]

@@ -4,9 +4,9 @@
                        |
                     commit -> reflect -> act, plan again, or record
 
-What a step brought in is committed before it is reflected upon. PLAN and REFLECT read the state
-and the user's message, and nothing of what the tools said: what the commit refused cannot sway
-them. The words around the state are in `planning_prompts`.
+What a step brought in is compressed and committed before it is reflected upon, whatever its size. PLAN and REFLECT read
+the state and the user's message, and nothing of what the tools said: what the commit refused cannot sway them. The
+words around the state are in `planning_prompts`.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, RetryPolicy
 
-from acc import MemoryNode
-from acc.integrations.langgraph import MemoryState
+from acc.integrations.langgraph import MemoryNode, MemoryState
 from acc.integrations.recording import RecordNode
 from acc.integrations.stepping import Controller, worth_retrying
 from acc_graphs.deployment import chat_model, opening_evidence, served_memory, served_model
@@ -72,14 +71,14 @@ def build(
     """
     chat = chat_model(model)
     remember = MemoryNode(memory, **options)
-    commit = MemoryNode(memory, **{**options, "fold_over": 0})
+    commit = MemoryNode(memory, **{**options, "force": True})
     prompts = Prompts(remember, role)
     tools = [*tools, opening_evidence(remember)]
 
     # Callers hand in messages alone: a state of their own making would pass for the memory's.
     graph = StateGraph(PlanState, input_schema=MessagesState)
     again = RetryPolicy(retry_on=worth_retrying)
-    graph.add_node("memory", remember, retry_policy=again)
+    graph.add_node("memory", commit, retry_policy=again)
     graph.add_node("begin", _BEGIN)
     graph.add_node("plan", _asking(prompts.plan, structured(chat, Plan)) | _planned)
     graph.add_node("act", _asking(prompts.act, chat.bind_tools(tools)) | _acted)
@@ -140,7 +139,7 @@ async def make_graph() -> Graph:
     """What ``langgraph.json`` serves: planning a remediation; settings in `deployment`."""
     from acc_graphs import remediation
 
-    memory = await served_memory("plan_execute_reflect", policy=remediation.POLICY)
+    memory = await served_memory("plan_execute_reflect", **remediation.SETTINGS)
     return build(
         served_model(remediation.decide), remediation.TOOLS, memory,
         role=remediation.ROLE, channels=remediation.CHANNELS,

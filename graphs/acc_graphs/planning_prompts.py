@@ -11,8 +11,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import BaseModel
 
-from acc import MemoryNode
 from acc.errors import InputError
+from acc.integrations.langgraph import MemoryNode
 
 PLAN = "Plan: which steps come next, by what the state says?"
 STEP = "Do this step with your tools, then say what came of it: "
@@ -59,7 +59,7 @@ class Prompts:
     def _validated(self, state: Mapping[str, Any]) -> list[BaseMessage]:
         prompt = self._prompt(state)
         users = max(i for i, m in enumerate(prompt) if isinstance(m, HumanMessage))
-        return prompt[: users + 1]
+        return [*(m for m in prompt if m.type == "system"), prompt[users]]
 
 
 def structured(model: BaseChatModel, answer: type[BaseModel]) -> Runnable[Any, Any]:

@@ -2,10 +2,9 @@
 
     memory -> reason -> act -> (memory ->) reason -> ...
 
-The memory commits before REASON, and again after ACT once the steps that the model has read
-outgrow a bound; with ``fold_over=0`` after each. The model reads the role, the Compressed
-Cognitive State and the current turn, never the transcript: earlier turns leave the channel when
-the next one is committed.
+The memory commits before REASON, and again after ACT once what waits is over its limit. The model reads the role, the
+Compressed Cognitive State and the messages since the last compression, never the whole transcript: what a compression
+has read leaves the channel.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import RetryPolicy
 
-from acc import MemoryNode
-from acc.integrations.langgraph import MemoryState
+from acc.integrations.langgraph import MemoryNode, MemoryState
 from acc.integrations.recording import RecordedNode
 from acc.integrations.stepping import Controller, worth_retrying
 from acc_graphs.deployment import chat_model, opening_evidence, served_memory, served_model
@@ -48,7 +46,7 @@ def build(
         memory: The memory in front.
         role: The agent's role, which stands before the state in every prompt.
         checkpointer: Any LangGraph checkpointer. Its ``thread_id`` names the memory's thread.
-        options: As `MemoryNode` takes them: ``channels``, ``identity``, ``fold_over`` and so on.
+        options: As `MemoryNode` takes them: ``channels``, ``identity``, ``speakers`` and so on.
 
     Raises:
         ConfigurationError: No such model, or options that do not fit together.

@@ -1,6 +1,6 @@
 """A worker that serves turns of the ReAct graph over HTTP: ``python -m acc_graphs.worker``.
 
-Any number of workers share a Chroma server and a PostgreSQL; `deployment` names the settings.
+Any number of workers share the memory's folder, a Chroma server and a PostgreSQL; `deployment` names the settings.
 
     POST /TENANT/USER/THREAD  {"id": "...", "text": "..."}  one turn: its answer
     GET  /live                                              the process runs
@@ -32,6 +32,7 @@ from langchain_core.messages import HumanMessage
 from acc.errors import AccError, ConflictError, InputError, PinnedOverflow
 from acc.integrations.identity import Identity
 from acc.integrations.stepping import worth_retrying
+from acc.journal.names import MAIN
 from acc.logs import cause
 from acc_graphs import triage
 from acc_graphs.deployment import RETRY_SECONDS, TurnLocks, deployed, prepare, served_model
@@ -62,7 +63,7 @@ class Turns:
 
     def ready(self) -> None:
         """Raise what the memory or the checkpointer raises, if one of them does not answer."""
-        self._parts["memory"].artifacts.get("ready", ["ready"])
+        self._parts["memory"].journal.head("ready")
         self._graph.get_state({"configurable": {"thread_id": "ready"}})
 
     def turn(self, place: str, message: str, said: str) -> dict[str, Any]:
@@ -100,7 +101,8 @@ class Turns:
         if not known or left.tasks:
             given = None if known else {"messages": [HumanMessage(said, id=message)]}
             out = self._graph.invoke(given, config, durability="sync")
-        state = {name: out["ccs"][name] for name in ("turn", "branch", "hash")}
+        ccs = out["ccs"]
+        state = {"turn": ccs["turn"], "branch": ccs.get("branch", MAIN), "hash": ccs["hash"]}
         return {"answer": out["messages"][-1].text, **state}
 
 
@@ -206,9 +208,9 @@ class Server(ThreadingHTTPServer):
 def serve(host: str, port: int) -> None:
     """Serve turns until the process gets SIGTERM or SIGINT; turns that have begun end first."""
     settings = os.environ.get("ACC_MEMORY", "memory"), os.environ["ACC_CHECKPOINTS"]
-    audit = os.environ.get("ACC_AUDIT") or None
+    chroma = os.environ.get("ACC_CHROMA", "")
     with (
-        deployed(*settings, audit=audit) as parts,
+        deployed(*settings, chroma=chroma) as parts,
         closing(Turns(parts)) as Handler.turns,
         Server((host, port), Handler) as server,
     ):

@@ -1,8 +1,7 @@
 """Text that may not name a patient by number: the plainest identifiers are refused.
 
-No de-identification: names, addresses and free text pass. It keeps what is recognisable for
-certain (record numbers, social security numbers, dates of birth) out of the slots that use
-it; the turn itself stands whole in the store, which has to be protected as such.
+No de-identification: names, addresses and free text pass. It keeps numbers that are recognisable for certain out of the
+slots that use it; the turn itself stands whole in the journal, which has to be protected as such.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from acc.state import Line, Name, OptionalLine
+from acc.state.items import Name, Text
 
 _DIRECT = {
     "a medical record number": re.compile(r"\bMRN\b\W{0,3}[A-Z]?\d{4,}", re.IGNORECASE),
     "a social security number": re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
-    "a date of birth": re.compile(r"\b(?:DOB|date of birth|born on)\b\W{0,3}\d", re.IGNORECASE),
+    "a date of birth": re.compile(r"\bDOB\b\W{0,3}\d", re.IGNORECASE),
 }
 
 
@@ -31,8 +30,5 @@ def _without_identifier(text: str) -> str:
 UnidentifiedName = Annotated[Name, AfterValidator(_without_identifier)]
 """A `Name` without a direct identifier of a patient."""
 
-UnidentifiedLine = Annotated[Line, AfterValidator(_without_identifier)]
-"""A `Line` without a direct identifier of a patient."""
-
-OptionalUnidentifiedLine = Annotated[OptionalLine, AfterValidator(_without_identifier)]
-"""An `OptionalLine` without a direct identifier of a patient."""
+UnidentifiedText = Annotated[Text, AfterValidator(_without_identifier)]
+"""A `Text` without a direct identifier of a patient."""

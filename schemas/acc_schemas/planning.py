@@ -2,280 +2,115 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from acc import CompressedCognitiveState, Item, Observation, Slot, Trust
-from acc.state import Example, Line, Name, OptionalLine, Uncertainty
-from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
+from acc.state.items import Name, Question, Record, Text
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Slot
+from acc.turn.observations import Trust
+from acc_schemas.approvals import Approval, approval_slot
 
 
-class PlanStep(Item):
+class PlanStep(Record):
     """A step that is committed to and not yet done, and how one will know that it is."""
 
     key = ("step",)
-    head = "step"
-    step: Line
+    step: Name
     stage: Literal["planned", "active", "blocked"]
-    after: OptionalLine = ""
-    done_when: OptionalLine = ""
+    after: Text = ""
+    done_when: Text = ""
 
 
-class StepDone(Item):
+class StepDone(Record):
     """A step that was executed, and what came of it."""
 
     key = ("step",)
-    head = "step"
-    step: Line
+    step: Name
     outcome: Literal["succeeded", "partly", "failed"]
-    result: Line
+    result: Name
 
 
-class Option(Item):
+class Option(Record):
     """A way that was weighed; what was rejected stays, so that it stays rejected."""
 
     key = ("option",)
-    head = "option"
-    option: Line
+    option: Name
     standing: Literal["candidate", "selected", "rejected"]
-    because: OptionalLine = ""
+    because: Text = ""
 
 
-class Finding(Item):
-    """A fact that the plan rests on, and where it was found. A document reports; it verifies nothing."""
+class Finding(Record):
+    """A fact that the plan rests on, and where it was found. Its heading says where only a document does."""
 
     key = ("claim",)
-    head = "claim"
-    claim: Line
+    claim: Name
     standing: Literal["verified", "reported", "disputed"]
     found_in: Name
 
-    @classmethod
-    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """What only documents say is reported, whatever they say of themselves."""
-        claims_more = fields.get("standing") == "verified" and trust < Trust.TOOL
-        return {**fields, "standing": "reported"} if claims_more else fields
 
-
-class OpenQuestion(Uncertainty):
+class OpenQuestion(Question):
     """A gap in the plan, and what would settle it."""
 
-    settled_by: OptionalLine = ""
+    settled_by: Text = ""
 
 
-class Lesson(Item):
+class Lesson(Record):
     """What reflection found worth doing otherwise."""
 
     key = ("lesson",)
-    head = "lesson"
-    lesson: Line
-    applies_to: OptionalLine = ""
+    lesson: Name
+    applies_to: Text = ""
 
 
 class PlanningState(CompressedCognitiveState):
     """Planning: plan commitments, steps done, options, findings, open questions, approvals, lessons."""
 
-    max_tokens: ClassVar[int] = 1200
+    max_tokens: ClassVar[int] = 1_600
 
     plan: Annotated[
         tuple[PlanStep, ...],
         Slot(
-            max_items=10,
-            min_trust=Trust.AGENT,
-            eviction_priority=78,
-            id_prefix="h",
-            guidance="steps committed to, and after which other; an executed one moves on to steps_done",
-            cues=("step", "then", "plan", "done when"),
-            examples=(
-                Example(
-                    "After the inventory, patch the gateway, done when the scan is clean",
-                    step="patch the gateway",
-                    stage="planned",
-                    after="the inventory",
-                    done_when="the scan is clean",
-                ),
-                Example(
-                    "Next step: patch the gateway, done when the scan is clean",
-                    step="patch the gateway",
-                    stage="planned",
-                    done_when="the scan is clean",
-                ),
-                Example(
-                    "First step: list the gateways, done when all are counted",
-                    step="list the gateways",
-                    stage="active",
-                    done_when="all are counted",
-                ),
-                Example(
-                    "Patch the gateway is blocked, after the inventory",
-                    step="Patch the gateway",
-                    stage="blocked",
-                    after="the inventory",
-                ),
-                Example(
-                    "Step 2 is to patch the gateway", step="patch the gateway", stage="planned"
-                ),
-            ),
+            "plan", "h", "Plan", places=12, share=0.5, least=Trust.AGENT,
+            guidance="steps committed to, and after which other; drop one that moved on to done steps",
         ),
-    ]
+    ] = ()  # fmt: skip
     steps_done: Annotated[
         tuple[StepDone, ...],
         Slot(
-            max_items=10,
-            eviction_priority=53,
-            id_prefix="n",
+            "steps_done", "n", "Steps done", places=12, share=0.4, least=Trust.TOOL,
             guidance="steps executed, with the outcome that was observed, never the one expected",
-            cues=("done", "finished", "failed"),
-            examples=(
-                Example(
-                    "Inventory the gateways succeeded: 14 found, 3 unpatched",
-                    step="Inventory the gateways",
-                    outcome="succeeded",
-                    result="14 found, 3 unpatched",
-                ),
-                Example(
-                    "Patch the gateway failed: the image is too old",
-                    step="Patch the gateway",
-                    outcome="failed",
-                    result="the image is too old",
-                ),
-                Example(
-                    "Patch the gateway partly succeeded: 2 of 3",
-                    step="Patch the gateway",
-                    outcome="partly",
-                    result="2 of 3",
-                ),
-            ),
         ),
-    ]
+    ] = ()  # fmt: skip
     options: Annotated[
         tuple[Option, ...],
         Slot(
-            max_items=6,
-            min_trust=Trust.AGENT,
-            eviction_priority=65,
-            id_prefix="m",
+            "options", "m", "Options", places=8, share=0.3, least=Trust.AGENT,
             guidance="ways that were weighed, the selected one and why the others were not",
-            cues=("option", "alternative", "instead"),
-            examples=(
-                Example(
-                    "Disable the module, rejected because uploads need it",
-                    option="Disable the module",
-                    standing="rejected",
-                    because="uploads need it",
-                ),
-                Example(
-                    "We rejected disabling the module because uploads need it",
-                    option="disabling the module",
-                    standing="rejected",
-                    because="uploads need it",
-                ),
-                Example(
-                    "I reject disabling the module, uploads need it",
-                    option="disabling the module",
-                    standing="rejected",
-                    because="uploads need it",
-                ),
-                Example(
-                    "We selected a rolling patch, nobody notices it",
-                    option="a rolling patch",
-                    standing="selected",
-                    because="nobody notices it",
-                ),
-                Example(
-                    "One option is a rolling patch", option="a rolling patch", standing="candidate"
-                ),
-            ),
         ),
-    ]
+    ] = ()  # fmt: skip
     findings: Annotated[
         tuple[Finding, ...],
         Slot(
-            max_items=12,
-            eviction_priority=57,
-            id_prefix="v",
-            guidance="facts the plan rests on: versions, mitigations, dates; verified only where a tool or person "
-            "showed it, disputed where sources differ",
-            cues=("according to", "advisory", "affected versions"),
-            examples=(
-                Example(
-                    "The vendor advisory says 4.0 to 4.7 are affected",
-                    claim="4.0 to 4.7 are affected",
-                    standing="reported",
-                    found_in="vendor advisory",
-                ),
-                Example(
-                    "According to the vendor advisory, 4.0 to 4.7 are affected",
-                    claim="4.0 to 4.7 are affected",
-                    standing="reported",
-                    found_in="vendor advisory",
-                ),
-                Example(
-                    "The scan shows that 4.7 is affected",
-                    claim="4.7 is affected",
-                    standing="verified",
-                    found_in="scan",
-                ),
-            ),
+            "findings", "v", "Findings", places=14, share=0.4,
+            guidance="facts the plan rests on: versions, mitigations, dates; verified only where a "
+            "tool or person showed it, disputed where sources differ",
         ),
-    ]
+    ] = ()  # fmt: skip
     uncertainty_signal: Annotated[
         tuple[OpenQuestion, ...],
         Slot(
-            max_items=6,
-            eviction_priority=60,
-            id_prefix="q",
-            guidance="open questions, the next evidence that would settle each, and how much it matters",
-            cues=("unclear", "unknown", "which", "?"),
-            examples=(
-                Example(
-                    "Unclear whether 4.8 is affected; the changelog would tell",
-                    gap="whether 4.8 is affected",
-                    level="high",
-                    settled_by="the changelog",
-                ),
-            ),
+            "open", "q", "Open questions", places=10, share=0.25,
+            guidance="open questions, and the next evidence that would settle each",
         ),
-    ]
+    ] = ()  # fmt: skip
     approvals: Annotated[
         tuple[Approval, ...],
-        Slot(
-            max_items=5,
-            min_trust=Trust.USER,
-            eviction_priority=85,
-            id_prefix="y",
-            guidance="gates of the plan: what the user approved or refused, with limits",
-            cues=("stop before", *APPROVAL_CUES),
-            examples=(
-                Example(
-                    "You may patch the gateway on Sunday only",
-                    subject="patch the gateway",
-                    answer="given",
-                    terms="on Sunday only",
-                ),
-                *APPROVAL_EXAMPLES,
-            ),
-        ),
-    ]
+        approval_slot("y", "gates of the plan: what the user approved or refused, with limits"),
+    ] = ()
     lessons: Annotated[
         tuple[Lesson, ...],
         Slot(
-            max_items=4,
-            min_trust=Trust.AGENT,
-            eviction_priority=55,
-            id_prefix="l",
+            "lessons", "l", "Lessons", places=6, share=0.2, least=Trust.AGENT,
             guidance="what reflection would do otherwise, from outcomes seen, and what it applies to",
-            cues=("next time", "lesson"),
-            examples=(
-                Example(
-                    "Next time drain the node first, for every patch",
-                    lesson="drain the node first",
-                    applies_to="every patch",
-                ),
-                Example(
-                    "Lesson: drain the node first, for every patch",
-                    lesson="drain the node first",
-                    applies_to="every patch",
-                ),
-            ),
         ),
-    ]
+    ] = ()  # fmt: skip

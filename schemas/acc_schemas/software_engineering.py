@@ -2,263 +2,107 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from acc import CompressedCognitiveState, Item, Observation, Slot, Trust
-from acc.state import Example, Line, Name, OptionalLine, OptionalName
-from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
-from acc_schemas.diagnosis import CAUSE_CUES, CAUSE_EXAMPLES, Cause
+from acc.state.items import Name, Record, Text
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Slot
+from acc.turn.observations import Trust
+from acc_schemas.approvals import Approval, approval_slot
+from acc_schemas.diagnosis import CAUSES, Cause
 
 
-class WorkItem(Item):
+class WorkItem(Record):
     """An issue or pull request, by its number."""
 
     key = ("item",)
-    head = "item"
     item: Name
-    subject: Line
+    subject: Name
     stage: Literal["open", "in_progress", "in_review", "merged", "closed"]
 
 
-class Edit(Item):
+class Edit(Record):
     """A file that is being changed, and how far that is."""
 
     key = ("path",)
-    head = "path"
     path: Name
-    change: Line
+    change: Name
     stage: Literal["planned", "edited", "tested", "committed", "reverted"]
 
 
-class CheckRun(Item):
+class CheckRun(Record):
     """A test, suite, build or linter, as it last came out, and on what."""
 
     key = ("run",)
-    head = "run"
     run: Name
     result: Literal["passed", "failed", "flaky", "not_run"]
-    at: OptionalName = ""
-    finding: OptionalLine = ""
-
-    @classmethod
-    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """A document ran nothing, whatever it says of a test."""
-        return {**fields, "result": "not_run"} if trust < Trust.TOOL else fields
+    on: Text = ""
+    finding: Text = ""
 
 
-class Decision(Item):
+class Decision(Record):
     """A decision of design, with its reason: what was rejected stays, so that it stays rejected."""
 
     key = ("decision",)
-    head = "decision"
-    decision: Line
+    decision: Name
     standing: Literal["proposed", "accepted", "rejected", "superseded"]
-    because: OptionalLine = ""
+    because: Text = ""
 
 
-class Contract(Item):
+class Contract(Record):
     """An interface and the promise that others rely on."""
 
     key = ("interface",)
-    head = "interface"
     interface: Name
-    promise: Line
+    promise: Name
 
 
 class SoftwareEngineeringState(CompressedCognitiveState):
     """Software engineering: work items, edits, check runs, decisions, contracts, causes, approvals."""
 
-    max_tokens: ClassVar[int] = 1200
+    max_tokens: ClassVar[int] = 1_600
 
     work_items: Annotated[
         tuple[WorkItem, ...],
         Slot(
-            max_items=5,
-            eviction_priority=60,
-            id_prefix="w",
+            "work", "i", "Work items", places=6, share=0.3,
             guidance="issues and pull requests by number",
-            cues=("issue", "pull request", "PR"),
-            examples=(
-                Example(
-                    "#512 is in review: retry uploads",
-                    item="#512",
-                    subject="retry uploads",
-                    stage="in_review",
-                ),
-                Example(
-                    "PR 512 is merged: retry uploads",
-                    item="512",
-                    subject="retry uploads",
-                    stage="merged",
-                ),
-                Example(
-                    "#512 is open: retry uploads",
-                    item="#512",
-                    subject="retry uploads",
-                    stage="open",
-                ),
-            ),
         ),
-    ]
+    ] = ()  # fmt: skip
     edits: Annotated[
         tuple[Edit, ...],
         Slot(
-            max_items=12,
-            eviction_priority=55,
-            id_prefix="h",
-            guidance="files by path from the root of the repository, with what changes in them and how far it is",
-            cues=("edited", "changed", "renamed", "reverted"),
-            examples=(
-                Example(
-                    "Edited src/upload.py: backoff doubles",
-                    path="src/upload.py",
-                    change="backoff doubles",
-                    stage="edited",
-                ),
-                Example(
-                    "Changed src/upload.py: backoff doubles",
-                    path="src/upload.py",
-                    change="backoff doubles",
-                    stage="edited",
-                ),
-                Example(
-                    "src/upload.py is committed: backoff doubles",
-                    path="src/upload.py",
-                    change="backoff doubles",
-                    stage="committed",
-                ),
-                Example(
-                    "I will edit src/upload.py: backoff doubles",
-                    path="src/upload.py",
-                    change="backoff doubles",
-                    stage="planned",
-                ),
-            ),
+            "edits", "h", "Edits", places=14, share=0.4,
+            guidance="files by path from the root of the repository, what changes in them, how far",
         ),
-    ]
+    ] = ()  # fmt: skip
     check_runs: Annotated[
         tuple[CheckRun, ...],
         Slot(
-            max_items=10,
-            eviction_priority=52,
-            id_prefix="v",
-            guidance="tests, builds and linters as a run showed them, never as expected; at: commit or environment",
-            cues=("passed", "failed", "flaky", "error:"),
-            examples=(
-                Example(
-                    "test_upload failed on 3.11: timeout after 30 s",
-                    run="test_upload",
-                    result="failed",
-                    at="3.11",
-                    finding="timeout after 30 s",
-                ),
-                Example(
-                    "test_upload passed on 3.11", run="test_upload", result="passed", at="3.11"
-                ),
-                Example(
-                    "The build failed on 3.11: timeout after 30 s",
-                    run="build",
-                    result="failed",
-                    at="3.11",
-                    finding="timeout after 30 s",
-                ),
-            ),
+            "runs", "v", "Test and build runs", places=12, share=0.4, least=Trust.TOOL,
+            guidance="tests, builds and linters as a run showed them, never as expected; on: commit "
+            "or environment",
         ),
-    ]
+    ] = ()  # fmt: skip
     decisions: Annotated[
         tuple[Decision, ...],
         Slot(
-            max_items=8,
-            min_trust=Trust.AGENT,
-            eviction_priority=70,
-            id_prefix="n",
-            guidance="decisions of design with their reason; keep rejected ones, so that nobody proposes them again",
-            cues=("decided", "instead of", "rejected"),
-            examples=(
-                Example(
-                    "Decided: retries by tenacity, which is there already",
-                    decision="retries by tenacity",
-                    standing="accepted",
-                    because="which is there already",
-                ),
-                Example(
-                    "We decided on retries by tenacity, which is there already",
-                    decision="retries by tenacity",
-                    standing="accepted",
-                    because="which is there already",
-                ),
-                Example(
-                    "We decided against a new dependency, tenacity is there already",
-                    decision="a new dependency",
-                    standing="rejected",
-                    because="tenacity is there already",
-                ),
-                Example(
-                    "We rejected a new dependency, tenacity is there already",
-                    decision="a new dependency",
-                    standing="rejected",
-                    because="tenacity is there already",
-                ),
-                Example(
-                    "We use tenacity instead of a new dependency",
-                    decision="a new dependency",
-                    standing="rejected",
-                    because="tenacity",
-                ),
-            ),
+            "decisions", "n", "Decisions", places=10, share=0.4, least=Trust.AGENT,
+            guidance="decisions of design with their reason; keep rejected ones, so that nobody "
+            "proposes them again",
         ),
-    ]
+    ] = ()  # fmt: skip
     contracts: Annotated[
         tuple[Contract, ...],
         Slot(
-            max_items=6,
-            min_trust=Trust.AGENT,
-            eviction_priority=75,
-            id_prefix="m",
+            "contracts", "m", "Must not change", places=8, share=0.4, least=Trust.AGENT,
             guidance="interfaces that others use, and what must not change about them",
-            cues=("public API", "backwards compatible", "must not change"),
-            examples=(
-                Example(
-                    "POST /v1/files must not change, the mobile app relies on 201",
-                    interface="POST /v1/files",
-                    promise="the mobile app relies on 201",
-                ),
-                Example(
-                    "POST /v1/files has to stay backwards compatible: clients expect 201",
-                    interface="POST /v1/files",
-                    promise="clients expect 201",
-                ),
-            ),
         ),
-    ]
-    causes: Annotated[
-        tuple[Cause, ...],
-        Slot(
-            max_items=4,
-            eviction_priority=56,
-            id_prefix="l",
-            guidance="causes of the defect in question, never as more than is shown; keep what was ruled out",
-            cues=CAUSE_CUES,
-            examples=CAUSE_EXAMPLES,
-        ),
-    ]
+    ] = ()  # fmt: skip
+    causes: Annotated[tuple[Cause, ...], CAUSES] = ()
     approvals: Annotated[
         tuple[Approval, ...],
-        Slot(
-            max_items=4,
-            min_trust=Trust.USER,
-            eviction_priority=85,
-            id_prefix="y",
-            guidance="what the user lets the agent do, or not: pushes, merges, releases, migrations, deletions",
-            cues=("merge it", *APPROVAL_CUES),
-            examples=(
-                Example(
-                    "You may merge #512 once CI is green",
-                    subject="merge #512",
-                    answer="given",
-                    terms="once CI is green",
-                ),
-                *APPROVAL_EXAMPLES,
-            ),
+        approval_slot(
+            "y", "what the user lets the agent do, or not: pushes, merges, releases, deletions"
         ),
-    ]
+    ] = ()

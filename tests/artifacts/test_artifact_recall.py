@@ -12,8 +12,8 @@ from acc.artifacts.lexical import PartialIndex
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall, backwards
-from acc.next.gate import qualify
-from acc.next.recall import ThreadIndex
+from acc.gate import qualify
+from acc.recall import ThreadIndex
 from acc.testing.artifact_conformance import said
 from acc.text.ranking import LexicalIndex
 

@@ -1,4 +1,4 @@
-"""Destructive commands: they tell what they will do, ask, and do just that."""
+"""Commands that change a memory: they tell what they will do, ask, and do just that, while agents run."""
 
 from __future__ import annotations
 
@@ -6,126 +6,116 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
-from processes import ACC, one_line
+from helpers_cli import ACC, failing, files_of, one_line, printed, taken, told
 
-from acc import MemoryController, Thread, Turn
 from acc.cli import run
-from acc.evidence.documents import INGEST, Documents
-from acc.evidence.erasure import Erasure
-from acc.evidence.erasure_plan import Target
-from acc.evidence.parsing import Section
-from acc.evidence.unfinished import begin_intent
-from acc.stores.chroma.embedded import HOLDER
-from acc.stores.directory import namespace
-from acc.stores.shelf import Shelf
+from acc.controller.controller import MemoryController
+from acc.journal import Journal, ThreadKey
+from acc.turn.turn import Turn
 
-RULE = "Never call patient Ottilie Quandt on +41 79 555 01 23."
-ERASE = ["erase", "--thread", "inc", "--artifact", "u2"]
-PRUNE = ["prune", "--capacity", "0", "--kind", "document"]
+RULE = "Never call patient Ottilie Quandt."
+ERASE = ["erase", "u2", "--thread", "inc"]
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("kept") / "memory"
-    with MemoryController.open(path) as memory:
-        state = None
-        for words in ("The gateway has 4 replicas.", RULE, "Why is checkout slow?", "Go on."):
-            state = memory.step(state, Turn.said(words), thread="inc").state
-        Documents.of(memory, namespace()).add(
-            "a.md", [Section("The ledger is restored from bkp-3.")]
-        )
-    return path
+def rules_of(folder: Path, thread: ThreadKey | str = "inc") -> list[str]:
+    with MemoryController.open(folder, index="none") as memory:
+        state: Any = memory.last_state(thread)
+    return [rule.words.text for rule in state.constraints]
 
 
-@pytest.fixture
-def folder(kept: Path, tmp_path: Path) -> Path:
-    return copytree(kept, tmp_path / "memory")
+def words_in(folder: Path, words: str) -> list[str]:
+    """Return the files of a folder that hold some words."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return [path.name for path in files if words.encode() in path.read_bytes()]
 
 
-def holds(folder: Path) -> tuple[Any, ...]:
-    """All that the memory holds."""
-    with MemoryController.open(folder) as memory:
-        store: Any = memory.artifacts
-        found = store.get("default", store.ids("default"))
-        return found, {p.name: p.read_bytes() for p in (folder / "audit").glob("*.jsonl")}
-
-
-@pytest.mark.parametrize("command", [ERASE, PRUNE])
-@pytest.mark.parametrize("more", [[], ["--json"]])
 def test_without_a_terminal_nothing_happens_unless_told(
-    folder: Path, command: list[str], more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = holds(folder)
-    assert run([*command, *more, "--memory", str(folder)]) == 1
-    out, error = capsys.readouterr()
-    assert "--dry-run" in one_line(error)
-    assert "--yes" in error
-    assert "nothing was changed" in error
-    assert (out == "") == bool(more)
-    assert holds(folder) == before
-
-
-@pytest.mark.parametrize(("command", "done"), [(ERASE, "id"), (PRUNE, "deleted_records")])
-def test_a_dry_run_changes_nothing_and_the_act_does_just_that(
-    folder: Path, command: list[str], done: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = holds(folder)
-    asked = [*command, "--json", "--memory", str(folder)]
-    assert run([*asked, "--dry-run"]) == 0
-    announced = json.loads(capsys.readouterr().out)
-    assert holds(folder) == before
-    assert run([*asked, "--yes"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert holds(folder) != before
-    assert told[done]
-    for rewritten in announced.get("rewritten", ()):
-        for item in rewritten["leaving"]:
-            item["words"] = ""
-    assert {name: told[name] for name in announced if name != "deleted_records"} == {
-        name: value for name, value in announced.items() if name != "deleted_records"
-    }
-    if command is PRUNE:
-        assert (announced["deleted_records"], told["deleted_records"]) == (0, announced["records"])
-
-
-def test_the_plan_names_the_rules_that_go_and_a_script_s_output_does_not_repeat_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*ERASE, "--dry-run", "--memory", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "3 of 4 records redacted" in out
-    assert f"a RULE: {RULE[:-1]}" in out
-    assert run([*ERASE, "--yes", "--memory", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert ", a RULE" in out
-    assert "3 of 4 records redacted" in out
-    assert "Ottilie" not in out
+    for more in ([], ["--json"]):
+        assert run([*ERASE, *more, "--memory", str(folder)]) == 1
+        out, error = capsys.readouterr()
+        assert "nothing was changed" in one_line(error)
+        assert "--yes" in error
+        assert "u2" in out
+        assert "Ottilie" not in out  # a script's output may end in logs that no erasure reaches
+    assert rules_of(folder) == [RULE]
 
 
-def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
+def test_the_plan_has_its_price_and_the_act_does_just_that(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for more in ([], ["--yes"], ["--period", "5"]):
-        assert run(["prune", *more, "--memory", str(folder)]) == 1
-        error = one_line(capsys.readouterr().err)
-        for name in ("period", "history", "combined", "intersection", "--capacity"):
-            assert name in error
-    assert run(["prune", "--policy", "combined", "--dry-run", "--memory", str(folder)]) == 0
-    out = capsys.readouterr().out
-    assert "what was read at most 0 times in the last 200 commits, or what was read over 5" in out
-    assert "those of ehragent" in out
-    assert "of document, experience" in out
+    run([*ERASE, "--memory", str(folder)])
+    plan = capsys.readouterr().out
+    assert "to erase, with proof=replay: 0 threads, 1 message" in plan
+    assert "message u2 of inc (user)" in plan
+    assert "which BINDS NO MORE" in plan
+    assert "price: no request of a model" in plan
+    out = printed(capsys, *ERASE, "--yes", "--memory", folder)
+    assert "is done: 0 threads, 1 message" in out
+    assert "keep it anew outside" in out
+    assert out.splitlines()[-1].endswith(": 0 traces; proved")
+    assert rules_of(folder) == []
+    assert words_in(folder, "Ottilie") == []
+    assert told(capsys, "verify", "--memory", folder)["is_clean"]
+    assert "Ottilie" not in printed(capsys, "show", "--memory", folder)
+
+
+def test_json_is_one_value(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    receipt = told(capsys, *ERASE, "--yes", "--memory", folder)
+    assert (receipt["messages"], receipt["traces"]) == (1, [])
+
+
+def test_a_fast_erasure_is_never_called_proved(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = printed(capsys, *ERASE, "--proof", "fast", "--yes", "--memory", folder)
+    assert out.splitlines()[-1].endswith("; not proved")
+    assert words_in(folder, "Ottilie") == []
+
+
+def test_a_user_and_words_are_erased_by_scope(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for user in ("eve", "omar"):
+        taken(folder, ThreadKey("x", user=user), "Never name Mrs Keller.", "Go on.")
+    printed(capsys, "erase", "--scope", "user=eve", "--yes", "--memory", folder)
+    users = [each["user"] for each in told(capsys, "threads", "--memory", folder)]
+    assert users == ["", "omar"]
+    printed(capsys, "erase", "--words", "Keller", "--yes", "--memory", folder)
+    assert words_in(folder, "Keller") == []
+    assert rules_of(folder) == [RULE]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "nothing is named to erase"),
+        (["u2"], "u2 is a message of a thread"),
+        (["--thread", "nothing"], "no thread 'nothing'"),
+        (["--checkpoints", "sqlite:x"], "nothing is named to erase"),
+    ],
+)
+def test_an_erasure_of_nothing_is_refused(
+    arguments: list[str], what: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert what in failing(capsys, "erase", *arguments, "--yes", "--memory", folder)
+
+
+@pytest.mark.parametrize("scope", ["eve", "user=", "user=a,user=b", "group=x", "thread=t"])
+def test_a_scope_that_names_nobody_is_refused(
+    scope: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(capsys, "erase", "--scope", scope, "--yes", "--memory", folder, code=2)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("answer", ["y", "n", ""])
-def test_a_terminal_is_asked(folder: Path, answer: str) -> None:
-    before = holds(folder)
+def test_a_terminal_is_asked_and_shown_the_words(folder: Path, answer: str) -> None:
     ours, theirs = os.openpty()
     process = subprocess.Popen(
         [*ACC, *ERASE, "--memory", str(folder)], stdin=theirs, stdout=theirs, stderr=theirs
@@ -139,254 +129,167 @@ def test_a_terminal_is_asked(folder: Path, answer: str) -> None:
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    assert process.wait(60) == (answer != "y")
+    assert process.wait(60) == (answer != "y"), said
     assert b"[y/N]" in said
-    assert RULE[:-1].encode() in said.partition(b"[y/N]")[0].replace(b"\r\n", b"\n")
-    assert (holds(folder) == before) == (answer != "y")
+    assert RULE.encode() in said.partition(b"[y/N]")[0].replace(b"\r\n", b"\n")
+    assert rules_of(folder) == ([] if answer == "y" else [RULE])
 
 
-def test_a_dry_run_ends_no_earlier_act(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An erasure that a kill left half done is ended by an opening for writing, not by a look."""
-    with MemoryController.open(folder) as memory:
-        eraser = Erasure(memory)
-        monkeypatch.setattr(eraser, "_done", lambda *_: None)  # killed as soon as it was noted
-        eraser.erase(eraser.plan(Target(thread="inc", artifact="u2")))
-    half_done = (folder / "erasure.json").read_bytes()
-    looks = [[*ERASE, "--dry-run"], ["prune", "--policy", "period", "--dry-run"], ["doctor"]]
-    for look in looks:
-        assert run([*look, "--memory", str(folder)]) == 1
-        error = capsys.readouterr().err
-        assert "an erasure was interrupted" in error
-        assert "acc doctor --repair" in error
-        assert (folder / "erasure.json").read_bytes() == half_done
-    assert run(["doctor", "--repair", "--memory", str(folder)]) == 0
-    assert "was interrupted and is now complete" in capsys.readouterr().out
-    assert not (folder / "erasure.json").exists()
-    assert run([*ERASE, "--dry-run", "--memory", str(folder)]) == 1
-    assert "no evidence of the artifact" in capsys.readouterr().err
+def test_hold_protects_lists_and_releases(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = ["--memory", folder]
+    assert printed(capsys, "hold", *place) == "no holds\n"
+    assert "needs a reason" in failing(capsys, "hold", "u2", "--thread", "inc", *place)
+    assert "nothing is named to release" in failing(capsys, "hold", "--release", *place)
+    out = printed(capsys, "hold", "u2", "--thread", "inc", "--reason", "case 7", *place)
+    assert out.splitlines()[1].split()[:3] == ["inc", "u2", "case"]
+    assert "hold" in failing(capsys, *ERASE, "--yes", *place)
+    assert rules_of(folder) == [RULE]
+    assert [h["ref"] for h in told(capsys, "hold", *place)] == ["u2"]
+    assert printed(capsys, "hold", "u2", "--thread", "inc", "--release", *place) == "no holds\n"
+    printed(capsys, *ERASE, "--yes", *place)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["doctor"], [*ERASE, "--dry-run"], ["prune", "--policy", "period", "--dry-run"],
-        ["search", "x"], ["hold"], ["vacuum"], ["export", "out.jsonl"], ["show"], ["threads"],
-        ["diff"], ["verify"], ["retire", "c1"],
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("kind", ["missing", "empty", "file"])
-def test_what_is_no_memory_is_told_in_one_line_and_left_as_it_is(
-    command: list[str], kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    place = tmp_path / "place"
-    if kind == "empty":
-        place.mkdir()
-    elif kind == "file":
-        place.write_text("mine")
-    code = run([*command, "--memory", str(place)])
-    out, error = capsys.readouterr()
-    if command == ["doctor"] and kind != "file":
-        assert (code, error) == (0, "")
-        assert "no memory in" in out
-    else:
-        assert code == 1
-        assert str(place) in one_line(error)
-        assert "defect" not in error
-    left = [str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")]
-    assert left == ([] if kind == "missing" else ["place"])
-    assert kind != "file" or place.read_text() == "mine"
-
-
-def test_a_look_at_another_user_s_thread_says_whose_there_are(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with MemoryController.open(folder) as memory:
-        memory.step(None, Turn.said("Hello."), thread=Thread(thread="inc", user="eve"))
-    assert run(["show", "--memory", str(folder), "--thread", "inc"]) == 1
-    assert "choose one with --thread: inc-" in one_line(capsys.readouterr().err)
-    assert run(["erase", "--thread", "nothing", "--yes", "--memory", str(folder)]) == 1
-    assert "no evidence of the thread 'nothing'" in one_line(capsys.readouterr().err)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["export", "{}", "--memory", "{memory}"],
-        ["replay", "{conversation}", "--json", "{}"],
-        ["replay", "{conversation}", "--report", "{}"],
-    ],
-)
-def test_no_output_takes_the_place_of_a_file_of_a_memory(
-    command: list[str], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    conversation = tmp_path / "c.json"
-    conversation.write_text('[{"role": "user", "content": "Hi"}]')
-    (log,) = (folder / "audit").glob("*.jsonl")
-    names = {"conversation": conversation, "memory": folder}
-    before = holds(folder)
-    for file in (folder / "chroma.sqlite3", log):
-        assert run([part.format(file, **names) for part in command]) == 1
-        assert "the output would overwrite a file of a memory" in one_line(capsys.readouterr().err)
-        assert holds(folder) == before
-
-
-def test_an_export_replaces_its_own_kind_alone(
+@pytest.mark.slow
+def test_documents_are_ingested_found_and_pruned(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mine, out = tmp_path / "mine.txt", tmp_path / "out.jsonl"
-    mine.write_text("precious")
-    export = ["export", "--memory", str(folder)]
-    assert run([*export, str(mine)]) == 1
-    assert "is not an export of this namespace" in one_line(capsys.readouterr().err)
-    assert mine.read_text() == "precious"
-    assert [run([*export, str(out)]), run([*export, str(out)])] == [0, 0]
-    with MemoryController.open(folder) as memory:
-        memory.step(None, Turn.said("Hello."), thread=Thread(thread="t", user="eve"))
-    assert run([*export, str(out), "--user", "eve"]) == 1
+    place = ["--memory", folder]
+    (file := tmp_path / "ledger.md").write_text("# Ledger\n\nThe ledger is restored from bkp-3.\n")
+    out = printed(capsys, "ingest", file, *place)
+    assert "ledger.md: 1 part added" in out
+    assert "already in the memory" in printed(capsys, "ingest", file, *place)
+    assert "bkp-3" in printed(capsys, "search", "ledger", *place)
+    assert [each["thread"] for each in told(capsys, "threads", *place)] == ["inc"]
+    assert told(capsys, "show", *place)["thread"]["thread"] == "inc"
+    ref = out.split()[0]
+    assert ref in printed(capsys, "hold", ref, "--reason", "audit", *place)
+    assert "kept although the policy would delete" in printed(
+        capsys, "prune", "--policy", "capacity,limit=0", "--yes", *place
+    )
+    assert printed(capsys, "hold", ref, "--release", *place) == "no holds\n"
+    assert "Ottilie" in printed(capsys, "search", "patient", *place)
+    assert "nothing found (user 'eve')" in printed(
+        capsys, "search", "ledger", "--scope", "user=eve", *place
+    )
+    assert [
+        h["thread"]["thread"]
+        for h in told(capsys, "search", "patient", "--scope", "thread=inc", *place)
+    ] == ["inc"]
+    assert run(["prune", "--policy", "capacity,limit=0", *map(str, place)]) == 1
+    assert "to delete: 1 of 1" in capsys.readouterr().out
+    printed(capsys, "prune", "--policy", "capacity,limit=0", "--yes", *place)
+    assert "nothing found" in printed(capsys, "search", "ledger", *place)
+
+
+@pytest.mark.parametrize(
+    ("policy", "hint"),
+    [
+        ("period,period=x", "give a number: period=N"),
+        ("history,alpha=1", "history,n=N"),
+        ("capacity", "capacity,limit=N"),
+        ("idle", "idle,days=N"),
+        ("nothing", "choose period, history, combined"),
+    ],
+)
+def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
+    policy: str, hint: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hint in failing(capsys, "prune", "--policy", policy, "--yes", "--memory", folder)
+
+
+@pytest.mark.parametrize("policy", ["period", "history", "combined", "intersection,alpha=1,beta=0.5",
+                                    "age,days=3,kind=messages", "combined,like=agentdriver"])  # fmt: skip
+def test_each_policy_of_the_paper_makes_a_plan(
+    policy: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["prune", "--policy", policy, "--memory", str(folder)]) == 1
+    out, error = capsys.readouterr()
+    assert "to delete: 0 of " in out
+    assert "nothing was changed" in one_line(error)
+
+
+def test_idle_threads_expire_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "to delete: 0 threads" in printed(
+        capsys, "prune", "--policy", "idle,days=1", "--yes", "--memory", folder
+    )
+    printed(capsys, "prune", "--policy", "idle,days=0", "--yes", "--memory", folder)
+    assert printed(capsys, "threads", "--memory", folder) == "no thread has a commit\n"
+
+
+def test_what_is_exported_is_json_lines_and_another_memory_takes_it(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken(folder, ThreadKey("x", user="eve"), "Never name Mrs Keller.")
+    out, other = tmp_path / "out.jsonl", tmp_path / "other"
+    assert "2 threads" in printed(capsys, "export", out, "--memory", folder)
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [line["thread"] for line in lines if line.get("acc")] == ["inc", "x"]
+    assert "2 threads imported" in printed(capsys, "import", out, "--memory", other)
+    assert rules_of(other) == rules_of(folder) == [RULE]
+    assert told(capsys, "verify", "--memory", other)["is_clean"]
+    failing(capsys, "import", out, "--memory", other)  # they are there already
+    one = printed(capsys, "export", "-", "--scope", "thread=x,user=eve", "--memory", folder)
+    assert "Keller" in one
+    assert "Ottilie" not in one
+    packed = tmp_path / "out.jsonl.gz"
+    printed(capsys, "export", packed, "--scope", "user=eve", "--memory", folder)
+    assert "1 thread imported" in printed(capsys, "import", packed, "--memory", tmp_path / "third")
 
 
 def test_an_import_of_what_is_none_makes_no_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    torn = tmp_path / "torn.jsonl"
-    torn.write_text('{"export": {}}\n')
-    for source in (torn, tmp_path / "none"):
-        assert run(["import", str(source), "--memory", str(tmp_path / "m")]) == 1
-        one_line(capsys.readouterr().err)
+    (torn := tmp_path / "torn.jsonl").write_text('{"export": {}}\n')
+    (binary := tmp_path / "b.gz").write_bytes(b"\x1f\x8b\x00")
+    for source in (torn, binary, tmp_path / "none"):
+        failing(capsys, "import", source, "--memory", tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
 
-def test_a_damaged_log_hides_no_other_thread(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (folder / "audit" / "junk-1.jsonl").write_text("nonsense\n")
-    place = ["--memory", str(folder)]
-    assert run(["show", "--thread", "inc", *place]) == 0
-    assert run(["verify", "--thread", "inc", *place]) == 0
-    capsys.readouterr()
-    assert run(["threads", *place]) == 1
-    out, error = capsys.readouterr()
-    assert "inc" in out
-    assert "junk-1.jsonl" in one_line(error)
-    for more in ([], ["--thread", "junk-1"]):
-        assert run(["show", *more, *place]) == 1
-        assert "junk-1" in one_line(capsys.readouterr().err)
-
-
-def test_threads_of_several_users_are_told_apart(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with MemoryController.open(folder) as memory:
-        memory.step(None, Turn.said("Hello."), thread=Thread(thread="inc", user="eve"))
-    assert run(["threads", "--memory", str(folder)]) == 0
-    assert "eve" in capsys.readouterr().out
-    assert run(["verify", "--memory", str(folder)]) == 0
-    labels = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
-    assert len(set(labels)) == 2
-    assert run(["show", "--memory", str(folder)]) == 1
-    assert all(label in capsys.readouterr().err for label in labels[:1])
-    erase = ["erase", "--thread", "inc", "--agent", "coder", "--yes", "--memory", str(folder)]
-    assert run(erase) == 1
-    assert "--user eve --agent default" in one_line(capsys.readouterr().err)
-
-
-def test_what_a_search_finds_of_any_user_is_erased_by_the_ref_that_it_prints(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = ["--memory", str(folder)]
-    with MemoryController.open(folder) as memory:
-        for user in ("eve", "omar"):
-            who, state = Thread(thread=f"{user}-x", user=user), None
-            for said in ("Mrs Keller: never page before 6.", "Never name Mrs Keller.", "Thanks."):
-                state = memory.step(state, Turn.said(said), thread=who).state
-    assert run(["search", "Keller", *place]) == 0
-    assert "others have evidence: --user eve, --user omar; --all-users" in capsys.readouterr().out
-    assert run(["search", "Keller", "--all-users", "--json", *place]) == 0
-    assert run(["search", "Keller", "--all-users", *place]) == 0
-    shown = capsys.readouterr().out
-    assert "eve-x" in shown
-    key = Thread(thread="eve-x", user="eve").key
-    assert f"{key[:8]}/u2" in shown
-    for more in (["--thread", "omar-x"], ["--user", "omar"]):
-        wrong = ["erase", "--artifact", f"{key[:8]}/u2", *more, *place, "--yes"]
-        assert run(wrong) == 1
-        assert "--user eve --thread eve-x" in one_line(capsys.readouterr().err)
-    assert run(["hold", f"{key[:8]}/u3", "--reason", "legal", *place]) == 0
-    assert run(["erase", "--artifact", f"{key[:8]}/u2", "--yes", *place]) == 0
-    plan, _, receipt = capsys.readouterr().out.partition("is done")
-    for said in (plan, receipt):
-        assert "RULES and goals that bind no more: 1 (c4 in thread eve-x)" in said
-        assert "removed from the state: c4, a RULE" in said
-    with MemoryController.open(folder) as memory:
-        found = {u: memory.last_state(Thread(thread=f"{u}-x", user=u)) for u in ("eve", "omar")}
-    assert {user: len(state.constraints) for user, state in found.items() if state} == {
-        "eve": 1, "omar": 2,
-    }  # fmt: skip
-
-
-def test_while_an_agent_runs_each_command_says_what_works(
+def test_a_backup_of_a_memory_in_use_is_a_memory(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    place = ["--memory", str(folder)]
-    ways = {
-        "retire c1": "memory.retire(ids, reason, thread=...)",
-        "hold u1 --thread inc --reason legal": "stop that process",
-        "search gateway": "acc backup",
-        f"export {tmp_path / 'out.jsonl'}": "acc backup",
-    }
-    with MemoryController.open(folder):
-        for command, way in ways.items():
-            assert run([*command.split(), *place]) == 1
-            error = one_line(capsys.readouterr().err)
-            assert way in error
-            assert "acc show" in error
-            assert "Chroma server" in error
-        assert run(["doctor", *place]) == 0
-        out = capsys.readouterr().out
-        assert "not checked are its records" in out
-        assert "acc backup COPY" in out
-        assert run(["doctor", "--repair", *place]) == 1
-        assert run(["backup", str(tmp_path / "copy"), *place]) == 0
-    assert run(["search", "gateway", "--memory", str(tmp_path / "copy")]) == 0
-    assert run(["doctor", "--memory", str(tmp_path / "copy")]) == 0
-    assert "checked 0 of" not in capsys.readouterr().err
+    copy = tmp_path / "copy"
+    with MemoryController.open(folder, index="none") as memory:
+        assert "bytes copied to" in printed(capsys, "backup", copy, "--memory", folder)
+        memory.step(None, Turn.said("Later."), thread="inc")
+    assert list(files_of(copy)) == ["journal.sqlite3"]
+    assert told(capsys, "verify", "--memory", copy)["is_clean"]
+    assert told(capsys, "show", "--memory", copy)["turn"] == 4
+    assert "not empty" in failing(capsys, "backup", copy, "--memory", folder)
 
 
-def test_a_release_of_nothing_and_a_search_that_finds_nothing_say_so(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_heads_that_are_kept_outside_find_a_rewritten_journal(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["hold", "--release", "--memory", str(folder)]) == 1
-    assert "nothing is named to release" in one_line(capsys.readouterr().err)
-    assert run(["search", "gateway", "--user", "nobody", "--memory", str(folder)]) == 0
-    assert "nothing found (user 'nobody'" in capsys.readouterr().out
+    heads, forged = tmp_path / "heads", tmp_path / "forged"
+    assert "1 head written" in printed(capsys, "heads", "--out", heads, "--memory", folder)
+    assert printed(capsys, "heads", "--memory", folder) == heads.read_text(encoding="utf-8")
+    out = printed(capsys, "verify", "--head", heads, "--memory", folder)
+    assert "compared with 1 head" in out
+    taken(folder, "inc", "Go on.")  # a later commit is no rewriting
+    printed(capsys, "verify", "--head", heads, "--memory", folder)
+    taken(forged, "inc", "The gateway has 4 replicas.", "You may call her.", "Why?", "Go on.")
+    assert told(capsys, "verify", "--memory", forged)["is_clean"]
+    assert run(["verify", "--head", str(heads), "--memory", str(forged)]) == 1
+    assert "anchored outside" in one_line(capsys.readouterr().err)
+    (heads.parent / "bad").write_text("nothing\n")
+    failing(capsys, "verify", "--head", heads.parent / "bad", "--memory", folder)
 
 
-def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_every_act_works_while_an_agent_runs(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A document half written, and a holder that never said good-bye."""
-    space = namespace()
-    with MemoryController.open(folder) as memory:
-        shelf = Shelf(memory.artifacts, space, "documents")
-        (part,) = shelf.records()
-        parts = [part.model_copy(update={"ref": f"doc.half.{n}", "name": "h.md"}) for n in (1, 2)]
-        usage = Shelf(memory.artifacts, space, "usage")
-        begin_intent(usage, INGEST, [part.ref for part in parts], memory._now())
-        shelf.append(parts[:1])
-    (folder / HOLDER).write_text("1\n")
-    for _ in range(2):
-        assert run(["doctor", "--memory", str(folder)]) == 1
-        out = capsys.readouterr().out
-        assert "the last process ended without closing" in out
-        assert "h.md was only partly ingested" in out
-        assert "to delete its 1 of 2 parts" in out
-        assert run(["erase", "--user", "default", "--dry-run", "--memory", str(folder)]) == 1
-        assert "an ingest of h.md was interrupted" in one_line(capsys.readouterr().err)
-    with MemoryController.open(folder) as memory:
-        assert memory.resumed == [
-            "an ingest of h.md was interrupted and is undone: 1 of 2 parts were removed"
-        ]
+    place = ["--memory", folder]
+    with MemoryController.open(folder, index="none") as memory:
+        state = memory.last_state("inc")
+        rule = told(capsys, "show", *place)["state"]["constraints"][0]["id"]
+        printed(capsys, "hold", "u1", "--thread", "inc", "--reason", "legal", *place)
+        printed(capsys, "search", "gateway", *place)
+        printed(capsys, "export", tmp_path / "out.jsonl", *place)
+        printed(capsys, "retire", rule, "--reason", "moved", *place)
+        step = memory.step(state, Turn.said("What of db-7?"), thread="inc")
+        assert step.state.branch == "main"
+        assert step.state.constraints == ()
+    with Journal.open(folder) as journal:
+        assert [head.branch for head in journal.heads()] == ["main"]

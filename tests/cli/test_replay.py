@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
-from collections.abc import Iterator
-from contextlib import closing
+import signal
+import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from conversation_files import agent, as_json, as_lines, operations, user
-from processes import ACC, one_line, started
+from helpers_cli import (
+    ACC,
+    agent,
+    as_json,
+    as_lines,
+    one_line,
+    operations,
+    printed,
+    started,
+    told,
+    until_turn,
+    user,
+)
 
-from acc.audit.log import AuditLog
 from acc.cli import run
-from acc.stores.chroma.store import ChromaArtifactStore
+from acc.journal import Journal
 from acc.turn.conversations import read_conversation
 
-TURNS = 12
 KEYS = {
-    "turn", "state", "rendered", "tokens", "reads", "tail", "later", "transcript_tokens",
-    "verdicts", "refused", "evicted", "ms", "outcome", "failure", "usage", "money",
+    "turn", "state", "rendered", "tokens", "reads", "tail", "later", "transcript_tokens", "verdicts",
+    "committed", "refused", "evicted", "no_room", "ms", "outcome", "failure", "usage", "money",
 }  # fmt: skip
 COLUMNS = [
-    "turn", "state", "transcript", "candidates", "admitted", "committed", "evicted", "ms",
+    "turn", "reads", "state", "tail", "transcript", "admitted", "committed", "evicted", "ms",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def conversation(tmp_path: Path) -> Path:
-    return as_lines(tmp_path / "nodes.jsonl", operations(TURNS))
 
 
 def test_json_on_stdout_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,103 +46,161 @@ def test_json_on_stdout_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFi
     for index, each in enumerate(objects):
         assert set(each) == KEYS
         assert each["tokens"] == -(-len(each["rendered"].encode()) // 4)
+        assert each["tail"] > 0
+        assert each["tokens"] < each["reads"] <= each["tokens"] + each["tail"] + 1
         assert each["transcript_tokens"] == sum(
             -(-len(text.encode()) // 4) for texts in read.texts[: index + 1] for text in texts
         )
-        assert {"store", "recall", "qualify", "compress", "commit", "keep"} == set(each["ms"])
+    assert [c["reason"] for c in objects[0]["committed"]].count("added") >= 1
+    rules = [rule["words"]["text"] for rule in objects[1]["state"]["constraints"]]
+    assert rules == ["Never restart db-1 before noon.", "Never restart db-2 before noon."]
 
 
-def test_the_screen_tells_rows_state_chart_and_summary(
-    conversation: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_the_screen_tells_rows_state_tail_chart_and_summary(
+    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     (temporary := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    assert run(["replay", str(conversation), "--turns", "3", "--style", "predicates"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed(capsys, "replay", conversation, "--turns", "3").splitlines()
     assert COLUMNS in [line.split() for line in lines]
-    rows = [line.split() for line in lines if re.match(r"\s+\d+(\s+[\d,]+){7}$", line)]
+    rows = [line.split() for line in lines if re.match(r"\s+\d+(\s+[\d,]+){8}$", line)]
     assert [row[0] for row in rows] == ["1", "2", "3"]
     assert any("full transcript" in line for line in lines)
-    assert any(line.startswith("constraints:") for line in lines)
+    assert '- "Never restart db-3 before noon."' in lines
+    assert any(line.startswith("[user] Never restart db-3") for line in lines)
     assert re.fullmatch(
-        r"3 turns in [\d.]+ s: state [\d,]+ tokens, transcript [\d,]+ tokens, ratio [\d.]+"
-        r", peak memory [\d,]+ MB",
+        r"3 turns in [\d.]+ s: memory [\d,]+ tokens, transcript [\d,]+ tokens, ratio [\d.]+",
         lines[-1],
     )
     assert all(len(line) <= 80 for line in lines if line.startswith(" "))
     assert list(temporary.iterdir()) == []
 
 
-def test_quiet_tells_the_last_line_alone(
-    conversation: Path, capsys: pytest.CaptureFixture[str]
+def test_a_replay_goes_on_and_tells_the_earlier_turns_too(
+    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["replay", str(conversation), "--turns", "1", "--quiet"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    memory, out = tmp_path / "memory", tmp_path / "out.jsonl"
+    command = ["replay", conversation, "--memory", memory, "--json", out]
+    printed(capsys, *command, "--turns", "3")
+    first = [json.loads(line) for line in out.read_text().splitlines()]
+    assert "has 3 turns: continuing at turn 4" in printed(capsys, *command, "--turns", "5")
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["turn"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [{**row, "ms": 0} for row in rows[:3]] == [{**row, "ms": 0} for row in first]
+    states = [row["state"] for row in rows]
+    assert all(after["parent"] == before["hash"] for before, after in pairwise(states))
+    assert "is complete (5 turns): nothing to replay" in printed(capsys, *command, "--turns", "5")
+    assert told(capsys, "verify", "--memory", memory)["is_clean"]
+
+
+def test_a_retired_rule_stays_retired_when_the_replay_goes_on(
+    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = tmp_path / "memory"
+    printed(capsys, "replay", conversation, "--memory", memory, "--turns", "2")
+    rules = told(capsys, "show", "--memory", memory)["state"]["constraints"]
+    printed(capsys, "retire", rules[0]["id"], "--memory", memory, "--reason", "moved")
+    printed(capsys, "replay", conversation, "--memory", memory, "--turns", "4")
+    held = [
+        each["words"]["text"]
+        for each in told(capsys, "show", "--memory", memory)["state"]["constraints"]
+    ]
+    assert held == [f"Never restart db-{n} before noon." for n in (2, 3, 4)]
+    assert told(capsys, "threads", "--memory", memory)[0]["branches"] == []
 
 
 def test_another_conversation_is_not_mixed_in(
     conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--memory", str(tmp_path / "memory"), "--thread", "one", "--quiet"]
-    assert run(["replay", str(conversation), "--turns", "2", *arguments]) == 0
-    capsys.readouterr()
+    arguments = ["--memory", str(tmp_path / "memory"), "--thread", "one"]
+    printed(capsys, "replay", conversation, "--turns", "2", *arguments)
     other = as_lines(tmp_path / "other.jsonl", [user("hello"), agent("hi")])
     (out := tmp_path / "out.jsonl").write_text("what was there\n")
     assert run(["replay", str(other), *arguments, "--json", str(out)]) == 1
     assert "holds another conversation" in one_line(capsys.readouterr().err)
     assert out.read_text() == "what was there\n"
-    assert run(["replay", str(conversation), "--turns", "3", *arguments, "--json", str(out)]) == 0
-    assert [json.loads(line)["turn"] for line in out.read_text().splitlines()] == [1, 2, 3]
-
-
-@pytest.mark.slow
-def test_a_second_process_on_the_path_is_refused(conversation: Path, tmp_path: Path) -> None:
-    with closing(ChromaArtifactStore.embedded(tmp_path / "memory")):
-        process = started(["replay", str(conversation), "--memory", str(tmp_path / "memory")])
-        out, said = process.communicate(timeout=60)
-    assert (process.returncode, out) == (1, "")
-    assert f"process {os.getpid()} holds the path" in one_line(said)
-
-
-def terminal(arguments: list[str]) -> Iterator[bytes]:
-    """What a command writes to a terminal."""
-    import pty
-
-    child, descriptor = pty.fork()
-    if child == 0:
-        os.environ.update(TERM="xterm-256color", COLUMNS="80")
-        os.execv(sys.executable, [*ACC, *arguments])
-    try:
-        while written := os.read(descriptor, 4096):
-            yield written
-    except OSError:  # Linux: the other end is closed
-        pass
-    os.waitpid(child, 0)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
-def test_a_terminal_gets_a_bar_and_colours(conversation: Path) -> None:
-    written = b"".join(terminal(["replay", str(conversation), "--turns", "2"])).decode()
-    assert "\x1b[38;5;" in written
-    assert "/2" in written
-    assert re.search(r"2 turns in", written)
+    later = [*operations(1), user("Something else."), agent("Yes.")]
+    assert run(["replay", str(as_lines(tmp_path / "l.jsonl", later)), *arguments]) == 1
+    assert "turn 2 of " in one_line(capsys.readouterr().err)
+    with Journal.open(tmp_path / "memory") as journal:
+        assert [head.branch for head in journal.heads()] == ["main"]
 
 
 def test_a_thread_keeps_its_bound_unless_another_is_named(
     conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     memory = tmp_path / "memory"
-    command = ["replay", str(conversation), "--memory", str(memory), "--quiet"]
-    assert run([*command, "--turns", "1", "--max-tokens", "400", "--style", "predicates"]) == 0
-    assert run([*command, "--turns", "2"]) == 0
-    assert run([*command, "--turns", "3", "--max-tokens", "500"]) == 0
-    capsys.readouterr()
-    (log,) = (memory / "audit").glob("*.jsonl")
-    policies = [record["policy"] for record in AuditLog(log).records()]
-    assert [(p["max_tokens"], p["style"]) for p in policies] == [
-        (400, "predicates"), (400, "predicates"), (500, "predicates"),
-    ]  # fmt: skip
+    command = ["replay", conversation, "--memory", memory]
+    printed(capsys, *command, "--turns", "1", "--max-tokens", "400")
+    printed(capsys, *command, "--turns", "2")
+    printed(capsys, *command, "--turns", "3", "--max-tokens", "500")
+    with Journal.open(memory) as journal:
+        bounds = [journal.policies()[c.policy]["max_tokens"] for c in journal.commits("nodes")]
+    assert sorted(set(bounds)) == [400, 500]
+    assert bounds.index(500) >= 2
+    assert told(capsys, "verify", "--memory", memory)["is_clean"]
+
+
+def test_rules_that_find_no_room_are_told_and_the_replay_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [
+        part
+        for n in range(30)
+        for part in (user(f"Never restart the service-{n} at night."), agent("Noted."))
+    ]
+    file = as_lines(tmp_path / "rules.jsonl", said)
+    out = printed(capsys, "replay", file, "--max-tokens", "200")
+    assert "no_room u" in out
+    assert re.search(r"30 turns in .* \d+ turns without room for a rule", out)
+
+
+@pytest.mark.slow
+def test_a_replay_that_is_stopped_in_any_way_ends_as_if_nothing_had_happened(
+    tmp_path: Path,
+) -> None:
+    conversation = as_lines(tmp_path / "nodes.jsonl", operations(300))
+    memory, whole, out = tmp_path / "memory", tmp_path / "whole", tmp_path / "out.jsonl"
+    command = ["replay", conversation, "--memory", memory, "--json", out]
+
+    process = started(command)  # its reader goes away
+    until_turn(process, 1)
+    process.stdout.close()  # type: ignore[union-attr]
+    assert process.wait(60) == 141
+    one_line(process.stderr.read())  # type: ignore[union-attr]
+
+    process = started(command)  # Ctrl-C
+    until_turn(process, 5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "run the same command to continue" in one_line(said)
+
+    process = started(command)
+    until_turn(process, 9)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+
+    ended = subprocess.run(
+        [*ACC, *map(str, command)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert re.search(r"has \d+ turns: continuing at turn \d+", ended.stdout)
+    assert "\x1b" not in ended.stdout
+
+    objects = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [o["turn"] for o in objects] == list(range(1, 41))
+    assert run(["verify", "--memory", str(memory)]) == 0
+    assert run(["replay", str(conversation), "--memory", str(whole)]) == 0
+    texts = []
+    for folder in (memory, whole):
+        with Journal.open(folder) as journal:
+            texts.append(
+                [
+                    (m.seq, m.message.ref, m.message.text)
+                    for m in journal.messages("nodes", also_open=True)
+                ]
+            )
+    assert texts[0] == texts[1]

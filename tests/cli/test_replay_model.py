@@ -1,4 +1,4 @@
-"""`acc replay --model`: a model compresses, and the table tells what it cost."""
+"""`acc replay --model`: a model compresses, its answers are recorded, and the table tells what it cost."""
 
 from __future__ import annotations
 
@@ -8,114 +8,99 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation_files import as_lines, operations
-from processes import one_line
+from helpers_cli import as_lines, one_line, operations, printed, told
 
 from acc.cli import run
-from acc.compress.openai_calls import forget
 from acc.testing import Fault, ModelServer, Request
 
-TURNS = 3
+EACH_TURN = ["--compress-over", "0", "--price", "2,8,0.5"]
 
 
 @pytest.fixture
-def conversation(tmp_path: Path) -> Path:
-    return as_lines(tmp_path / "nodes.jsonl", operations(TURNS))
+def three(tmp_path: Path) -> Path:
+    return as_lines(tmp_path / "nodes.jsonl", operations(3))
 
 
-@pytest.fixture(autouse=True)
-def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    forget()
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
+def notes(request: Request) -> Any:
+    """Answer with the rule of the newest message of the user."""
+    text = request.messages[-1].text
+    rule = re.findall(r"Never restart db-\d+ before noon", text)[-1]
+    return {"rules": [{"quote": rule, "ref": f"u{re.findall(r'[0-9]+', rule)[0]}"}]}
 
 
-def noting(request: Request) -> Any:
-    ref = re.findall(r"^<<\w{8} user (\S+)", request.messages[1].text, re.MULTILINE)[-1]
-    rule = re.findall(r"Never restart db-\d+ before noon", request.messages[1].text)[-1]
-    held = {"text": rule, "kind": "prohibition", "quote": rule, "cites": [ref], "id": ""}
-    return {
-        "constraints": [held],
-        "episodic_trace": [{"text": f"noted {ref}", "cites": [ref], "id": ""}],
-    }
-
-
-def asked_of(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def at(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    return ["--model", "test-model"]
 
 
 def test_the_table_tells_tokens_money_and_outcomes(
-    conversation: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    three: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with ModelServer(noting, faults=[None, Fault("refusal")]) as server:
-        asked_of(server, monkeypatch)
-        arguments = ["--model", "test-model", "--mode", "revise", "--price", "2,8,0.5"]
-        assert run(["replay", str(conversation), *arguments]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    with ModelServer(notes, faults=[None, Fault("refusal")]) as server:
+        lines = printed(capsys, "replay", three, *at(server, monkeypatch), *EACH_TURN).splitlines()
     heading = next(line.split() for line in lines if "outcome" in line.split())
-    assert heading[-5:] == ["in", "out", "cached", "money", "outcome"]
+    assert heading[-4:] == ["in", "out", "money", "outcome"]
     rows = [line.split() for line in lines if re.match(r"\s+\d+\s+[\d,]+.*(ok|refusal)$", line)]
     assert [row[-1] for row in rows] == ["ok", "refusal", "ok"]
-    read = [int(row[-5].replace(",", "")) for row in rows]
-    assert read == [request.input_tokens for request in server.requests]
-    assert all(float(row[-2]) > 0 for row in rows)
-    assert any("the compressor failed: CompressionError: refusal" in line for line in lines)
-    total = f"model read {sum(read):,} tokens"
-    assert total in lines[-1]
-    assert "money 0.0" in lines[-1]
+    read = [int(row[-4].replace(",", "")) for row in rows]
+    assert read[0] == server.requests[0].input_tokens
+    assert float(rows[0][-2]) > 0
+    assert any("the compressor failed: refusal: the model did not answer" in line for line in lines)
     assert "1 compression failed" in lines[-1]
+    assert f"read {sum(r.input_tokens for r in server.requests):,} tokens" in lines[-1]
+    assert "money 0.0" in lines[-1]
+    assert '- "Never restart db-3 before noon."' in lines
 
 
-def test_json_tells_the_same_and_a_resumed_run_tells_it_from_the_record(
-    conversation: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_recorded_answers_make_the_same_states_without_a_network(
+    three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["replay", str(conversation), "--memory", str(tmp_path / "memory"), "--json", "-"]
-    with ModelServer(noting) as server:
-        asked_of(server, monkeypatch)
-        assert (
-            run([*command, "--model", "openai:test-model", "--price", "1,1", "--turns", "2"]) == 0
-        )
-    first = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert run([*command, "--turns", "2"]) == 0
-    again = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    told = ("outcome", "usage", "money", "failure")
-    assert [[t[k] for k in told] for t in first] == [[t[k] for k in told] for t in again]
-    assert first[0]["outcome"] == "ok"
-    assert first[0]["money"] == (first[0]["usage"]["input"] + first[0]["usage"]["output"]) / 1e6
-    assert run(["verify", "--memory", str(tmp_path / "memory")]) == 0
+    answers = tmp_path / "answers.jsonl"
+    first, again = tmp_path / "first", tmp_path / "again"
+    with ModelServer(notes) as server:
+        model = [*at(server, monkeypatch), "--compress-over", "0", "--record", answers]
+        printed(capsys, "replay", three, *model, "--memory", first)
+        asked = len(server.requests)
+    model = ["--model", f"recorded:{answers}", "--compress-over", "0"]
+    printed(capsys, "replay", three, *model, "--memory", again)
+    assert len(answers.read_text().splitlines()) == asked == 3
+    states = [told(capsys, "show", "--memory", each)["state"]["hash"] for each in (first, again)]
+    assert states[0] == states[1]
+    assert told(capsys, "verify", "--memory", again)["is_clean"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["--model", "gpt-x"], 1, "set OPENAI_API_KEY"),
-        (["--model", "nowhere:x"], 1, "PROVIDER:MODEL"),
-        (["--model", "gpt-x", "--price", "cheap"], 2, "IN,OUT"),
-        (["--model", "gpt-x", "--price", "1"], 2, "IN,OUT"),
-        (["--model", "gpt-x", "--price", "1,-1"], 1, "negative"),
-        (["--model", "gpt-x", "--mode", "both"], 2, "mode"),
-    ],
-)
-def test_what_cannot_work_ends_in_one_line_with_the_fix(
-    arguments: list[str],
-    code: int,
-    says: str,
-    conversation: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_a_resumed_run_tells_what_the_record_holds(
+    three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["replay", str(conversation), *arguments]) == code
-    told = one_line(capsys.readouterr().err)
-    assert says in told
+    command = ["replay", str(three), "--memory", str(tmp_path / "memory"), "--json", "-"]
+    with ModelServer(notes) as server:
+        assert run([*command, *at(server, monkeypatch), *EACH_TURN, "--turns", "2"]) == 0
+        first = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert run([*command, *at(server, monkeypatch), *EACH_TURN, "--turns", "2"]) == 0
+        again = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert len(server.requests) == 2
+    shown = ("outcome", "usage", "money", "failure", "committed", "reads")
+    assert [[t[k] for k in shown] for t in first] == [[t[k] for k in shown] for t in again]
+    assert (first[0]["outcome"], first[0]["usage"]["requests"]) == ("ok", 1)
+    usage = first[0]["usage"]
+    money = 2 * (usage["input"] - usage["cached"]) + 0.5 * usage["cached"] + 8 * usage["output"]
+    assert first[0]["money"] == pytest.approx(money / 1e6)
+
+
+def test_what_waits_in_the_tail_costs_no_request(
+    three: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ModelServer(notes) as server:
+        out = printed(capsys, "replay", three, *at(server, monkeypatch))
+        assert list(server.requests) == []
+    assert re.search(r"^\s+3 .*\s-$", out, re.MULTILINE)
+    assert "[user] Never restart db-1 before noon." in out
 
 
 def test_a_refused_key_ends_in_one_line_with_the_fix(
-    conversation: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    three: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ModelServer(faults=[Fault("401")]) as server:
-        asked_of(server, monkeypatch)
-        assert run(["replay", str(conversation), "--model", "test-model"]) == 1
-    assert "rejects the key" in one_line(capsys.readouterr().err)
+        assert run(["replay", str(three), *at(server, monkeypatch), *EACH_TURN]) == 1
+    assert "set a valid key" in one_line(capsys.readouterr().err)

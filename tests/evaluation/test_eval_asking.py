@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from live_runs import ONCE
+from helpers_evaluation import Fault, Request, ScriptedModel
 
-from acc.compress.asking import TEXT_SCHEMA, asked, asked_text, endpoint_named, object_in, text_in
-from acc.compress.endpoint import Ask, Message, Reply
-from acc.errors import ConfigurationError, EvaluationError
-from acc.testing import Capabilities, Fault, ModelServer
+from acc.errors import EvaluationError
+from acc.models.protocol import PromptMessage
+from acc_eval.asking import TEXT_SCHEMA, asked, asked_text, object_in, text_in
 
-ASK = Ask((Message("system", "be brief"), Message("user", "hello")), TEXT_SCHEMA, 50)
+ASK = (PromptMessage("system", "be brief"), PromptMessage("user", "hello"))
 
 
 @pytest.mark.parametrize(
@@ -29,31 +26,30 @@ ASK = Ask((Message("system", "be brief"), Message("user", "hello")), TEXT_SCHEMA
     ],
 )
 def test_the_words_of_an_answer(said: str, text: str) -> None:
-    assert text_in(Reply(said, None)) == text
+    assert text_in(said) == text
 
 
-@pytest.mark.parametrize("rungs", [("json_schema",), ("json_object",), ("tool",), ("text",)])
-def test_an_endpoint_is_asked_as_far_as_it_can_be_held(rungs: tuple[Any, ...]) -> None:
-    with ModelServer([{"text": "hello"}], capabilities=Capabilities(formats=rungs)) as server:
-        endpoint = endpoint_named(f"model-{rungs[0]}@{server.base_url}")
-        assert asked_text(endpoint, "be brief", "hi", limit=50) == "hello"
-        assert server.requests[-1].format == rungs[0]
+def test_a_model_is_asked_for_one_field() -> None:
+    requests: list[Request] = []
+    model = ScriptedModel("m", [{"text": "hello"}], requests)
+    assert asked_text(model, "be brief", "hi", limit=50) == "hello"
+    assert [m.content for m in requests[0].messages] == ["be brief", "hi"]
+    assert requests[0].schema == TEXT_SCHEMA
 
 
 def test_no_answer_is_an_error_that_names_the_model() -> None:
-    with ModelServer([Fault("500")]) as server:
-        endpoint = endpoint_named(f"openai:m@{server.base_url}")
-        with pytest.raises(EvaluationError, match=r"does not answer: server_error.*\(m\)"):
-            asked(endpoint, ASK, ONCE)
+    model = ScriptedModel("m", [Fault()], [])
+    with pytest.raises(EvaluationError, match=r"does not answer: server_error.*\(m\)"):
+        asked(model, ASK, TEXT_SCHEMA, 50)
 
 
-def test_a_wrong_key_is_a_configuration_error() -> None:
-    with ModelServer([Fault("401")]) as server, pytest.raises(ConfigurationError):
-        asked(endpoint_named(f"m@{server.base_url}"), ASK, ONCE)
+@pytest.mark.parametrize("outcome", ["refusal", "content_filter"])
+def test_a_refusal_is_an_answer_without_words(outcome: str) -> None:
+    assert asked(ScriptedModel("m", [Fault(outcome)], []), ASK, TEXT_SCHEMA, 50).text == ""
 
 
 def test_an_answer_without_an_object_is_an_error() -> None:
     for said in ("none", "[1]", '"text"'):
         with pytest.raises(EvaluationError, match="is not a JSON object"):
-            object_in(Reply(said, None), TEXT_SCHEMA, "m")
-    assert object_in(Reply('{"text": 1}', None), TEXT_SCHEMA, "m") == {"text": 1}
+            object_in(said, TEXT_SCHEMA, "m")
+    assert object_in('{"text": 1}', TEXT_SCHEMA, "m") == {"text": 1}

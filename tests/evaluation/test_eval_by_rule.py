@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from acc.evaluation.judge import (
+from acc.models.protocol import PromptMessage
+from acc_eval.judge import (
     AUDIT_SCHEMA,
     CANONICAL_SCHEMA,
     QUERY_SCHEMA,
     SCORE_SCHEMA,
     material,
 )
-from acc.evaluation.judge_by_rule import answer_by_rule
-from acc.testing import Message, Request
+from acc_eval.judge_by_rule import answer_by_rule
 
 NOTES = "constraints:\n- Never restart nginx before noon.\nfacts:\n- The p95 is 9 ms.\ngoals:\n-"
 
 
 def answered(schema: dict[str, Any], *sources: tuple[str, str]) -> Any:
-    return answer_by_rule(Request(schema=schema, messages=(Message("user", material(*sources)),)))
+    return answer_by_rule([PromptMessage("user", material(*sources))], schema)
 
 
 def test_a_query_is_the_script() -> None:

@@ -7,12 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-from toy import scenario_file
+from helpers_evaluation import run
+from helpers_toy import scenario_file
 
-from acc.cli import run
 from acc.errors import ConfigurationError
-from acc.evaluation.probe import read_threshold
-from acc.evaluation.probe_results import NAMES, RATES
+from acc_eval.probe import read_threshold
+from acc_eval.probe_results import NAMES, RATES
 
 BOTH = ("--memory", "acc", "--memory", "transcript")
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import TRUTH, TURNS, toy
+from helpers_evaluation import run
+from helpers_toy import TRUTH, TURNS, toy
 
-from acc.cli import run
 from acc.errors import ConfigurationError
-from acc.evaluation.composing import compose
-from acc.evaluation.ground_truth import Matcher
-from acc.evaluation.memories.baselines import TranscriptReplay
-from acc.evaluation.probe import probe_scenario
-from acc.evaluation.probe_results import expected_at
-from acc.evaluation.scenarios import Scenario, read_scenario
+from acc_eval.composing import compose
+from acc_eval.ground_truth import Matcher
+from acc_eval.memories.baselines import TranscriptReplay
+from acc_eval.probe import probe_scenario
+from acc_eval.probe_results import expected_at
+from acc_eval.scenarios import Scenario, read_scenario
 
 OTHER_TURNS = [
     {"t": 1, "user": "No lorries before six.", "assistant": "Noted."},
@@ -140,10 +140,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.slow
 def test_a_thousand_turns_stay_within_the_bound(tmp_path: Path) -> None:
+    """The state's 1,100 tokens, and the newest turns beside it."""
     long = tmp_path / "long.json"
     others = [x for name in ("cybersecurity", "finance") for x in ("--distractor", name)]
     assert (
         run(["eval", "compose", "healthcare", *others, "--turns", "1000", "--out", str(long)]) == 0
     )
-    bounds = ["--fail-over", "tokens_max=800", "--fail-over", "poison_privileged=0"]
+    bounds = ["--fail-over", "tokens_max=1600", "--fail-over", "poison_privileged=0"]
     assert run(["eval", "probe", str(long), "--quiet", *bounds]) == 0

@@ -3,118 +3,119 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy import scenario_file, toy
+from helpers_evaluation import run
+from helpers_toy import scenario_file, toy
 
-from acc.cli import run
 from acc.errors import InputError
-from acc.evaluation.gate_scoring import (
+from acc.gate import Gate
+from acc.tail import Message
+from acc.turn.observations import Channel, Observation
+from acc_eval.gate_scoring import (
+    Label,
     LabelledCase,
     as_lines,
+    case_of,
     cases_of,
-    of_user,
     read_labelled,
     score_gate,
 )
-from acc.gate.protocol import Context
-from acc.recall.candidates import Candidate
+
+OPEN = Gate(opens=0.0, least=0.0, news=0.0)
+SHUT = Gate(opens=100.0)
+QUESTION = "Which port does the proxy use?"
 
 
-def case(texts: Sequence[str], wanted: Sequence[bool | None]) -> LabelledCase:
-    candidates = [Candidate(of_user(t, n), 1.0 - n / 10, 1.0) for n, t in enumerate(texts)]
-    return LabelledCase("which port?", candidates, wanted, turn=len(texts))
-
-
-def says_yes(candidate: Candidate, _: Context) -> bool:
-    return candidate.artifact.text.startswith("yes")
+def case(**labelled: tuple[str, bool | None]) -> LabelledCase:
+    messages = [
+        Message(Observation(channel=Channel.USER, text=text, ref=ref), turn)
+        for turn, (ref, (text, _)) in enumerate(labelled.items(), 1)
+    ]
+    labels = {ref: Label(wanted) for ref, (_, wanted) in labelled.items()}
+    return case_of(QUESTION, messages, labels)
 
 
 def test_counts_by_hand() -> None:
+    """Recall finds what shares words; an open gate admits it all."""
     cases = [
-        case(["yes a", "yes b", "no c"], [True, False, True]),
-        case(["no d", "yes e", "yes f"], [False, None, True]),
-    ]
-    score = score_gate(cases, says_yes)
-    assert (score.cases, score.labelled, score.wanted) == (2, 5, 3)
+        case(a=("Lunch was nice.", True), b=("Dinner was nice.", False),
+             c=("The proxy uses port 8443.", True), d=("The proxy is old.", False)),
+        case(a=("A port of call.", None), b=("Proxy port: 80.", True)),
+    ]  # fmt: skip
+    score = score_gate(cases, OPEN)
+    assert (score.cases, score.labelled, score.wanted) == (2, 4, 3)
     assert (score.admitted, score.right) == (3, 2)
-    assert score.precision == pytest.approx(2 / 3)
-    assert score.recall == pytest.approx(2 / 3)
+    assert score.precision == score.recall == pytest.approx(2 / 3)
     assert score.f1 == pytest.approx(2 / 3)
-    assert score.base == pytest.approx(3 / 5)
-    assert score.refusals == {"says_yes": 1}
+    assert score.base == pytest.approx(3 / 4)
+    assert score.refusals == {"not_found": 1}
+    assert (score.needs, score.found) == (3, 2)
+
+
+def test_a_shut_gate_says_why() -> None:
+    score = score_gate([case(a=("The proxy uses port 8443.", True))], SHUT)
+    assert (score.recall, score.refusals) == (0.0, {"off_topic": 1})
 
 
 def test_what_several_say_is_found_where_one_of_them_is_admitted() -> None:
-    texts, wanted = ["yes 80", "no 80", "no https", "yes b"], [True, True, True, False]
-    says = [frozenset(s.split()) for s in ("port", "port", "port scheme", "port")]
-    alike = replace(case(texts, wanted), says=says)
-    score = score_gate([alike, case(["yes a", "no b"], [True, True])], says_yes)
-    assert (score.needs, score.found) == (4, 2)  # of port, scheme, a and b: port and a
-    assert score.needs_found == pytest.approx(1 / 2)
-    assert score.recall == pytest.approx(2 / 5)
-    assert score_gate([], says_yes).needs_found is None
-
-
-def test_the_default_gate_asks_for_a_share_of_the_best() -> None:
-    talk = [(1.0, True), (0.46, True), (0.44, True), (0.2, False)]
-    cases = [
-        LabelledCase(
-            "Which port?",
-            [
-                Candidate(of_user(f"the port is {n}", n), score, 1.0)
-                for n, (score, _) in enumerate(talk)
-            ],
-            [wanted for _, wanted in talk],
-            turn=4,
-        )
-    ]
-    score = score_gate(cases)
-    assert (score.admitted, score.right, score.refusals) == (2, 2, {"relevance": 1})
+    labelled = case(a=("Lunch: 8443.", True), b=("The proxy uses port 8443.", True))
+    both = {ref: Label(True, frozenset({"port"})) for ref in labelled.labels}
+    score = score_gate([LabelledCase(QUESTION, labelled.candidates, both)], OPEN)
+    assert (score.needs, score.found) == (1, 1)
+    assert score.recall == pytest.approx(1 / 2)
+    assert score_gate([]).needs_found is None
 
 
 def test_without_opportunity_a_rate_is_undefined() -> None:
-    nothing = score_gate([], says_yes)
+    nothing = score_gate([])
     assert (nothing.precision, nothing.recall, nothing.f1, nothing.base) == (None,) * 4
-    wrong = score_gate([case(["yes a", "no b"], [False, True])], says_yes)
+    wrong = score_gate([case(a=("Lunch.", True), b=("The proxy port is blue.", False))], OPEN)
     assert (wrong.precision, wrong.recall, wrong.f1) == (0.0, 0.0, 0.0)
-    assert score_gate([case(["no a"], [False])], says_yes).precision is None
 
 
-def test_the_floor_asks_again() -> None:
-    low = [Candidate(of_user("the port is 80", 0), 0.15, 1.0)]
-    cases = [LabelledCase("which port?", low, [True], turn=1)]
-    assert score_gate(cases).recall == 0.0
-    assert score_gate(cases, floor=1).recall == 1.0
+def test_what_the_agent_reads_anyway_is_known() -> None:
+    text = "The proxy uses port 8443."
+    line = {"question": QUESTION, "read": text, "messages": [{"text": text, "wanted": True}]}
+    tail = json.dumps({**line, "read": "", "in_tail": ["x1"]})
+    for given, reason in ((json.dumps(line), "known"), (tail, "in_tail")):
+        (found,) = _read(given)
+        assert score_gate([found]).refusals == {reason: 1}
 
 
-def test_a_file_of_labels(tmp_path: Path) -> None:
-    lines = [
-        {"question": "Which port does the proxy use?", "candidates": [
-            {"text": "Lunch was nice.", "wanted": False},
-            {"text": "The proxy uses port 8443.", "channel": "tool", "turn": 3, "wanted": True},
-        ]},
-    ]  # fmt: skip
-    file = tmp_path / "labels.jsonl"
-    file.write_text("\n".join(map(json.dumps, lines)) + "\n\n", encoding="utf-8")
-    (found,) = read_labelled(file)
-    assert found.candidates[0].artifact.text == "The proxy uses port 8443."
-    assert list(found.wanted) == [True, False]
+def _read(*lines: str) -> list[LabelledCase]:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "labels.jsonl"
+        file.write_text("\n".join(lines) + "\n\n", encoding="utf-8")
+        return list(read_labelled(file))
+
+
+def test_a_file_of_labels() -> None:
+    (found,) = _read(
+        json.dumps({
+            "question": QUESTION,
+            "messages": [
+                {"text": "Lunch was nice.", "wanted": False},
+                {"text": "The proxy uses port 8443.", "channel": "tool", "turn": 3, "wanted": True},
+            ],
+        })
+    )  # fmt: skip
+    assert found.candidates[0].evidence.text == "The proxy uses port 8443."
+    assert found.candidates[0].evidence.channel is Channel.TOOL
     score = score_gate([found])
     assert (score.precision, score.recall) == (1.0, 1.0)
 
 
-def test_a_scenarios_candidates_go_to_a_file_and_come_back(tmp_path: Path) -> None:
+def test_a_scenarios_messages_go_to_a_file_and_come_back(tmp_path: Path) -> None:
     cases = list(cases_of(toy(tmp_path)))
     assert [c.question for c in cases] == [p["question"] for p in json.loads(
         (tmp_path / "toy.json").read_text(encoding="utf-8"))["probes"]]  # fmt: skip
-    (file := tmp_path / "out.jsonl").write_text("\n".join(as_lines(cases)), encoding="utf-8")
-    again = list(read_labelled(file))
+    again = _read(*as_lines(cases))
     assert score_gate(again) == score_gate(cases)
-    assert [list(c.wanted) for c in again] == [list(c.wanted) for c in cases]
+    assert [c.candidates for c in again] == [c.candidates for c in cases]
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,16 +131,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("line", "said"),
     [
         ("{", "not JSON"),
-        ('{"question": "x", "candidates": []}', "candidates"),
-        ('{"question": "x", "candidates": [{"text": "y"}]}', "candidates 0 wanted"),
-        ('{"question": "x", "candidates": [{"text": "y", "wanted": true, "score": NaN}]}', "score"),
-        ('{"question": "x", "candidates": [{"text": "y", "wanted": true, "score": 2}]}', "score"),
-        ('{"question": "x", "candidates": [{"text": "y", "wanted": true}], "turn": -3}', "turn"),
-        ('{"question": "x", "candidates": [{"text": "y", "wanted": true}], "state": {"a": 1}}', ""),
+        ('{"question": "x", "messages": []}', "messages"),
+        ('{"question": "x", "messages": [{"text": "y"}]}', "messages 0 wanted"),
+        ('{"question": "x", "messages": [{"text": "y", "wanted": true, "turn": -3}]}', "turn"),
+        ('{"question": "x", "messages": [{"text": "y", "wanted": true}], "state": {}}', "state"),
     ],
 )
-def test_a_malformed_line_is_named(line: str, said: str, tmp_path: Path) -> None:
-    (file := tmp_path / "l.jsonl").write_text(line)
+def test_a_malformed_line_is_named(line: str, said: str) -> None:
     with pytest.raises(InputError, match="line 1") as error:
-        list(read_labelled(file))
+        _read(line)
     assert said in str(error.value)

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 import typer
-from toy import scenario_file
+from helpers_evaluation import run
+from helpers_toy import scenario_file
 
-from acc.cli import run
-from acc.cli.eval_judge import parse_role_price
-from acc.compress.protocol import Price
-from acc.evaluation.judge_by_rule import NOTICE
-from acc.evaluation.judge_measures import NAMES
-
-pytestmark = pytest.mark.slow
+from acc.models.protocol import Price
+from acc_eval.cli_judge import parse_role_price
+from acc_eval.judge_by_rule import NOTICE
+from acc_eval.judge_measures import NAMES
 
 
 @pytest.fixture
@@ -30,7 +28,7 @@ def test_the_whole_path_by_rule_says_what_it_is(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.json"
-    assert run([*arguments, "--by-rule", "--seeds", "2", "--json", str(out)]) == 0
+    assert run([*arguments, "--model", "rule", "--seeds", "2", "--json", str(out)]) == 0
     told = capsys.readouterr().out
     assert NOTICE in told
     assert "2 complete runs, 0 answers not judged, 0 compressions failed" in told
@@ -48,12 +46,12 @@ def test_the_whole_path_by_rule_says_what_it_is(
 def test_a_budget_ends_with_an_error_that_says_how_to_go_on(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*arguments, "--by-rule", "--budget-tokens", "9000", "--quiet"]) == 1
+    assert run([*arguments, "--model", "rule", "--budget", "tokens=9000", "--quiet"]) == 1
     told = capsys.readouterr()
     assert "stopped with 0 of 1 runs complete" in told.err
     assert "run the same command again" in told.err
     assert told.err.count("To fix") == 1
-    assert run([*arguments, "--by-rule", "--quiet"]) == 0
+    assert run([*arguments, "--model", "rule", "--quiet"]) == 0
 
 
 def test_what_is_resumed_expects_no_more_than_what_ran_through(
@@ -63,10 +61,10 @@ def test_what_is_resumed_expects_no_more_than_what_ran_through(
         found = re.findall(r"turns: ([\d,]+) tokens of about ([\d,]+)", capsys.readouterr().out)
         return [(int(a.replace(",", "")), int(b.replace(",", ""))) for a, b in found]
 
-    assert run([*arguments, "--by-rule", "--concurrency", "1"]) == 0
+    assert run([*arguments, "--model", "rule", "--concurrency", "1"]) == 0
     ((spent, about),) = expected()
     assert spent < about
-    assert run([*arguments, "--by-rule", "--concurrency", "1"]) == 0
+    assert run([*arguments, "--model", "rule", "--concurrency", "1"]) == 0
     ((all_spent, again),) = expected()
     assert all_spent > spent  # all of it is in the log, and counts from the start
     assert again == max(about, all_spent)
@@ -76,9 +74,9 @@ def test_what_is_resumed_expects_no_more_than_what_ran_through(
     ("more", "what"),
     [
         ([], "no model for the agents"),
-        (["--by-rule", "--reference", "nobody"], "no memory 'nobody'"),
-        (["--by-rule", "--budget-money", "1"], "money is limited, and the model"),
-        (["--by-rule", "--memory", "nothing"], "unknown memory 'nothing'"),
+        (["--model", "cook=rule"], "cook=rule"),
+        (["--model", "rule", "--budget", "money=1"], "money is limited, and the model"),
+        (["--model", "rule", "--memory", "nothing"], "unknown memory 'nothing'"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(
@@ -92,7 +90,7 @@ def test_what_is_missing_is_said_in_one_line(
 
 def test_a_csv_has_a_line_for_each_agent_and_turn(arguments: list[str], tmp_path: Path) -> None:
     file = tmp_path / "turns.csv"
-    assert run([*arguments, "--by-rule", "--quiet", "--csv", str(file)]) == 0
+    assert run([*arguments, "--model", "rule", "--quiet", "--csv", str(file)]) == 0
     rows = list(csv.DictReader(file.open(encoding="utf-8")))
     assert len(rows) == 3 * 4
     assert [row["drift"] == "" for row in rows[:4]] == [True, False, False, False]
@@ -101,13 +99,13 @@ def test_a_csv_has_a_line_for_each_agent_and_turn(arguments: list[str], tmp_path
 
 def test_a_csv_needs_no_complete_run(arguments: list[str], tmp_path: Path) -> None:
     file = tmp_path / "turns.csv"
-    more = ["--by-rule", "--quiet", "--budget-tokens", "9000", "--csv", str(file)]
+    more = ["--model", "rule", "--quiet", "--budget", "tokens=9000", "--csv", str(file)]
     assert run([*arguments, *more]) == 1
     assert file.read_text("utf-8").startswith("scenario,domain,seed,memory,turn,")
 
 
 def test_a_price_is_read(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([*arguments, "--by-rule", "--price", "agent=1"]) == 2
+    assert run([*arguments, "--model", "rule", "--price", "agent=1"]) == 2
     assert "Invalid value for '--price': '1' is not IN,OUT" in capsys.readouterr().err
     assert parse_role_price("judge=2,8.5,0.2") == ("judge", Price(2, 8.5, 0.2))
     for wrong in ("judge=1", "cook=1,2", "judge=a,b", "judge=1,2,3,4", ""):

@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
-from toy import scenario_file
+from helpers_toy import ROOT, scenario_file
 
-from acc.evaluation.judge_by_rule import answer_by_rule
-from acc.testing import ModelServer, Request
-
-CONCURRENCY = 3
+from acc_eval.memories.baselines import TranscriptReplay
 
 pytestmark = pytest.mark.slow
 
-
-class Paid:
-    """Answers by rule, counts, and tells when ``until`` calls are paid."""
-
-    def __init__(self, until: int) -> None:
-        self.calls = 0
-        self.reached = Event()
-        self._until = until
-
-    def __call__(self, request: Request) -> Mapping[str, Any]:
-        self.calls += 1
-        if self.calls >= self._until:
-            self.reached.set()
-        return answer_by_rule(request)
+COMMAND = "from helpers_evaluation import run; import sys; sys.exit(run(sys.argv[1:]))"
+MEMORIES = ("--memory", "transcript", "--memory", f"{__name__}:Killing,label=acc")
 
 
-def judging(folder: Path, server: ModelServer, name: str) -> tuple[subprocess.Popen[bytes], Path]:
-    """The evaluation, under way, and where its results will be."""
-    models = [f"--{r}-model={r}@{server.base_url}" for r in ("agent", "compressor", "judge")]
-    out = folder / f"{name}.json"
-    command = ["eval", "judge", str(scenario_file(folder)), "--seeds=2", f"--json={out}", *models]
-    command += [f"--log={folder / name}.jsonl", f"--concurrency={CONCURRENCY}", "--quiet"]
-    return subprocess.Popen([sys.executable, "-m", "acc", *command]), out
+class Killing(TranscriptReplay):
+    """Kills its process after as many turns as the environment says, of both runs."""
+
+    turns = 0
+
+    def observe(self, turn: Any) -> None:
+        Killing.turns += 1
+        if Killing.turns == int(os.environ["KILLED_AFTER"]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().observe(turn)
+
+
+def judged(folder: Path, name: str, killed_after: int) -> tuple[int, Path]:
+    """The exit code of the evaluation, and where its results are."""
+    out, folders = folder / f"{name}.json", (ROOT, ROOT / "evaluation", Path(__file__).parent)
+    command = ["eval", "judge", str(scenario_file(folder)), "--seeds=2", f"--json={out}", "--quiet"]
+    command += [f"--log={folder / name}.jsonl", "--concurrency=3", "--model=rule", *MEMORIES]
+    environment = os.environ | {
+        "KILLED_AFTER": str(killed_after),
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+    }
+    done = subprocess.run([sys.executable, "-c", COMMAND, *command], env=environment)
+    return done.returncode, out
 
 
 def results(out: Path) -> dict[str, Any]:
@@ -50,22 +51,22 @@ def results(out: Path) -> dict[str, Any]:
     return {name: value[name] for name in ("runs", "memories", "paired")}
 
 
-def test_a_killed_evaluation_goes_on_and_pays_only_what_was_under_way(tmp_path: Path) -> None:
-    with ModelServer(whole := Paid(10**9)) as server:
-        through, expected = judging(tmp_path, server, "through")
-        assert through.wait(60) == 0
-    paid = 0
-    for share in (0.2, 0.5):
-        with ModelServer(first := Paid(int(share * whole.calls) - paid)) as server:
-            killed, out = judging(tmp_path, server, "killed")
-            assert first.reached.wait(60)
-            killed.kill()
-            assert killed.wait(60) == -9
-        paid += first.calls
+def calls(log: Path) -> list[str]:
+    records = [json.loads(line) for line in log.read_bytes().splitlines() if line.endswith(b"}")]
+    return [record["key"] for record in records if record["kind"] == "call"]
+
+
+def test_a_killed_evaluation_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None:
+    code, expected = judged(tmp_path, "through", 1_000)
+    assert code == 0
+    for turns in (2, 5):
+        code, out = judged(tmp_path, "killed", turns)
+        assert code == -signal.SIGKILL
         assert not out.exists()
-    with ModelServer(rest := Paid(10**9)) as server:
-        resumed, out = judging(tmp_path, server, "killed")
-        assert resumed.wait(60) == 0
+    paid = calls(tmp_path / "killed.jsonl")
+    code, out = judged(tmp_path, "killed", 1_000)
+    assert code == 0
     assert results(out) == results(expected)
-    assert rest.calls < whole.calls
-    assert whole.calls <= paid + rest.calls <= whole.calls + 2 * CONCURRENCY
+    found = calls(tmp_path / "killed.jsonl")
+    assert found[: len(paid)] == paid
+    assert len(set(found)) == len(found) == len(calls(tmp_path / "through.jsonl")) > len(paid) > 0

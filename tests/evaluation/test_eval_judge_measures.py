@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
-from acc.evaluation.judge import METRICS, Audit
-from acc.evaluation.judge_calls import Budget, BudgetReached, Spending
-from acc.evaluation.judge_measures import (
+from acc.models.protocol import Price
+from acc_eval.judge import METRICS, Audit
+from acc_eval.judge_calls import Budget, BudgetReached, Spending
+from acc_eval.judge_measures import (
     WITH_TOOLS,
     RunOutcome,
     TurnOutcome,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from toy import fact, goal, rule, truth
+from helpers_toy import fact, goal, rule, truth
 
-from acc.evaluation.ground_truth import Matcher, look_alike
-from acc.evaluation.memories.protocol import HeldItem
+from acc_eval.ground_truth import Matcher, look_alike
+from acc_eval.memories.protocol import HeldItem
 
 MATCHER = Matcher(truth())
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
-from toy import HalfMemory, toy
+from helpers_evaluation import Request, ScriptedModel
+from helpers_toy import HalfMemory, toy
 
-from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.memories.baselines import (
+from acc.errors import CompressionError, ConfigurationError, EvaluationError
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.state.render import render
+from acc.text.tokens import utf8_quarter
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
+from acc_eval.memories.acc import make_acc
+from acc_eval.memories.baselines import (
     RecentWindow,
     Retrieval,
     RollingSummary,
@@ -18,23 +26,15 @@ from acc.evaluation.memories.baselines import (
     extractive,
     tail,
 )
-from acc.evaluation.memories.protocol import EvaluatedMemory
-from acc.evaluation.memories.specs import ControlledMemory, read_spec, read_specs
-from acc.evaluation.probe import probe_memory, probe_scenario
-from acc.evaluation.scenarios import Scenario
-from acc.pipeline.session import Settings
-from acc.state.policy import Policy
-from acc.state.proposal import Proposal
-from acc.testing import FailingCompressor, ScriptedCompressor
-from acc.text.tokens import utf8_quarter
-from acc.turn.observations import Channel, Observation
-from acc.turn.turn import Turn
+from acc_eval.memories.protocol import EvaluatedMemory, Reading
+from acc_eval.memories.specs import read_spec, read_specs
+from acc_eval.probe import probe_memory, probe_scenario
+from acc_eval.scenarios import Scenario
 
-WITH_CHROMA = ["retrieval,k=2,index=chroma", "semantic", "summary,tokens=60+semantic"]
 KEYLESS = [
-    "acc", "acc,max_tokens=200", "acc,conditioning=state", "transcript", "recent,tokens=60",
+    "acc", "acc,max_tokens=200", "acc,compress_over=500", "transcript", "recent,tokens=60",
     "retrieval,k=2", "summary,tokens=80", "summary,tokens=60+retrieval,k=1",
-    *(pytest.param(spec, marks=pytest.mark.slow) for spec in WITH_CHROMA),
+    "semantic", "summary,tokens=60+semantic",
 ]  # fmt: skip
 
 
@@ -43,7 +43,10 @@ def scenario(tmp_path: Path) -> Scenario:
     return toy(tmp_path)
 
 
-def shown(memory: EvaluatedMemory, scenario: Scenario, turns: int = 4) -> EvaluatedMemory:
+M = TypeVar("M", bound=EvaluatedMemory)
+
+
+def shown(memory: M, scenario: Scenario, turns: int = 4) -> M:
     for turn in scenario.turns[:turns]:
         memory.observe(turn)
     return memory
@@ -79,51 +82,93 @@ def test_a_fresh_memory_can_be_read(spec: str) -> None:
     memory.close()
 
 
-def test_acc_holds_the_committed_state(scenario: Scenario) -> None:
-    memory = ControlledMemory()
+def test_acc_holds_state_and_tail(scenario: Scenario) -> None:
+    memory = make_acc()
     shown(memory, scenario, 1)
     held = memory.held()
-    assert held.text == memory.state.render()
+    assert held.text.startswith(render(memory.state))
     rules = [item.text for item in held.items if item.slot == "constraints"]
-    assert rules == ["Never restart nginx before noon"]
+    assert len(rules) == 1
+    assert "Never restart nginx before noon." in rules[0]
+    tail = [item.text for item in held.items if item.slot is None]
+    assert len(tail) == len(memory.tail) > 0
+    assert set(held.parts) == {"state", "tail", "evidence"}
     shown(memory, scenario)
     assert memory.failures == []
 
 
-def test_acc_reads_the_state_after_a_step_on_the_question(scenario: Scenario) -> None:
-    memory = ControlledMemory()
-    shown(memory, scenario)
-    before = memory.state
-    assert memory.read("Which load does web-1 have?").text != memory.held().text
-    assert memory.state == before
-    still = ControlledMemory(conditioning="state")
-    shown(still, scenario)
-    assert still.read("Which load does web-1 have?") == still.held()
+def test_the_tail_is_read_word_for_word_until_it_is_compressed(scenario: Scenario) -> None:
+    memory = shown(make_acc(compress_over=10_000), scenario)
+    assert memory.held().verbatim == frozenset({1, 2, 3, 4})
+    assert "Never restart nginx before noon." in memory.held().text
+    assert [item for item in memory.held().items if item.slot] == []
+
+
+def test_a_question_is_read_with_evidence(scenario: Scenario) -> None:
+    def asked(evidence: bool) -> Reading:
+        memory = make_acc(max_tokens=100, compressor=f"{__name__}:silent", evidence=evidence)
+        shown(memory, scenario)
+        for _ in range(30):
+            memory.observe(Turn.said("Nothing of note. " * 40))
+        return memory.read("Which load has the host web-1?")
+
+    with_evidence, without = asked(True), asked(False)
+    assert "[earlier, tool, turn 1] host web-1 load 4" in with_evidence.text
+    assert "web-1" not in without.text
+    assert with_evidence.parts["evidence"] > without.parts["evidence"] == 0
+
+
+def silent() -> Callable[[Any], Proposal]:
+    return lambda _: Proposal()
+
+
+def failing() -> Callable[[Any], Proposal]:
+    def fails(_: Any) -> Proposal:
+        raise CompressionError("down", outcome="server_error")
+
+    return fails
 
 
 def test_acc_takes_any_compressor_and_tells_its_failures(scenario: Scenario) -> None:
-    memory = ControlledMemory(ScriptedCompressor([Proposal()], at_end="repeat"))
-    shown(memory, scenario)
-    assert memory.held().items == ()
-    failing = ControlledMemory(FailingCompressor())
-    shown(failing, scenario, 2)
-    assert [said.partition(":")[0] for said in failing.failures] == ["turn 1", "turn 2"]
-    result = probe_scenario(lambda: ControlledMemory(FailingCompressor()), scenario)
-    assert len(result.failures) == len(scenario.turns) + len(result.probes)
+    memory = shown(make_acc(compressor=f"{__name__}:silent"), scenario)
+    assert {item.slot for item in memory.held().items if item.slot} == {"episodic_trace"}
+    failed = make_acc(compressor=f"{__name__}:failing")
+    shown(failed, scenario, 2)
+    assert [said.partition(":")[0] for said in failed.failures] == ["turn 1", "turn 2"]
+    result = probe_scenario(lambda: make_acc(compressor=f"{__name__}:failing"), scenario)
+    assert len(result.failures) == len(scenario.turns)
 
 
-def test_acc_marks_hypotheses_and_what_is_done(scenario: Scenario) -> None:
-    wire: dict[str, Any] = {
-        "goal_orientation": [{"text": "Find out why nginx is slow", "quote": "Find out why nginx is slow",
-                              "done": True, "cites": ["u1"]}],
-        "relational_map": [{"subject": "web-1", "predicate": "load", "object": "4",
-                            "status": "hypothesis", "cites": ["t1"]}],
-    }  # fmt: skip
-    memory = ControlledMemory(ScriptedCompressor([wire]))
-    shown(memory, scenario, 1)
-    by_slot = {item.slot: item for item in memory.held().items}
-    assert by_slot["relational_map"].is_hypothesis
-    assert not by_slot["goal_orientation"].is_open
+def test_acc_marks_what_is_done(scenario: Scenario) -> None:
+    goals = [{"goals": [{"quote": "Find out why nginx is slow.", "ref": "u1", "id": "n1"}]}]
+    done = [{"done": [{"id": "g1", "ref": "u2"}]}]
+    model = ScriptedModel("m", [*goals, *done], [])
+    memory = shown(make_acc(asked=model, compress_over=0), scenario, 1)
+    goal = next(item for item in memory.held().items if item.slot == "goal_orientation")
+    assert goal.is_open
+    memory.observe(Turn.said("That is done."))
+    goal = next(item for item in memory.held().items if item.slot == "goal_orientation")
+    assert not goal.is_open
+    assert memory.usage["requests"] == 2
+
+
+def test_answers_are_recorded_and_answer_again(scenario: Scenario, tmp_path: Path) -> None:
+    rules = {"rules": [{"quote": "Never restart nginx before noon.", "ref": "u1"}]}
+    record = str(tmp_path / "answers.jsonl")
+    model = ScriptedModel("m", [rules, {}], [])
+    first = shown(make_acc(asked=model, record=record, compress_over=0), scenario, 2)
+    again = shown(make_acc(answers=record, compress_over=0), scenario, 2)
+    assert again.held() == first.held()
+    assert "Never restart nginx before noon." in render(first.state)
+
+
+def test_acc_has_a_schema_by_name() -> None:
+    memory = make_acc(schema=f"{__name__}:OwnState")
+    assert isinstance(memory.state, OwnState)
+
+
+class OwnState(CompressedCognitiveState):
+    """A state of one's own."""
 
 
 def test_a_transcript_holds_every_message_once(scenario: Scenario) -> None:
@@ -161,9 +206,8 @@ def test_a_tail_begins_with_a_word(text: str, limit: int, expected: str) -> None
     assert tail(text, limit) == expected
 
 
-@pytest.mark.parametrize("index", ["bm25", "chroma"])
-def test_retrieval_reads_the_nearest_artifacts(index: str, scenario: Scenario) -> None:
-    memory = shown(read_spec(f"retrieval,k=1,index={index}").make(), scenario)
+def test_retrieval_reads_the_nearest_artifacts(scenario: Scenario) -> None:
+    memory = shown(read_spec("retrieval,k=1").make(), scenario)
     nearest = memory.read("Which load has the host web-1?").items
     assert [item.text for item in nearest] == ["tool metrics: host web-1 load 4"]
     # What was retrieved for a turn is not the user's own message, which the agent reads anyway.
@@ -212,7 +256,7 @@ def test_an_extract_is_whole_sentences_in_their_order() -> None:
 
 
 def test_a_third_party_plugs_in_by_name(scenario: Scenario) -> None:
-    spec = read_spec("toy:HalfMemory,words=2,label=half")
+    spec = read_spec("helpers_toy:HalfMemory,words=2,label=half")
     memory = spec.make()
     assert isinstance(memory, HalfMemory)
     shown(memory, scenario, 1)
@@ -224,8 +268,8 @@ def test_a_third_party_plugs_in_by_name(scenario: Scenario) -> None:
 def test_a_third_party_plugs_in_by_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import EntryPoint, EntryPoints
 
-    announced = EntryPoints([EntryPoint("half", "toy:HalfMemory", "acc.memories")])
-    monkeypatch.setattr("acc.evaluation.memories.specs.entry_points", lambda **_: announced)
+    announced = EntryPoints([EntryPoint("half", "helpers_toy:HalfMemory", "acc.memories")])
+    monkeypatch.setattr("acc_eval.memories.specs.entry_points", lambda **_: announced)
     assert isinstance(read_spec("half,words=1").make(), HalfMemory)
 
 
@@ -234,7 +278,7 @@ def test_a_third_party_plugs_in_by_entry_point(monkeypatch: pytest.MonkeyPatch) 
     [
         ("nothing", "unknown memory 'nothing'"),
         ("no.such.module:Memory", "cannot be imported"),
-        ("toy:TURNS", "unknown memory 'toy:TURNS'"),
+        ("helpers_toy:TURNS", "unknown memory 'helpers_toy:TURNS'"),
         ("acc,max_tokens", "'max_tokens' is not an option"),
         ("acc,=3", "'=3' is not an option"),
         ("", "unknown memory ''"),
@@ -250,19 +294,20 @@ def test_a_spec_that_names_nothing_is_refused(given: str, what: str) -> None:
     ("given", "what"),
     [
         ("acc,depth=3", "depth=3: Unexpected"),
-        ("acc,max_tokens=3", "max_tokens is 3"),
+        ("acc,max_tokens=3", "max_tokens"),
         ("acc,mode=both", "mode=both"),
         ("acc,compressor=a:b,model=c", "both a compressor and a model"),
-        ("acc,schema=toy:HalfMemory", "cannot be created|no state"),
+        ("acc,schema=helpers_toy:HalfMemory", "cannot be created|no state"),
         ("recent,tokens=0", "a limit of 0 tokens"),
         ("retrieval,k=0", "k is 0"),
         ("retrieval,k=2.5", "k=2.5"),
         ("recent,tokens=true", "tokens=True"),
         ("summary,tokens=many", "tokens=many"),
-        ("acc,recall=1e1", "recall=10.0"),
+        ("acc,compress_over=1e1", "compress_over=10.0"),
         ("retrieval,index=faiss", "index=faiss"),
+        ("langchain,trigger=100", "a summariser needs a model"),
         ("summary,summariser=magic", "summariser=magic"),
-        ("toy:truth", "GroundTruth lacks the methods"),
+        ("helpers_toy:truth", "GroundTruth lacks the methods"),
     ],
 )
 def test_a_memory_that_cannot_be_made_says_why(given: str, what: str) -> None:
@@ -296,12 +341,22 @@ def test_a_memory_that_fails_is_named_with_the_turn(scenario: Scenario) -> None:
 
 
 def test_the_bound_is_the_policys(scenario: Scenario) -> None:
-    def make(tokens: int) -> Callable[[], EvaluatedMemory]:
-        return lambda: ControlledMemory(settings=Settings(policy=Policy(max_tokens=tokens)))
-
-    small = probe_scenario(make(80), scenario)
-    assert max(turn.tokens for turn in small.turns) <= 80
-    stated = [("acc", 800), ("recent", 800), ("summary", 1_024), ("transcript", None)]
+    small = probe_scenario(read_spec("acc,max_tokens=100").make, scenario)
+    assert max(turn.parts["state"] for turn in small.turns) <= 100
+    stated = [("acc", 1_100), ("recent", 800), ("summary", 1_024), ("transcript", None)]
     for name, bound in stated:
         assert probe_scenario(read_spec(name).make, scenario).max_tokens == bound
-    assert small.max_tokens == 80
+    assert small.max_tokens == 100
+
+
+def test_langchains_summariser_summarises_over_its_limit(scenario: Scenario) -> None:
+    requests: list[Request] = []
+    model = ScriptedModel("m", lambda _: "BRIEF", requests)
+    memory = read_spec("langchain,trigger=60,keep=2").make(model)
+    shown(memory, scenario)
+    held = memory.held()
+    assert "BRIEF" in held.text
+    assert "Find out why nginx is slow" not in held.text
+    assert 4 in held.verbatim
+    assert 1 not in held.verbatim
+    assert memory.usage["requests"] == len(requests) > 0  # type: ignore[attr-defined]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from toy import PERFECT, FakeMemory, fact, goal, rule, toy, truth
+from helpers_toy import PERFECT, FakeMemory, fact, goal, rule, toy, truth
 
-from acc.evaluation.ground_truth import Matcher
-from acc.evaluation.memories.baselines import TranscriptReplay
-from acc.evaluation.probe import probe_memory, probe_scenario
-from acc.evaluation.probe_results import (
+from acc_eval.ground_truth import Matcher
+from acc_eval.memories.baselines import TranscriptReplay
+from acc_eval.probe import probe_memory, probe_scenario
+from acc_eval.probe_results import (
     RATES,
     Count,
     expected_at,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from acc.errors import InputError
-from acc.evaluation.locomo import load_locomo
-from acc.evaluation.scenarios import read_scenario
+from acc_eval.locomo import load_locomo
+from acc_eval.scenarios import read_scenario
 
 
 @pytest.mark.parametrize("turns", ["5", "[3]", '"ab"', "null"])

@@ -1,4 +1,4 @@
-"""`acc eval recall`: worked by hand on a conversation in LoCoMo's format."""
+"""`acc eval locomo`: worked by hand on a conversation in LoCoMo's format."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_evaluation import run
 
-from acc.cli import run
 from acc.errors import InputError
-from acc.evaluation.locomo import Outcome, labelled_by_evidence, load_locomo, measure, summary
+from acc_eval.locomo import Outcome, labelled_by_evidence, load_locomo, measure, summary
 
 SAYS = ["I adopted a greyhound named Biscuit.", "Lovely!", "The marathon is in Oslo.", "Good luck."]
 
@@ -65,15 +65,13 @@ def test_figures_are_means_over_questions() -> None:
 def test_candidates_are_labelled_by_evidence(tmp_path: Path) -> None:
     (conversation,) = load_locomo(written(tmp_path, [sample()]))
     first, _ = labelled_by_evidence(conversation)
-    by_ref = {c.artifact.ref: w for c, w in zip(first.candidates, first.wanted, strict=True)}
-    assert by_ref["u1"] is True
-    assert first.candidates[0].score == 1.0
-    assert sum(by_ref.values()) == 1
+    assert first.candidates[0].evidence.ref == "u0"
+    assert [ref for ref, label in first.labels.items() if label.wanted] == ["u0"]
 
 
 def test_the_command_tells_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = written(tmp_path, [sample()]), tmp_path / "out.json"
-    assert run(["eval", "recall", str(file), "--json", str(out)]) == 0
+    assert run(["eval", "locomo", str(file), "--json", str(out)]) == 0
     assert "1 conversations, 2 questions" in capsys.readouterr().out
     value = json.loads(out.read_text(encoding="utf-8"))
     assert value["figures"]["R@16"] == 1.0

@@ -8,12 +8,12 @@ from html import escape
 from pathlib import Path
 
 import pytest
-from toy import scenario_file
+from helpers_evaluation import run
+from helpers_toy import scenario_file
 
-from acc.cli import run
-from acc.evaluation.judge_by_rule import NOTICE
-from acc.evaluation.judge_measures import NAMES
-from acc.evaluation.probe_results import RATES
+from acc_eval.judge_by_rule import NOTICE
+from acc_eval.judge_measures import NAMES
+from acc_eval.probe_results import RATES
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def probed(tmp_path: Path) -> Path:
 @pytest.fixture
 def judged(tmp_path: Path) -> Path:
     scenario, out = scenario_file(tmp_path), tmp_path / "judge.json"
-    arguments = ["--log", str(tmp_path / "log.jsonl"), "--by-rule", "--quiet", "--turns", "2"]
+    arguments = ["--log", str(tmp_path / "log.jsonl"), "--model", "rule", "--quiet", "--turns", "2"]
     memories = ["--memory", "transcript", "--memory", "recent"]
     assert run(["eval", "judge", str(scenario), *arguments, *memories, "--json", str(out)]) == 0
     return out

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy import TRUTH, TURNS, scenario_file, toy
+from helpers_toy import ROOT, TRUTH, TURNS, scenario_file, toy
 
 from acc.errors import InputError
-from acc.evaluation.scenarios import doubts, read_scenario, read_scenarios
 from acc.turn.observations import Channel
+from acc_eval.scenarios import doubts, read_scenario, read_scenarios
 
 KINDS = ("constraints", "goals", "facts", "poison", "not_constraints", "probes")
-INCIDENT = Path(__file__).parents[2] / "examples"
+INCIDENT = ROOT / "examples"
 
 
 def changed(kind: str, index: int, **values: Any) -> dict[str, Any]:

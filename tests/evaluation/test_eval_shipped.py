@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from helpers_toy import ROOT
 
 from acc.errors import InputError
-from acc.evaluation.scenarios import doubts, read_scenario, shipped_scenarios
 from acc.text.tokens import utf8_quarter
+from acc_eval.scenarios import doubts, read_scenario, shipped_scenarios
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 INCIDENT = f"{EXAMPLES / 'incident.jsonl'}:{EXAMPLES / 'incident.truth.json'}"
 
 

@@ -6,20 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
-from toy import PERFECT, FakeMemory, fact, goal, rule, scenario_file, toy, truth
+from helpers_evaluation import ScriptedModel, run
+from helpers_toy import PERFECT, FakeMemory, fact, goal, rule, scenario_file, toy, truth
 
-from acc.cli import run
-from acc.compress.protocol import Price
-from acc.evaluation.ground_truth import Matcher
-from acc.evaluation.memories.baselines import RecentWindow, TranscriptReplay
-from acc.evaluation.memories.protocol import HeldItem, Joined, Reading
-from acc.evaluation.memories.specs import ControlledMemory
-from acc.evaluation.price import AgentPrompts, costs
-from acc.evaluation.probe import probe_memory, probe_scenario, read_threshold
-from acc.evaluation.probe_results import Count, Counts, expected_at, notable, rates, turn_counts
-from acc.evaluation.repeats import interval
-from acc.testing import ScriptedCompressor
+from acc.models.protocol import Price
 from acc.turn.turn import Turn
+from acc_eval.ground_truth import Matcher
+from acc_eval.memories.acc import make_acc
+from acc_eval.memories.baselines import RecentWindow, TranscriptReplay
+from acc_eval.memories.protocol import HeldItem, Joined, Reading
+from acc_eval.price import AgentPrompts, costs
+from acc_eval.probe import probe_memory, probe_scenario, read_threshold
+from acc_eval.probe_results import Count, Counts, expected_at, notable, rates, turn_counts
+from acc_eval.repeats import interval
 
 OLD_RULE = "Never restart nginx before noon"
 
@@ -134,8 +133,8 @@ def test_a_turn_tells_its_parts(tmp_path: Path) -> None:
     assert row["counts"]["constraints_retired_held"] == (1, 1)
     plain = probe_scenario(TranscriptReplay, toy(tmp_path)).as_json()["turns"][0]
     assert (plain["state"], plain["tail"], plain["later"]) == (0, 0, 0)
-    keyless = probe_scenario(ControlledMemory, toy(tmp_path)).as_json()["turns"][0]
-    assert keyless["state"] == keyless["reads"] > 0
+    keyless = probe_scenario(make_acc, toy(tmp_path)).as_json()["turns"][0]
+    assert keyless["reads"] >= keyless["state"] + keyless["tail"] - 1 > 0
 
 
 def test_joined_memories_add_their_parts() -> None:
@@ -148,7 +147,7 @@ def test_joined_memories_add_their_parts() -> None:
 
 
 def test_the_last_turns_are_pooled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("acc.evaluation.probe_results.LAST_TURNS", 2)
+    monkeypatch.setattr("acc_eval.probe_results.LAST_TURNS", 2)
     result = probe_memory("m", lambda: FakeMemory({3: PERFECT[3]}), [toy(tmp_path)])
     last = result.averages()["last"]["micro"]
     assert last["constraints_kept"] == last["goals_kept"] == 0.5
@@ -185,9 +184,12 @@ def test_money_is_of_compressor_and_agent(tmp_path: Path) -> None:
 
 
 def test_acc_counts_its_models_requests(tmp_path: Path) -> None:
-    keyless = probe_scenario(lambda: ControlledMemory(ScriptedCompressor([{}])), toy(tmp_path))
-    assert keyless.usage == {}
+    keyless = probe_scenario(make_acc, toy(tmp_path))
     assert costs([keyless], Price(1.0, 1.0))["compressor_money"] == 0.0
+    model = ScriptedModel("m", lambda _: {}, [])
+    asked = probe_scenario(lambda: make_acc(asked=model, compress_over=0), toy(tmp_path))
+    assert (asked.usage or {})["requests"] == len(asked.turns)
+    assert costs([asked], Price(1.0, 1.0))["compressor_money"] > 0.0
 
 
 def test_runs_have_intervals(tmp_path: Path) -> None:

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_toy import ROOT
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import memorycode
 
 from acc.errors import InputError
-from acc.evaluation.memories.baselines import RecentWindow, TranscriptReplay
-from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.turn.turn import Turn
+from acc_eval.memories.baselines import RecentWindow, TranscriptReplay
+from acc_eval.memories.protocol import HeldItem, Reading
 
 ENDS = ["always end method names with '_q'", "always end method names with '_zz'"]
 NOTES = "always add comments in your code"

@@ -1,392 +1,248 @@
-"""Erasure: nothing of what was said stays in any file, and the thread goes on without it."""
+"""Erasure: what goes, what stays, what is left in the bytes, and what a checkpoint may bring back."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from helpers_evidence import Scripted, evidence_of, fact, left_of, opened, pin, talk
 
-from acc import MemoryController, Turn
-from acc.audit.redaction import Erased, Traces, erased_state
-from acc.audit.verify import verify
-from acc.errors import AuditError, InputError, PinnedOverflow, StateError
-from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
-from acc.evidence.erasure_plan import Target, plan_erasure
-from acc.evidence.marks import folders
-from acc.evidence.references import hold
-from acc.state.model import CompressedCognitiveState, Doubted, Evicted, RetiredRule
+from acc.errors import ConflictError, InputError, StateError
+from acc.evidence.target import Target
 from acc.state.policy import Policy
-from acc.state.proposal import Proposal, ProposedItem
-from acc.stores.directory import namespace
-from acc.stores.protocol import Artifact, Thread, managed
-from acc.stores.shelf import Shelf
-from acc.stores.tombstones import Why, tombstone_of
-from acc.turn.observations import Trust
+from acc.state.proposal import Proposal, ProposedLater, ProposedRecord
+from acc.turn.turn import Turn
 
-SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
-ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")
-BEFORE = (
-    "The billing service runs on host bill-db-7.",
-    "Never restart nginx during business hours.",
-)
-AFTER = ("Checkout is slow: p95 is 4.2s. Why?", "What do we know of the billing service?")
+SECRET = "Huntington"
+MESSAGE = f"By the way my brother Karl has had {SECRET} since last spring but keep that to yourself please."
+RULE = "Never call him before noon."
+FIRST = f"{RULE} The garden gate is green."
 
 
-def talk(memory: MemoryController, thread: str | Thread = "inc", *said: str) -> None:
-    state = memory.last_state(thread)
-    for words in said or (*BEFORE, SECRET, *AFTER):
-        state = memory.step(state, Turn.said(words), thread=thread).state
+def _verified(memory: Any) -> None:
+    report = memory.journal.verify([memory.policy])
+    assert report.is_clean, report.damages
 
 
-def erased(memory: MemoryController, target: Target) -> Receipt:
-    plan = plan_erasure(memory.artifacts, memory.settings.audit, target)
-    return Erasure(memory).erase(plan)
+def test_a_message_goes_and_the_rest_is_committed_anew(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE, "What colour is the gate?", "Always answer in German.")
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert receipt.proved
+        assert receipt.messages == 1
+        assert receipt.requests == 0
+        assert left_of(memory, SECRET) == []
+        state = memory.last_state("t")
+        assert [rule.words.text for rule in state.constraints] == [RULE, "Always answer in German."]
+        _verified(memory)
+        assert memory.step(None, Turn.said("Go on."), thread="t").state.turn == 5
+        _verified(memory)
+        (stone,) = evidence_of(memory).tombstones("t")
+        assert (stone.ref, stone.branch) == ("u2", "main")
 
 
-def raw(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
-
-
-def standing(folder: Path, words: tuple[str, ...] = ABOUT) -> list[tuple[str, str]]:
-    """Which of the words stand in which file: plain, or as JSON escapes them."""
-    return [
-        (name, word)
-        for name, data in raw(folder).items()
-        for word in words
-        if word.encode() in data or json.dumps(word)[1:-1].encode() in data
-    ]
-
-
-def speaks(state: CompressedCognitiveState) -> bool:
-    """Whether the state still says something of it, as whatever item the compressor made of it."""
-    return any(word.lower() in state.render().lower() for word in ABOUT)
-
-
-@pytest.mark.parametrize(
-    ("message", "why", "stays"),
-    [
-        ("2c9c2b5e-7f0d-4b8e-9d0a-000000000000", "erased", True),
-        (hashlib.sha256(SECRET.encode()).hexdigest()[:24], "erased", False),
-        (hashlib.sha256(SECRET.encode()).hexdigest()[:24], "pruned", True),
+_P0 = Proposal(rules=(pin(RULE, "u1"),))
+_OVERCITED = {
+    "nothing": [_P0, Proposal()],
+    "cites it alone": [_P0, Proposal(records=(fact("Karl: Huntington", "u2"),))],
+    "cites another, too": [_P0, Proposal(records=(fact("Karl: Huntington", "u2", "u1"),))],
+    "cites another only": [_P0, Proposal(records=(fact("Karl: Huntington", "u1"),))],
+    "about": [_P0, Proposal(later=(ProposedLater("c1", "my brother Karl has had Huntington", "u2"),))],
+    "update": [
+        Proposal(records=(fact("brother: unknown", "u1"),)),
+        Proposal(records=(fact("brother: Karl with Huntington", "u2", id="r1"),)),
     ],
-)
-def test_a_message_whose_words_went_is_known_by_its_id_unless_that_tells_them(
-    message: str, why: Why, stays: bool
-) -> None:
-    said = Artifact(
-        id="i", thread="t", branch="main", seq=1, turn=1, text=SECRET, message=message, ref="u1"
-    )
-    assert tombstone_of(said, why, "now").message == (message if stays else "")
+    "gap": [
+        _P0,
+        Proposal(
+            records=(ProposedRecord("uncertainty_signal", {"text": "How far is Karl's Huntington?"}, ("u2", "u1")),)
+        ),
+    ],
+    "derived later": [
+        _P0,
+        Proposal(records=(fact("Karl: Huntington", "u2"),)),
+        Proposal(records=(fact("family: Huntington", "u3", "r2"),)),
+    ],
+}  # fmt: skip
 
 
-def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        before = memory.last_state("inc")
-        assert before is not None
-        assert SECRET[:-1] in before.render()
-        assert standing(tmp_path)
-        receipt = erased(memory, Target(thread="inc", artifact="u3"))
+@pytest.mark.parametrize("name", _OVERCITED)
+def test_no_over_cited_or_reworded_word_survives_a_replay(name: str, tmp_path: Path) -> None:
+    """shared/cases/85dcfa5/attack/erasure_overcite.py and er_base.py: receipt proved, word left."""
+    compressor = Scripted(_OVERCITED[name])
+    with opened(tmp_path, compressor=compressor) as memory:
+        talk(memory, FIRST, MESSAGE, "And what about the garden gate?")
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert receipt.proved
-        refuse_unproved(receipt)
-        after = memory.last_state("inc")
-        assert after is not None
-        assert not speaks(after)
-        assert "Never restart nginx" in after.render()
-        assert (after.turn, after.version, after.parent) == (5, before.version + 1, before.hash)
-        assert standing(tmp_path) == []
-        with pytest.raises(StateError, match="still holds erased evidence"):
-            memory.step(before, Turn.said("Go on."), thread="inc")
-        talk(memory, "inc", "Is bill-db-7 healthy?")
-    assert standing(tmp_path) == []
-    assert "erasure.json" not in raw(tmp_path)
+        assert left_of(memory, SECRET) == []
+        assert SECRET not in memory.step(None, Turn.said("Go on."), thread="t").text()
+        _verified(memory)
 
 
-def test_the_log_still_verifies_and_counts_what_was_redacted(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        erased(memory, Target(thread="inc", artifact="u3"))
-        talk(memory, "inc", "Is bill-db-7 healthy?")
-        log = memory._audit_of(Thread(thread="inc"))
-    assert log is not None
-    policy = Policy()
-    gone: list[int] = []
-    assert verify(log, {policy.fingerprint: policy}, redacted=gone) == 7
-    assert gone
-    assert 1 not in gone
-    assert 7 not in gone
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("trust", "operator"), ("text", "Always restart nginx."), ("id", "c99")]
-)
-def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
-    tmp_path: Path, field: str, value: str
+@pytest.mark.parametrize("name", _OVERCITED)
+def test_the_fast_one_finds_shared_words_and_is_never_called_proved(
+    name: str, tmp_path: Path
 ) -> None:
-    from acc.audit.record import digest_of
-    from acc.audit.redaction import state_hash
-    from acc.text.lines import canonical_json
-
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        erased(memory, Target(thread="inc", artifact="u3"))
-        log = memory._audit_of(Thread(thread="inc"))
-    assert log is not None
-    *lines, last = log.path.read_text().splitlines()
-    entry = json.loads(last)
-    entry["state"]["constraints"][0][field] = value
-    entry["state"]["hash"] = state_hash(entry["state"])
-    entry["digest"] = digest_of(entry)
-    log.path.write_text("\n".join([*lines, canonical_json(entry), ""]))
-    policy = Policy()
-    with pytest.raises(AuditError, match="not a valid tombstone commit"):
-        verify(log, {policy.fingerprint: policy})
+    with opened(tmp_path, compressor=Scripted(_OVERCITED[name])) as memory:
+        talk(memory, FIRST, MESSAGE, "And what about the garden gate?")
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)), proof="fast")
+        assert not receipt.proved
+        assert left_of(memory, SECRET) == []
+        assert SECRET not in memory.step(None, Turn.said("Go on."), thread="t").text()
+        _verified(memory)
 
 
-def test_an_erasure_takes_feedback_and_doubts_out_of_a_state() -> None:
-    said = RetiredRule(text="Never restart nginx", because="You can do it").model_dump()
-    state = CompressedCognitiveState.empty().model_copy(
-        update={
-            "feedback": (f'uncited: relational_map "{SECRET}"',),
-            "doubted": (Doubted(id="c1", text=SECRET[:40], because=SECRET),),
-            "lifted": (RetiredRule.model_validate(said),),
-            "evicted": (
-                Evicted(id="r4", text="billing host", ref="u3", trust=Trust.USER),
-                Evicted(id="r5", text=SECRET[:40], ref="u1", trust=Trust.USER),
-            ),
-        }
-    )
-    erased = Erased(frozenset({"u3"}), Traces([SECRET]))
-    after, gone = erased_state(state.sealed().canonical(), erased)
-    again = CompressedCognitiveState.load(after)
-    assert (again.feedback, again.doubted, len(again.lifted)) == ((), (), 1)
-    assert again.canonical() == after
-    assert "evicted" not in after
-    assert {leaving.id for leaving in gone} == {"feedback", "doubted", "u3", "u1"}
+@pytest.mark.parametrize("proof", ["replay", "fast"])
+def test_a_checkpoint_of_before_never_brings_the_words_back(tmp_path: Path, proof: Any) -> None:
+    with opened(tmp_path, state_key=b"k" * 16) as memory:
+        memory.step(None, Turn.said(FIRST), thread="t")
+        held = memory.step(None, Turn.said(MESSAGE), thread="t").state
+        later = memory.step(None, Turn.said("Go on."), thread="t").state
+        evidence = evidence_of(memory)
+        evidence.erase(Target(thread="t", refs=("u2",)), proof=proof)
+        assert evidence.was_erased("t", held.hash)
+        with pytest.raises(StateError, match="erased"):
+            memory.step(held, Turn.said("And now?"), thread="t", adopt=True)
+        if proof == "replay":
+            with pytest.raises(StateError, match="erased"):
+                memory.step(later, Turn.said("And now?"), thread="t", adopt=True)
+        else:  # the head without the words took no message: it is adopted
+            step = memory.step(later, Turn.said("And now?"), thread="t")
+            assert SECRET not in step.text()
+        assert left_of(memory, SECRET) == []
 
 
-def reporting(turn: Turn, *_: object) -> Proposal:
-    """Make one long fact of each message; its first two words are the subject."""
-    words = turn.user_words.split()
-    fields = {"subject": " ".join(words[:2]), "predicate": "is", "object": " ".join(words[2:])}
-    item = ProposedItem(slot="relational_map", fields=fields, cites=(turn.observations[0].ref,))
-    return Proposal(items=(item,), author="test/1")
+def test_what_was_committed_meanwhile_stops_a_plan(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE)
+        plan = evidence_of(memory).plan_erasure(Target(thread="t", refs=("u2",)))
+        assert [(gone.ref, gone.is_echo) for gone in plan.messages] == [("u2", False)]
+        talk(memory, "One more.")
+        with pytest.raises(ConflictError):
+            plan.apply()
+        assert left_of(memory, SECRET)
 
 
-def filling(n: int) -> str:
-    """120 characters that no other number has."""
-    return " ".join(hashlib.sha256(f"{n} {part}".encode()).hexdigest()[:11] for part in range(10))
-
-
-def test_an_erasure_reaches_the_trace_of_what_was_evicted(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, compressor=reporting, max_tokens=150) as memory:
-        for n in range(9):
-            name = "Ottilie Quandt" if n == 2 else f"host {n}"
-            talk(memory, "inc", f"{name} {filling(n)}")
-        state = memory.last_state("inc")
-        assert state is not None
-        before = [(entry.text, entry.ref) for entry in state.evicted]
-        assert ("Ottilie Quandt is", "u3") in before
-        assert all("Ottilie" not in str(item) for _, item in state.items())
-        erasure = Erasure(memory)
-        assert erasure.erase(erasure.plan(Target(thread="inc", artifact="u3"))).proved
-        after = memory.last_state("inc")
-        assert after is not None
-        left = [(entry.text, entry.ref) for entry in after.evicted]
-        assert left == [entry for entry in before if entry[1] != "u3"]
-        assert standing(tmp_path) == []
-        talk(memory, "inc", f"host 9 {filling(9)}")
-        assert "Quandt" not in str(memory.last_state("inc"))
-        log, policy = memory._audit_of(Thread(thread="inc")), memory.settings.policy
-        assert log is not None
-        assert verify(log, {policy.fingerprint: policy}) == 11
-    assert standing(tmp_path) == []
-
-
-def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path) -> None:
-    from acc.audit.record import digest_of
-    from acc.text.lines import canonical_json
-
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, "inc", *BEFORE)
-        log = memory._audit_of(Thread(thread="inc"))
-    assert log is not None
-    first, last = log.path.read_text().splitlines()
-    entry = {**json.loads(last), "redacted": True}
-    entry["digest"] = digest_of(entry)
-    log.path.write_text("\n".join([first, canonical_json(entry), ""]))
-    policy = Policy()
-    with pytest.raises(AuditError, match="erasures account for 0"):
-        verify(log, {policy.fingerprint: policy})
-
-
-def test_a_thread_goes_whole_and_another_stays(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, "inc", SECRET)
-        talk(memory, "other", *BEFORE)
-        receipt = erased(memory, Target(thread="inc"))
+def test_words_go_wherever_they_were_said_in_the_scope(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE, thread="a")
+        talk(memory, f"{SECRET} is what my cousin has.", "Never mind.", thread="b")
+        receipt = evidence_of(memory).erase(Target(words=(SECRET,)))
         assert receipt.proved
-        assert memory.last_state("inc") is None
-        kept = memory.last_state("other")
-        assert kept is not None
-        assert memory.open_evidence("u1", kept, thread="other") == BEFORE[0]
-    assert standing(tmp_path) == []
+        assert receipt.messages == 2
+        assert left_of(memory, SECRET) == []
+        _verified(memory)
 
 
-def test_a_user_goes_whole_with_every_agent_and_another_user_stays(tmp_path: Path) -> None:
-    eve, eve_too = (Thread(thread="t1", user="eve", agent=a) for a in ("default", "coder"))
-    bob = Thread(thread="t1", user="bob")
-    with MemoryController.open(tmp_path) as memory:
-        for who, words in ((eve, SECRET), (eve_too, SECRET + " Twice."), (bob, BEFORE[0])):
-            memory.step(None, Turn.said(words), thread=who)
-        receipt = erased(memory, Target(user="eve"))
+def test_a_thread_and_a_user_go_whole(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE)
+        held = memory.last_state("t")
+        receipt = evidence_of(memory).erase(Target(thread="t"))
         assert receipt.proved
-        assert receipt.logs == 2
-        assert memory.last_state(bob) is not None
-        assert not [i for i in memory.artifacts.ids("default") if i.startswith(eve.key)]
-    assert standing(tmp_path) == []
+        assert receipt.deleted == 1
+        assert left_of(memory, SECRET) == []
+        assert list(memory.threads()) == []
+        with pytest.raises(StateError, match="erased"):
+            memory.step(held, Turn.said("Go on."), thread="t", adopt=True)
+        talk(memory, "A new beginning.")
+        with pytest.raises(StateError, match="erased"):
+            memory.step(held, Turn.said("Go on."), thread="t", adopt=True)
 
 
-def test_what_repeats_the_words_goes_with_them_unless_told(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, "inc", SECRET, f"I repeat: {SECRET}", BEFORE[0])
-        audit = memory.settings.audit
-        target = Target(thread="inc", artifact="u1")
-        assert plan_erasure(memory.artifacts, audit, target).echoes == ("u2",)
-        assert plan_erasure(memory.artifacts, audit, target, echoes=False).echoes == ()
-        assert erased(memory, target).proved
-    assert standing(tmp_path) == []
+def test_all_branches_are_made_anew(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.step(None, Turn.said(FIRST), thread="t")
+        secret = memory.step(None, Turn.said(MESSAGE), thread="t").state
+        memory.step(secret, Turn.said("Always answer in German."), thread="t")
+        fork = memory.step(secret, Turn.said("Always answer in French."), thread="t")
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert receipt.proved
+        assert left_of(memory, SECRET) == []
+        rules = [r.words.text for r in memory.last_state("t", branch=fork.state.branch).constraints]
+        assert rules == [RULE, "Always answer in French."]
+        _verified(memory)
 
 
-def test_what_another_user_said_too_is_theirs(tmp_path: Path) -> None:
-    bob = Thread(thread="t", user="bob")
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, "inc", SECRET)
-        memory.step(None, Turn.said(SECRET), thread=bob)
-        receipt = erased(memory, Target(thread="inc"))
-        assert receipt.traces == ()
-        theirs = memory.last_state(bob)
-        assert theirs is not None
-        assert memory.open_evidence("u1", theirs, thread=bob) == SECRET
+def test_what_the_operator_retired_stays_retired(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE, "Always answer in German.")
+        state = memory.last_state("t")
+        memory.retire([state.constraints[-1].id], "no", thread="t")
+        evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert [rule.words.text for rule in memory.last_state("t").constraints] == [RULE]
+        _verified(memory)
 
 
-def test_a_stray_copy_is_found_and_named(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        (tmp_path / "backup.bin").write_bytes(b"\x00" * 4093 + SECRET.encode() + b"\x01")
-        receipt = erased(memory, Target(thread="inc", artifact="u3"))
-        assert {trace.path.name for trace in receipt.traces} == {"backup.bin"}
-        with pytest.raises(Exception, match=r"backup\.bin at byte"):
-            refuse_unproved(receipt)
+def test_recorded_proposals_that_did_not_read_the_words_are_kept(tmp_path: Path) -> None:
+    """The words were in the tail when they were erased: no compressor is asked again."""
+    from acc.step import Cadence
+
+    compressor = Scripted([Proposal(rules=(pin(RULE, "u1"),))])
+    cadence = Cadence(compress_over=60, tail_bound=1_000)
+    with opened(tmp_path, compressor=compressor, cadence=cadence) as memory:
+        talk(memory, FIRST)
+        memory.flush("t")
+        talk(memory, MESSAGE)
+        asked = len(compressor.read)
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert receipt.proved
+        assert len(compressor.read) == asked
+        assert [rule.words.text for rule in memory.last_state("t").constraints] == [RULE]
+        assert left_of(memory, SECRET) == []
 
 
-def test_a_hold_stops_an_erasure_unless_overruled(tmp_path: Path) -> None:
-    thread = Thread(thread="inc")
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, "inc", SECRET)
-        hold(Shelf(memory.artifacts, namespace(), "usage"), thread, "u1", "case 17", "2026-01-01Z")
-        audit = memory.settings.audit
-        for target in (
-            Target(thread="inc", artifact="u1"),
-            Target(thread="inc"),
-            Target("default"),
-        ):
-            with pytest.raises(InputError, match="case 17"):
-                plan_erasure(memory.artifacts, audit, target)
-        plan = plan_erasure(memory.artifacts, audit, Target(thread="inc"), despite_holds=True)
-        assert Erasure(memory).erase(plan).proved
-
-
-@pytest.mark.parametrize(
-    "target", [Target(thread="nothing"), Target(user="nobody"), Target(thread="inc", artifact="u9")]
-)
-def test_what_is_not_there_is_an_error(tmp_path: Path, target: Target) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, "inc", BEFORE[0])
-        with pytest.raises(InputError, match="no evidence of the"):
-            erased(memory, target)
-
-
-@pytest.mark.parametrize("damage", [b"\n", b"\x00\x00\n", b"{}\n", b"no record at all\n"])
-def test_a_damaged_log_of_one_user_stops_no_erasure_of_another(
-    tmp_path: Path, damage: bytes
+def test_what_an_agent_repeated_goes_too_and_what_the_user_said_again_is_told(
+    tmp_path: Path,
 ) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory, Thread(thread="hers", user="ana"), "The ledger runs on host-3.")
-        talk(memory, Thread(thread="inc", user="eve"))
-        (hers,) = (tmp_path / "audit").glob("hers-*.jsonl")
-        with hers.open("ab") as file:
-            file.write(damage)
-        assert erased(memory, Target(user="eve")).proved
-        with pytest.raises(AuditError, match="restore the log"):
-            erased(memory, Target(user="ana", thread="hers", artifact="u1"))
-    with MemoryController.open(tmp_path) as memory:
-        assert memory.resumed == []
+    said = [
+        {"role": "user", "content": MESSAGE},
+        {"role": "assistant", "content": f"You said: {MESSAGE} I keep it to myself."},
+        {"role": "user", "content": "Thanks."},
+    ]
+    with opened(tmp_path) as memory:
+        for turn in Turn.all_from_messages(said):
+            memory.step(None, turn, thread="t")
+        plan = evidence_of(memory).plan_erasure(Target(thread="t", refs=("u1",)))
+        assert [gone.is_echo for gone in plan.messages] == [False, True]
+        assert plan.apply().proved
+        assert left_of(memory, SECRET) == []
 
 
-def test_a_record_that_a_kill_left_half_written_goes_too(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        half = tmp_path / "audit" / "inc-of-somebody.half"
-        half.write_text(f'{{"turn": "{SECRET}', encoding="utf-8")
-        assert erased(memory, Target(thread="inc", artifact="u3")).proved
-        assert not half.exists()
+def test_a_hold_stops_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE)
+        memory.journal.hold("t", "u2", reason="the court asks")
+        target = Target(thread="t", refs=("u2",))
+        with pytest.raises(InputError, match="the court asks"):
+            evidence_of(memory).erase(target)
+        assert evidence_of(memory).erase(target, despite_holds=True).proved
 
 
-@pytest.mark.parametrize(
-    "named", [{}, {"thread": ""}, {"user": "eve", "thread": ""}, {"thread": "inc", "artifact": ""}]
-)
-def test_a_name_that_is_empty_never_means_more(named: dict[str, str]) -> None:
-    """As where a variable of a script is not set."""
-    with pytest.raises(InputError, match=r"is named|is empty"):
-        Target(**named)
+def test_nothing_is_named_or_found(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        Target()
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST)
+        with pytest.raises(InputError, match="nothing of it"):
+            evidence_of(memory).erase(Target(thread="t", refs=("u9",)))
 
 
-def test_it_searches_the_store_and_the_audit_logs_wherever_they_are(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "store", audit=tmp_path / "logs" / "audit") as memory:
-        talk(memory)
-        assert folders(memory) == [tmp_path / "logs", tmp_path / "store"]
-        assert erased(memory, Target(thread="inc", artifact="u3")).proved
-    assert standing(tmp_path) == []
+def test_a_copy_in_the_folder_is_named(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, FIRST, MESSAGE)
+        copy = tmp_path / "copy.jsonl"
+        copy.write_text("\n".join(memory.journal.export("t")))
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert not receipt.proved
+        assert [trace.where for trace in receipt.traces] == [str(copy)]
+        assert SECRET not in repr(receipt)
 
 
-def test_of_refused_words_that_are_erased_no_digest_stays(tmp_path: Path) -> None:
-    """The note that they were refused is found by a digest of them, which would prove a guess."""
-    refused = Turn.said(SECRET)
-    with MemoryController.open(tmp_path, policy=Policy(max_tokens=64)) as memory:
-        state = memory.step(None, Turn.said(BEFORE[1]), thread="inc").state
-        other = (
-            "Never deploy checkout, the ledger or the billing gateway on a Friday without asking "
-            "the platform team in Bern first."
-        )
-        state = memory.step(state, Turn.said(other), thread="inc").state
-        with pytest.raises(PinnedOverflow):
-            memory.step(state, refused, thread="inc")
-        assert memory.was_refused(refused, thread="inc")
-        assert erased(memory, Target(thread="inc", artifact="u3")).proved
-        assert not memory.was_refused(refused, thread="inc")
-        notes = managed(memory.artifacts).ids("default", kind="refusal")
-        assert all(a.identity.startswith("erased:") for a in memory.artifacts.get("default", notes))
-        assert notes
-        memory.step(state, Turn.said("Go on."), thread="inc")
-
-
-def test_a_conversation_goes_with_the_runs_of_the_agents_inside_it(tmp_path: Path) -> None:
-    nested = Thread(thread="inc", agent="finder#0123456789ab")
-    named = Thread(thread="inc", agent="finder")
-    with MemoryController.open(tmp_path) as memory:
-        for who in (Thread(thread="inc"), nested, named):
-            memory.step(None, Turn.said(SECRET), thread=who)
-        receipt = erased(memory, Target(thread="inc"))
-        assert not memory.artifacts.get("default", memory_ids(memory, nested))
-        assert memory.artifacts.get(
-            "default", memory_ids(memory, named)
-        )  # it is another's, by name
-        assert receipt.effects.dropped
-        assert erased(memory, Target(thread="inc", agent="finder")).proved
-
-
-def memory_ids(memory: MemoryController, thread: Thread) -> list[str]:
-    return managed(memory.artifacts).ids("default", thread=thread.key)
+def test_the_policy_is_the_stored_one(tmp_path: Path) -> None:
+    with opened(tmp_path, policy=Policy(max_tokens=700)) as memory:
+        talk(memory, FIRST, MESSAGE, "Go on.")
+    with opened(tmp_path, policy=Policy(max_tokens=900)) as memory:
+        evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert memory.journal.verify([memory.policy]).is_clean

@@ -1,269 +1,241 @@
-"""Export and import, doctor and vacuum, a real server, and the commands."""
+"""Export, import, copies, heads, health, reindex, search, checkpoints."""
 
 from __future__ import annotations
 
-import hashlib
+import gzip
 import json
-import os
-import sys
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_erasure import erased, standing, talk
+from helpers_evidence import evidence_of, opened, talk
 
-from acc import MemoryController, Settings, Turn
-from acc.cli import run
-from acc.errors import InputError, StoreError
-from acc.evidence.documents import Documents
-from acc.evidence.erasure_plan import Target
-from acc.evidence.marks import FolderMarks
-from acc.evidence.portability import export, import_into, read_export
-from acc.evidence.retention import Retention
-from acc.evidence.upkeep import vacuum
-from acc.stores.chroma.store import ChromaArtifactStore
-from acc.stores.directory import namespace
-from acc.stores.protocol import Thread
-from acc.text.lines import canonical_json
+from acc.artifacts.chroma import ChromaStore
+from acc.artifacts.memory import InMemoryArtifacts
+from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
+from acc.evidence.checkpoints import (
+    adelete_checkpoints,
+    delete_checkpoints,
+    delete_checkpoints_at,
+)
+from acc.evidence.heads import read_heads
+from acc.evidence.target import Target
+from acc.journal import ThreadKey
+from acc.turn.turn import Turn
 
-sys.path.append(str(Path(__file__).parents[1] / "stores"))
-
-SPACE = namespace()
+RULE = "Never restart nginx during business hours."
 
 
-def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    with MemoryController.open(tmp_path / "one") as memory:
-        talk(memory)
-        moved = export(memory.artifacts, memory.settings.audit, SPACE, out)
-        state = memory.last_state("inc")
-    with MemoryController.open(tmp_path / "two") as memory:
-        assert import_into(memory, out).written == moved.records
-        assert import_into(memory, out).written == 0
-        assert memory.last_state("inc") == state
-        talk(memory, "inc", "Is bill-db-7 healthy?")
-        with pytest.raises(InputError, match="a different audit log"):
-            import_into(memory, out)
+@pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])
+def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    ana = ThreadKey("x", user="ana")
+    with opened(tmp_path / "a") as memory:
+        talk(memory, RULE, "And now?", thread=ana)  # type: ignore[arg-type]
+        talk(memory, "Hello.", thread=ThreadKey("x", user="bob"))  # type: ignore[arg-type]
+        evidence_of(memory).ingest_text("p", "The canteen opens at noon.", user="ana")
+        done = evidence_of(memory).export(out, user="ana")
+        assert done.threads == 2
+        state = memory.last_state(ana)
+        assert evidence_of(memory).journal.copies() == (str(out),)
+        with pytest.raises(InputError, match="already"):
+            evidence_of(memory).export(out, user="ana")
+        with pytest.raises(InputError, match="no such thread"):
+            evidence_of(memory).export(tmp_path / "none", user="eve")
+    raw = gzip.decompress(out.read_bytes()) if name.endswith("gz") else out.read_bytes()
+    assert all(json.loads(line) for line in raw.decode().splitlines())
+    with opened(tmp_path / "b", index="now", store=InMemoryArtifacts()) as memory:
+        evidence = evidence_of(memory)
+        assert set(evidence.import_(out)) == {ana, ThreadKey("acc:documents", user="ana")}
+        assert memory.last_state(ana) == state
+        assert memory.journal.verify([memory.policy]).is_clean
+        assert evidence.health().lag == ()
+        with pytest.raises(ConflictError):
+            evidence.import_(out)
 
 
-def test_an_export_has_all_agents_of_the_user_and_of_nobody_else(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ana = [Thread(thread=t, user="ana", agent=a) for t, a in (
-        ("inc", "default"), ("inc", "helper#0123456789ab"), ("inc", "researcher"), ("b", "helper#ba"),
-    )]  # fmt: skip
-    others = [Thread(thread="inc", user="bob"), Thread(thread="inc", user="ana", tenant="north")]
-    one, out, part = tmp_path / "one", tmp_path / "out.jsonl", tmp_path / "part.jsonl"
-    with MemoryController.open(one) as memory:
-        for thread in (*ana, *others):
-            memory.step(None, Turn.said(f"Never restart {thread.key}."), thread=thread)
-        states = {thread: memory.last_state(thread) for thread in (*ana, *others)}
-        (tmp_path / "a.md").write_text("The ledger is bkp-3.")
-        Documents.of(memory, namespace("ana", "reader")).ingest(tmp_path / "a.md")
-    for to, agent in ((out, ()), (part, ("--agent", "helper"))):
-        assert run(["export", str(to), "--memory", str(one), "--user", "ana", *agent]) == 0
-    assert [key in out.read_text() for key in [t.key for t in (*ana, *others)]] == [True] * 4 + [
-        False
-    ] * 2
-    assert "bkp-3" in out.read_text()
-    with MemoryController.open(tmp_path / "two") as memory:
-        assert import_into(memory, part).logs == 2
-        assert {t for t in states if memory.last_state(t)} == {ana[1], ana[3]}
-        moved = import_into(memory, out)
-        assert (moved.logs, moved.written < moved.records) == (4, True)
-        assert [memory.last_state(t) for t in states] == [*map(states.get, ana), None, None]
-        assert memory.step(states[ana[1]], Turn.said("And now?"), thread=ana[1]).state.turn == 2
-    capsys.readouterr()
+def test_an_import_is_whole_or_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path / "a") as memory:
+        for name in ("one", "two"):
+            talk(memory, RULE, thread=name)
+        lines = list(evidence_of(memory).lines())
+    bent = [
+        line.replace("business", "holiday") if n > len(lines) // 2 else line
+        for n, line in enumerate(lines)
+    ]
+    with opened(tmp_path / "b") as memory:
+        with pytest.raises(InputError):
+            evidence_of(memory).import_(bent)
+        assert list(memory.threads()) == []
+        (tmp_path / "bad.gz").write_bytes(b"nothing")
+        with pytest.raises(InputError):
+            evidence_of(memory).import_(tmp_path / "bad.gz")
 
 
-@pytest.mark.parametrize("agent", ["default", "helper"])
-def test_a_file_with_records_of_another_user_or_agent_is_refused(
-    tmp_path: Path, agent: str
-) -> None:
-    out = tmp_path / "out.jsonl"
-    mine = Thread(thread="inc", user="ana", agent="helper#ba")
-    with MemoryController.open(tmp_path / "one") as memory:
-        memory.step(None, Turn.said("Never restart nginx."), thread=mine)
-        export(memory.artifacts, memory.settings.audit, namespace("ana", agent), out)
-    assert read_export(out).space == namespace("ana", agent)
-    head, *body, _ = out.read_text().splitlines(keepends=True)
-    for user, other in (("ana", "help"), ("bob", agent), ("ana", "helper#b")):
-        claimed = json.loads(head)
-        claimed["export"] |= {"user": user, "agent": other}
-        lines = [canonical_json(claimed) + "\n", *body]
-        digest = hashlib.sha256("".join(lines).encode()).hexdigest()
-        out.write_text("".join([*lines, canonical_json({"end": 1, "sha256": digest}) + "\n"]))
-        with pytest.raises(InputError, match="another namespace"):
-            read_export(out)
+def test_an_erasure_names_the_copies(tmp_path: Path) -> None:
+    with opened(tmp_path / "m") as memory:
+        talk(memory, RULE, "How are you?")
+        evidence = evidence_of(memory)
+        evidence.export(tmp_path / "out.jsonl", thread="t")
+        evidence.backup(tmp_path / "copy.sqlite3")
+        receipt = evidence.erase(Target(thread="t", refs=("u2",)))
+        assert receipt.proved
+        assert receipt.exports == (str(tmp_path / "out.jsonl"), str(tmp_path / "copy.sqlite3"))
 
 
-def test_a_log_without_a_record_keeps_no_export_from_being_taken_in(tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    with MemoryController.open(tmp_path / "one") as memory:
-        talk(memory)
-        talk(memory, "second", "Is bill-db-7 healthy?")
-        (emptied,) = (tmp_path / "one" / "audit").glob("second-*.jsonl")
-        emptied.write_bytes(b"")
-        assert export(memory.artifacts, memory.settings.audit, SPACE, out).logs == 1
-    with MemoryController.open(tmp_path / "two") as memory:
-        assert import_into(memory, out).logs == 1
+def test_heads_that_were_kept_elsewhere_find_a_rewritten_journal(tmp_path: Path) -> None:
+    out = tmp_path / "heads.jsonl"
+    with opened(tmp_path / "a") as memory:
+        talk(memory, RULE, "How are you?", "Go on.")
+        assert evidence_of(memory).write_heads(out) == 1
+        heads = read_heads(out)
+        talk(memory, "And then?")
+        assert evidence_of(memory).check_heads(heads) == ()
+        assert memory.journal.verify([memory.policy], anchors=heads).is_clean
+        evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        (said,) = evidence_of(memory).check_heads(heads)
+        assert "an erasure" in said
+        assert not memory.journal.verify([memory.policy], anchors=heads).is_clean
+    with opened(tmp_path / "b") as memory:
+        talk(memory, RULE, "How are you?", "Another word.")
+        (said,) = evidence_of(memory).check_heads(heads)
+        assert "not in the journal" in said
+    out.write_text("{}\n")
+    with pytest.raises(InputError):
+        read_heads(out)
 
 
-def test_a_vacuum_leaves_nothing_deleted_and_loses_nothing(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        (id_,) = [i for i in memory.artifacts.ids("default") if i.endswith("main:3")]
-        memory.artifacts.delete("default", [id_])
-        ids = memory.artifacts.ids("default")
-        (tmp_path / "audit").rename(tmp_path.parent / f"{tmp_path.name}-audit")
-        assert any(name.startswith("chroma") for name, _ in standing(tmp_path))
-        _, _, own = vacuum(memory)
-        assert own
-        assert standing(tmp_path) == []
-        assert memory.artifacts.ids("default") == ids
+def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
+    store = InMemoryArtifacts()
+    with opened(tmp_path, index="now", store=store) as memory:
+        talk(memory, RULE, "How are you?")
+        evidence = evidence_of(memory)
+        assert evidence.health().is_well
+        memory.record(Turn.said("Recorded.").observations, thread="t")
+        store.delete(ThreadKey("t"), ["u2"])
+        found = evidence.health()
+        assert [(lag.branch, lag.behind) for lag in found.lag] == [("main", 1)]
+        assert [turn.messages for turn in found.open] == [1]
+        assert (found.threads, found.commits) == (1, 2)
+        assert found.sizes["journal"] > 0
+        assert not found.is_well
+        assert evidence.reindex().messages == 1
+        assert evidence.health().lag == ()
+        assert store.count() == 2
 
 
-@pytest.mark.slow
-def test_a_server_is_erased_from_and_its_folder_proved_when_it_is_stopped(tmp_path: Path) -> None:
-    from test_chroma_server import Server
-
-    files = tmp_path / "server"
-    files.mkdir()
-    server = Server(files)
-    try:
-        with MemoryController(
-            server.store(), settings=Settings(audit=tmp_path / "memory" / "audit")
-        ) as memory:
-            talk(memory)
-            receipt = erased(memory, Target(thread="inc", artifact="u3"))
-            assert receipt.foreign
-            assert not receipt.proved
-            assert receipt.traces == ()
-            assert standing(tmp_path / "memory") == []
-            talk(memory, "inc", "Is bill-db-7 healthy?")
-            plan = Retention(memory).plan(SPACE, Keepless(), ("set_aside",))
-            Retention(memory).prune(plan)
-    finally:
-        server.stop()
-    assert standing(files)
-    with MemoryController(
-        ChromaArtifactStore.embedded(files), settings=Settings(audit=None)
-    ) as memory:
-        vacuum(memory)
-    assert standing(files) == []
+def test_reindex_drops_what_the_journal_lacks(tmp_path: Path) -> None:
+    store = InMemoryArtifacts()
+    with opened(tmp_path / "a", index="now", store=store) as memory:
+        talk(memory, "One.", "Two.", "Three.")
+        store.close = lambda: None  # type: ignore[method-assign]
+    with opened(tmp_path / "b", index="now", store=store) as memory:
+        memory.index._filling = None
+        talk(memory, "Other.")
+        assert store.count() == 3
+        assert evidence_of(memory).reindex().messages == 1
+        assert store.count() == 1
+    with opened(tmp_path / "c") as memory, pytest.raises(InputError):
+        evidence_of(memory).reindex()
 
 
-class Keepless:
-    """Would delete all."""
-
-    def __call__(self, usages: Any, t: int) -> dict[str, str]:
-        return {usage.key: "all" for usage in usages}
-
-
-@pytest.mark.slow
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, page = str(tmp_path / "memory"), tmp_path / "a.md"
-    page.write_text("# Restore\n\nThe ledger is restored from bkp-3.\n")
-    with MemoryController.open(folder) as memory:
-        talk(memory)
-
-    def told(*arguments: str, code: int = 0) -> Any:
-        assert run([*arguments, "--memory", folder, "--json"]) == code
-        out = capsys.readouterr().out
-        return json.loads(out) if code == 0 else out
-
-    assert told("ingest", str(page))[0]["parts"] == 1
-    assert told("search", "ledger bkp-3")[0]["text"].endswith("bkp-3.\n")
-    plan = told("prune", "--policy", "period", "--period", "1", "--dry-run")
-    assert plan["deleted_records"] == 0
-    told("hold", "u3", "--thread", "inc", "--reason", "case 3")
-    told("erase", "--thread", "inc", "--artifact", "u3", "--yes", code=1)
-    told("hold", "u3", "--thread", "inc", "--release")
-    assert told("erase", "--thread", "inc", "--artifact", "u3", "--dry-run")["records"] == 1
-    done = told("erase", "--thread", "inc", "--artifact", "u3", "--yes")
-    assert (done["proved"], done["traces"]) == (True, 0)
-    assert standing(Path(folder)) == []
-    (checked,) = told("verify")
-    assert checked["redacted"] > 0
-    assert told("export", str(tmp_path / "out.jsonl"))["audit_logs"] == 1
-    assert told("vacuum")["bytes_after"] > 0
-    checked = told("doctor")
-    assert checked["records"] > 0
-    assert checked["logs"] == []
-    told("erase", code=1)
-    told("erase", "--user", "default", "--thread", "", code=1)
+def test_search_finds_all_words_in_any_case(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, RULE, "Restart it on Sundays. 100% sure.", "Hello.", thread="a")
+        talk(memory, "nginx is down", thread=ThreadKey("b", user="ana"))  # type: ignore[arg-type]
+        evidence = evidence_of(memory)
+        assert {hit.thread.thread for hit in evidence.search("NGINX")} == {"a", "b"}
+        assert [hit.ref for hit in evidence.search("restart hours")] == ["u1"]
+        assert [hit.thread.thread for hit in evidence.search("nginx", user="ana")] == ["b"]
+        assert [hit.ref for hit in evidence.search("100%")] == ["u2"]
+        assert evidence.search("nginx", thread="nowhere") == ()
+        assert len(evidence.search("n", limit=2)) == 2
+        with pytest.raises(InputError):
+            evidence.search(" ")
 
 
-@pytest.mark.parametrize(
-    ("options", "reached"),
-    [([], "every user and every agent of tenant 'default'"),
-     (["--user", "ana"], "user 'ana' and every agent of tenant 'default'"),
-     (["--user", "ana", "--agent", "clerk"], "user 'ana' and agent 'clerk' of tenant 'default'"),
-     (["--agent", "clerk", "--tenant", "acme"], "every user and agent 'clerk' of tenant 'acme'")],
-)  # fmt: skip
-def test_an_ingest_says_whom_it_reaches(
-    options: list[str], reached: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page, memory = tmp_path / "a.md", str(tmp_path / "memory")
-    page.write_text("The ledger is restored from bkp-3.\n", encoding="utf-8")
-    assert run(["ingest", str(page), "--memory", memory, *options]) == 0
-    assert capsys.readouterr().out.endswith(f"a.md: 1 part added; recalled for {reached}\n")
-    assert run(["ingest", str(page), "--memory", memory, *options, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["reaches"] == reached
+def test_chroma_holds_nothing_of_it(tmp_path: Path) -> None:
+    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "chroma")) as memory:
+        talk(memory, RULE, "My brother Karl has had Huntington since last spring.", "And the gate?")
+        evidence = evidence_of(memory)
+        receipt = evidence.erase(Target(thread="t", refs=("u2",)))
+        assert receipt.proved, receipt
+        assert receipt.searched.files > 3
+        for path in tmp_path.rglob("*"):
+            assert not path.is_file() or b"Huntington" not in path.read_bytes()
+        assert memory.index.store is not None
+        assert memory.index.store.count() == 2
+        assert evidence.health().is_well
+        talk(memory, "Go on.")
+        assert evidence.erase(Target(thread="t")).proved
+        assert memory.index.store.count() == 0
+        talk(memory, "A new beginning.")
+        assert memory.index.store.count() == 1
 
 
-def test_a_file_that_cannot_be_read_keeps_no_other_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, memory = tmp_path / "docs", tmp_path / "memory"
-    folder.mkdir()
-    (folder / "a.md").write_text("# A\nalpha gateway\n", encoding="utf-8")
-    (folder / "b.txt").write_text("", encoding="utf-8")
-    (folder / "c.txt").write_text("gamma gateway\n", encoding="utf-8")
-    (folder / "d.txt").write_bytes("größe".encode("latin-1"))
-    assert run(["ingest", str(folder), "--memory", str(memory)]) == 1
-    out, error = capsys.readouterr()
-    assert [line.split("/")[-1].split(":")[0] for line in out.splitlines()] == ["a.md", "c.txt"]
-    assert error.startswith("acc: 2 of 4 files could not be read")
-    assert error.count("\n") == 1
-    assert "b.txt: the file contains no text" in error
-    assert "d.txt: " in error
-    assert run(["ingest", str(folder), "--memory", str(memory), "--json"]) == 1
-    assert [each["parts"] for each in json.loads(capsys.readouterr().out)] == [0, 0]
-    assert run(["ingest", str(folder / "b.txt"), "--memory", str(memory)]) == 1
-    assert "the file contains no text" in capsys.readouterr().err
-    for number in range(20):
-        (folder / f"e{number}.txt").write_text("", encoding="utf-8")
-    assert run(["ingest", str(folder), "--memory", str(memory)]) == 1
-    assert "; and 12 more)" in capsys.readouterr().err
+def test_a_store_that_fails_leaves_it_unproved(tmp_path: Path) -> None:
+    class Failing(InMemoryArtifacts):
+        def delete(self, *_: Any, **__: Any) -> None:
+            raise StoreError("no way", where="store", hint="none")
+
+    with opened(tmp_path, index="now", store=Failing()) as memory:
+        talk(memory, RULE, "How are you?")
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
+        assert not receipt.proved
+        assert "no way" in receipt.foreign[0]
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a FIFO")
-def test_a_pipe_is_no_document_and_is_not_waited_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    os.mkfifo(tmp_path / "pipe.txt")
-    assert run(["ingest", str(tmp_path / "pipe.txt"), "--memory", str(tmp_path / "m")]) == 1
-    assert "no folder with documents" in capsys.readouterr().err
+class _Saver:
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    def delete_thread(self, name: str) -> None:
+        if name == "bad":
+            raise RuntimeError("away")
+        self.deleted.append(name)
+
+    async def adelete_thread(self, name: str) -> None:
+        self.delete_thread(name)
 
 
-def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
-    with MemoryController.open(tmp_path / "one") as memory:
-        talk(memory)
-        moved = export(memory.artifacts, memory.settings.audit, SPACE, out)
-        log = next((tmp_path / "one" / "audit").glob("*.jsonl"))
-    folder = tmp_path / "two" / "audit" / log.name
-    folder.mkdir(parents=True)
-    with MemoryController.open(tmp_path / "two") as memory:
-        with pytest.raises(InputError, match="a different audit log"):
-            import_into(memory, out)
-        folder.rmdir()
-        assert import_into(memory, out).written == moved.records
+def test_checkpoints_are_deleted_through_their_checkpointer() -> None:
+    import asyncio
+
+    saver = _Saver()
+    delete_checkpoints(saver, ThreadKey("t", user="ana"))
+    asyncio.run(adelete_checkpoints(saver, "u"))
+    assert saver.deleted == ["t", "u"]
+    with pytest.raises(StoreError):
+        delete_checkpoints(saver, "bad")
+    with pytest.raises(ConfigurationError):
+        delete_checkpoints(object(), "t")
 
 
-def test_a_folder_in_the_place_of_a_mark_is_told(tmp_path: Path) -> None:
-    for name in ("begun", ".begun.half"):
-        (tmp_path / name).mkdir()
-        with pytest.raises(StoreError, match="interrupted work"):
-            FolderMarks(tmp_path).read("begun")
+def test_checkpoints_of_a_database_leave_no_byte(tmp_path: Path) -> None:
+    pytest.importorskip("langgraph.checkpoint.sqlite")
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    path = tmp_path / "saver.sqlite3"
+    for how in ("saver", "url"):
+        with SqliteSaver.from_conn_string(str(path)) as saver:
+            for name in ("t", "other"):
+                config: Any = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
+                checkpoint: Any = {
+                    "v": 4, "id": "1", "ts": "2026-01-01", "channel_values": {"m": f"Huntington {name}"},
+                    "channel_versions": {"m": 1}, "versions_seen": {},
+                }  # fmt: skip
+                saver.put(config, checkpoint, {"source": "loop"}, {})
+            if how == "saver":
+                delete_checkpoints(saver, "t")
+        if how == "url":
+            assert delete_checkpoints_at(f"sqlite:{path}", ["t"]) == 1
+        data = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+        assert b"Huntington t" not in data
+        assert b"Huntington other" in data
+    with pytest.raises(ConfigurationError):
+        delete_checkpoints_at("sqlite:nowhere", ["t"])
+    (tmp_path / "bad").write_bytes(b"no database, surely not one at all")
+    with pytest.raises(StoreError):
+        delete_checkpoints_at(f"sqlite:{tmp_path / 'bad'}", ["t"])
+    assert sqlite3.connect(path).execute("select count(*) from checkpoints").fetchone() == (1,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from langchain.agents import create_agent
@@ -11,10 +11,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 from runs import Killer, Texts, config_of, given, observed
 
-from acc import MemoryController
+from acc.controller.controller import MemoryController
 from acc.integrations.langchain import MemoryMiddleware
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel, call
-from acc_graphs.deployment import open_checkpoints
+from acc_graphs.deployment import deployed
 
 SAID = ("Never restart the database. Look at shard 1.", "Look at shard 2.", "And shard 3?")
 
@@ -35,12 +36,15 @@ def looking(prompt: list[BaseMessage]) -> AIMessage:
 
 
 @contextmanager
-def opened(where: tuple[str, str]) -> Iterator[tuple[Any, MemoryController]]:
+def opened(where: tuple[str, str]) -> Iterator[tuple[Any, MemoryController[Any]]]:
     """The agent, on the memory and the checkpoints of a folder."""
-    with closing(MemoryController.open(where[0])) as memory, open_checkpoints(where[1]) as saver:
-        middleware = [MemoryMiddleware(memory)]
-        model = ScriptedChatModel(script=looking)
-        yield create_agent(model, [read_shard], middleware=middleware, checkpointer=saver), memory
+    with deployed(*where) as parts:
+        memory, model = parts["memory"], ScriptedChatModel(script=looking)
+        options: Any = {
+            "middleware": [MemoryMiddleware(memory)],
+            "checkpointer": parts["checkpointer"],
+        }
+        yield create_agent(model, [read_shard], **options), memory
 
 
 def die_in(where: tuple[str, str], node: str, skip: int, durability: Any) -> None:
@@ -64,8 +68,7 @@ def go_on(where: tuple[str, str], durability: Any) -> tuple[Texts, str, str]:
 def go_on_with_new_input(where: tuple[str, str], durability: Any) -> tuple[Texts, str, str]:
     """Resume nothing: the user says something else, as in a chat window that was reloaded."""
     with opened(where) as (agent, memory):
-        out = agent.invoke(given(SAID[2]), config_of("t"), durability=durability)
-        return _told(memory, out)
+        return _told(memory, agent.invoke(given(SAID[2]), config_of("t"), durability=durability))
 
 
 def uninterrupted(where: tuple[str, str]) -> tuple[Texts, str, str]:
@@ -76,6 +79,6 @@ def uninterrupted(where: tuple[str, str]) -> tuple[Texts, str, str]:
         return _told(memory, out)
 
 
-def _told(memory: MemoryController, out: dict[str, Any]) -> tuple[Texts, str, str]:
-    state = memory.load(out["ccs"])
-    return observed(memory, out["ccs"], "t"), state.render(), state.branch
+def _told(memory: MemoryController[Any], out: dict[str, Any]) -> tuple[Texts, str, str]:
+    state = memory.policy.schema.load(out["ccs"])
+    return observed(memory, out["ccs"], "t"), render(state), state.branch

@@ -11,7 +11,8 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import HumanMessage
 
-from acc import MemoryController, Thread
+from acc.controller.controller import MemoryController
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import plan_execute_reflect, react, remediation, triage
 from acc_graphs.deployment import deployed
@@ -35,7 +36,7 @@ SAID = {
 
 def settings_of(name: str) -> dict[str, Any]:
     """What the memory of a graph is opened with."""
-    return {"policy": remediation.POLICY} if name == "plan_execute_reflect" else {}
+    return dict(remediation.SETTINGS) if name == "plan_execute_reflect" else {}
 
 
 def graph_of(name: str, parts: Mapping[str, Any]) -> Any:
@@ -60,12 +61,16 @@ def given(said: str) -> dict[str, Any]:
     return {"messages": [HumanMessage(said)]}
 
 
-def observed(memory: MemoryController, state: Any, thread: str) -> Texts:
+def observed(memory: MemoryController[Any], ccs: Any, thread: str) -> Texts:
     """Channel and text of all that the state's branch holds of the conversation, in order."""
-    loaded = memory.load(state)
-    with memory._lock:
-        seen = memory._log_of(Thread(thread=thread)).branch(loaded.branch).artifacts
-        return [(a.channel.value, a.text) for a in seen if a.kind == "observation"]
+    branch = ccs.get("branch", "main")
+    seen = memory.journal.messages(thread, branch=branch, also_open=True)
+    return [(each.message.channel.value, each.message.text) for each in seen]
+
+
+def state_of(memory: MemoryController[Any], ccs: Any) -> Any:
+    """The state in a channel."""
+    return memory.policy.schema.load(ccs)
 
 
 class Killer(BaseCallbackHandler):
@@ -113,8 +118,8 @@ def go_on(name: str, where: tuple[str, str], durability: Any) -> tuple[Texts, st
         graph.invoke(given(SAID[name][1]) if lost else None, config, durability=durability)
         out = graph.invoke(given(SAID[name][2]), config, durability=durability)
         memory = parts["memory"]
-        state = memory.load(out["ccs"])
-        return observed(memory, out["ccs"], "t"), state.render(), state.branch
+        state = memory.last_state("t")
+        return observed(memory, out["ccs"], "t"), render(state), state.branch
 
 
 def uninterrupted(name: str, where: tuple[str, str]) -> tuple[Texts, str, str]:
@@ -124,5 +129,5 @@ def uninterrupted(name: str, where: tuple[str, str]) -> tuple[Texts, str, str]:
         for said in SAID[name]:
             out = graph.invoke(given(said), config)
         memory = parts["memory"]
-        state = memory.load(out["ccs"])
-        return observed(memory, out["ccs"], "t"), state.render(), state.branch
+        state = memory.last_state("t")
+        return observed(memory, out["ccs"], "t"), render(state), state.branch

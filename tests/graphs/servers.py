@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-
-import services
+from services import PostgreSQL, program, unprivileged
+from services import chroma as chroma_service
 from services import free_port as free_port
 
 
@@ -42,7 +39,7 @@ def running(
 @contextmanager
 def chroma(folder: Path) -> Iterator[str]:
     """The address of a Chroma server on ``folder``."""
-    server = services.chroma(folder)
+    server = chroma_service(folder)
     try:
         server.start()
         yield f"http://127.0.0.1:{server.port}"
@@ -55,8 +52,8 @@ def needs_postgresql() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     pytest.importorskip("langgraph.checkpoint.postgres", reason="no Postgres checkpointer")
     try:
-        services.program("initdb")
-        services.unprivileged()
+        program("initdb")
+        unprivileged()
     except FileNotFoundError as error:
         pytest.skip(str(error))
 
@@ -67,7 +64,7 @@ def postgresql() -> Iterator[str]:
     needs_postgresql()
     with tempfile.TemporaryDirectory(prefix="pg-") as folder:
         Path(folder).chmod(0o755)
-        server = services.PostgreSQL(Path(folder) / "postgresql")
+        server = PostgreSQL(Path(folder) / "postgresql")
         try:
             server.start()
             yield server.address.replace("//acc@", f"//acc:{server.password}@")

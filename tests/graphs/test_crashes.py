@@ -6,10 +6,10 @@ import signal
 from pathlib import Path
 
 import pytest
-import runs
+import runs as runs
 from killed_runs import ran
 
-from acc import InMemoryStore, MemoryController, Settings
+from acc.controller.controller import MemoryController
 from acc_graphs.deployment import prepare
 
 NODES = {
@@ -20,10 +20,10 @@ NODES = {
 }  # fmt: skip
 
 EVERY = [
-    (name, node, durability)
+    (name, node, how)
     for name, nodes in NODES.items()
     for node in nodes
-    for durability in ("async", "exit")
+    for how in ("async", "exit")
 ]
 
 
@@ -61,10 +61,9 @@ def test_a_process_killed_in_a_node_loses_nothing_and_doubles_nothing(
     assert after == whole[name]
 
 
-def test_the_nodes_that_are_killed_are_all_there_are() -> None:
+def test_the_nodes_that_are_killed_are_all_there_are(tmp_path: Path) -> None:
     for name, nodes in NODES.items():
-        parts = {
-            "memory": MemoryController(InMemoryStore(), settings=Settings(**runs.settings_of(name)))
-        }
-        drawn = runs.graph_of(name, parts).get_graph().nodes
+        settings = runs.settings_of(name)
+        with MemoryController.open(tmp_path / name, index="none", **settings) as memory:
+            drawn = runs.graph_of(name, {"memory": memory}).get_graph().nodes
         assert {*drawn} - {"__start__", "__end__"} == {*nodes}

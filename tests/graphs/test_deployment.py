@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import runs
+import runs as runs
 from servers import free_port
 
 from acc.errors import ConfigurationError, InputError, StoreError
@@ -25,11 +25,12 @@ def test_a_folder_and_a_file_hold_a_thread_from_process_to_process(tmp_path: Pat
         assert out["ccs"]["turn"] == turn
 
 
-def test_an_address_is_a_server_and_one_that_is_not_there_says_so() -> None:
+def test_an_address_is_a_server_and_one_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be reached"):
-        open_memory(f"http://127.0.0.1:{free_port()}")
-    with pytest.raises(InputError, match="no host"):
-        open_memory("http://")
+        open_memory(str(tmp_path), f"http://127.0.0.1:{free_port()}")
+    for wrong in ("http://", "127.0.0.1:8000"):
+        with pytest.raises(InputError, match="no address"):
+            open_memory(str(tmp_path), wrong)
 
 
 @pytest.mark.parametrize(

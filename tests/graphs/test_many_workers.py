@@ -1,4 +1,4 @@
-"""Four worker processes, one Chroma server, one PostgreSQL: the same graphs with two settings changed."""
+"""Four worker processes, one folder, one Chroma server, one PostgreSQL: the same graphs with other settings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
-import runs
+import runs as runs
 from killed_runs import ran
 from servers import chroma, postgresql
 
 from acc_graphs.deployment import deployed, open_memory, prepare
 
-Where = tuple[str, str]
+Where = tuple[str, str, str]
 
 THREADS = 12
 TURNS = 4
@@ -23,10 +23,11 @@ TURNS = 4
 
 @pytest.fixture(scope="module")
 def where(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Where]:
-    """The addresses of both servers."""
-    with chroma(tmp_path_factory.mktemp("chroma")) as memory, postgresql() as checkpoints:
+    """The folder that the workers share, and the addresses of both servers."""
+    folder = tmp_path_factory.mktemp("workers")
+    with chroma(folder / "chroma") as server, postgresql() as checkpoints:
         prepare(checkpoints)
-        yield memory, checkpoints
+        yield str(folder / "memory"), checkpoints, server
 
 
 class Worker:
@@ -66,16 +67,16 @@ EXPECTED = 2 + (TURNS - 1) * 4
 
 def check(where: Where, threads: dict[str, dict[str, Any]]) -> None:
     """Every thread has exactly its own evidence, on the one branch, and its own rule."""
-    with closing(open_memory(where[0])) as memory:
+    with closing(open_memory(where[0], index="none")) as memory:
         for thread, ccs in threads.items():
-            state = memory.load(ccs)
+            state: Any = memory.policy.schema.load(ccs)
             held = runs.observed(memory, ccs, thread)
             assert [t for c, t in held if c == "user"] == [
                 question(thread, n) for n in range(TURNS)
             ]
             assert len(held) == EXPECTED
             assert state.branch == "main"
-            assert [c.text for c in state.constraints] == [f"Never restart {thread}"]
+            assert [c.words.text for c in state.constraints] == [f"Never restart {thread}."]
 
 
 @pytest.mark.slow

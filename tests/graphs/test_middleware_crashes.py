@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-import middleware_runs
+import middleware_runs as middleware_runs
 import pytest
-import runs
+import runs as runs
 from killed_runs import ran
 from test_crashes import places
 
@@ -22,6 +22,13 @@ PLACES = {
 }
 
 
+EVERY = [
+    pytest.param(*place, how, id=f"{name}, {how}")
+    for name, place in PLACES.items()
+    for how in ("async", "exit")
+]
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[runs.Texts, str, str]:
     """What three turns come to when nobody is killed."""
@@ -31,8 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[runs.Texts, str, st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("durability", ["async", "exit"])
-@pytest.mark.parametrize(("node", "skip"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(("node", "skip", "durability"), EVERY)
 def test_a_killed_agent_loses_nothing_and_doubles_nothing(
     node: str, skip: int, durability: str, tmp_path: Path, whole: tuple[runs.Texts, str, str]
 ) -> None:
@@ -45,7 +51,7 @@ def test_a_killed_agent_loses_nothing_and_doubles_nothing(
 
 
 @pytest.mark.slow
-def test_a_result_that_no_model_has_read_is_in_the_checkpoint_and_goes_to_the_store(
+def test_a_result_that_no_model_has_read_is_in_the_checkpoint_and_goes_to_the_memory(
     tmp_path: Path,
 ) -> None:
     where = places(tmp_path)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from acc import InMemoryStore, MemoryController
+from acc.controller.controller import MemoryController
 from acc.errors import InputError
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.plan_execute_reflect import build
@@ -23,10 +24,10 @@ def look() -> str:
     return "nothing in sight"
 
 
-def run(script: Any, **options: Any) -> dict[str, Any]:
-    memory = MemoryController(InMemoryStore())
-    graph = build(ScriptedChatModel(script=script), [look], memory, role="A scout.", **options)
-    found: dict[str, Any] = graph.invoke({"messages": [HumanMessage("What is there?")]}, CONFIG)
+def run(folder: Path, script: Any, **options: Any) -> dict[str, Any]:
+    with MemoryController.open(folder, index="none") as memory:
+        graph = build(ScriptedChatModel(script=script), [look], memory, role="A scout.", **options)
+        found: dict[str, Any] = graph.invoke({"messages": [HumanMessage("What is there?")]}, CONFIG)
     return found
 
 
@@ -45,25 +46,25 @@ def answering(plan: list[str], decision: str) -> Any:
     return script
 
 
-def test_planning_anew_ends_after_the_rounds_that_were_given() -> None:
-    out = run(answering(["look"], "revise"), rounds=2)
+def test_planning_anew_ends_after_the_rounds_that_were_given(tmp_path: Path) -> None:
+    out = run(tmp_path, answering(["look"], "revise"), rounds=2)
     assert out["rounds"] == 2
     assert out["done"] == ["look", "look"]
     assert out["messages"][-1].text == "That is all."
 
 
-def test_going_on_with_no_step_left_is_the_end() -> None:
-    out = run(answering(["look", "look again"], "continue"))
+def test_going_on_with_no_step_left_is_the_end(tmp_path: Path) -> None:
+    out = run(tmp_path, answering(["look", "look again"], "continue"))
     assert out["done"] == ["look", "look again"]
     assert out["messages"][-1].text == "That is all."
 
 
-def test_an_empty_plan_goes_to_reflection_at_once() -> None:
-    out = run(answering([], "stop"))
+def test_an_empty_plan_goes_to_reflection_at_once(tmp_path: Path) -> None:
+    out = run(tmp_path, answering([], "stop"))
     assert out["done"] == []
     assert out["messages"][-1].text == "That is all."
 
 
-def test_a_model_that_gives_no_plan_is_an_error_that_says_so() -> None:
+def test_a_model_that_gives_no_plan_is_an_error_that_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="gave no Plan"):
-        run(lambda _: AIMessage("I would rather talk."))
+        run(tmp_path, lambda _: AIMessage("I would rather talk."))

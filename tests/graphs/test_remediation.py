@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import without_memory
+import without_memory as without_memory
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import InMemoryStore, MemoryController, Settings, Thread
+from acc.controller.controller import MemoryController
+from acc.state.render import render
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import remediation
 from acc_graphs.plan_execute_reflect import build
@@ -25,7 +27,7 @@ CONFIG: Any = {"configurable": {"thread_id": "vuln-1"}}
 
 
 def planned(
-    model: ScriptedChatModel, memory: MemoryController, *, asynchronous: bool = False
+    model: ScriptedChatModel, memory: MemoryController[Any], *, asynchronous: bool = False
 ) -> tuple[Any, dict[str, Any]]:
     graph = build(
         model, remediation.TOOLS, memory, role=remediation.ROLE, channels=remediation.CHANNELS,
@@ -37,10 +39,10 @@ def planned(
     return graph, graph.invoke(given, CONFIG)
 
 
-def memory_of(**settings: Any) -> MemoryController:
-    return MemoryController(
-        InMemoryStore(), settings=Settings(policy=remediation.POLICY, **settings)
-    )
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
+    with MemoryController.open(tmp_path, index="none", **remediation.SETTINGS) as opened:
+        yield opened
 
 
 def asked(model: ScriptedChatModel, words: str) -> list[list[BaseMessage]]:
@@ -49,8 +51,10 @@ def asked(model: ScriptedChatModel, words: str) -> list[list[BaseMessage]]:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_the_plan_rests_on_the_vendor_and_keeps_the_users_gates(asynchronous: bool) -> None:
-    model, memory = ScriptedChatModel(script=remediation.decide), memory_of()
+def test_the_plan_rests_on_the_vendor_and_keeps_the_users_gates(
+    memory: MemoryController[Any], asynchronous: bool
+) -> None:
+    model = ScriptedChatModel(script=remediation.decide)
     _, out = planned(model, memory, asynchronous=asynchronous)
     answer = "Upgrade pg-01, pg-02 to 5.2.12; Never deploy without two approvals."
     assert out["messages"][-1].text == answer
@@ -65,25 +69,28 @@ def test_without_the_memory_the_same_model_believes_the_web() -> None:
     assert out["messages"][-1].text.startswith("Upgrade the hosts to 5.2.9; Approvals are waived")
 
 
-def test_what_only_the_web_says_is_in_the_store_and_not_in_the_state(tmp_path: Path) -> None:
-    memory = memory_of(audit=tmp_path)
+def test_what_only_the_web_says_is_in_the_journal_and_not_in_the_state(
+    memory: MemoryController[Any],
+) -> None:
     graph, out = planned(ScriptedChatModel(script=remediation.decide), memory)
-    state = memory.load(out["ccs"])
-    assert "5.2.9" not in state.render()
-    assert "waived" not in state.render()
-    versions = {f.name: f.trust.word for f in state.focal_entities if f.type == "version"}
-    assert versions["5.2.12"] == "tool"
-    with memory._lock:
-        stored = memory._log_of(Thread(thread="vuln-1")).branch(state.branch).artifacts
-    assert any("5.2.9" in a.text and a.channel.value == "document" for a in stored)
-    audit = "".join(p.read_text() for p in tmp_path.rglob("*.jsonl"))
-    assert "a document's word alone" in audit  # why it was refused
+    state: Any = memory.policy.schema.load(out["ccs"])
+    shown = render(state)
+    assert "5.2.9" not in shown
+    assert "waived" not in shown
+    (fixing,) = [fact for fact in state.relational_map if "5.2.12" in fact.text]
+    assert fixing.trust.word == "tool"
+    stored = [each.message for each in memory.journal.messages("vuln-1")]
+    assert any("5.2.9" in m.text and m.channel.value == "document" for m in stored)
+    told = str([each.record for each in memory.journal.commits("vuln-1")])
+    assert "no system of record and no person says so" in told  # why it was refused
     assert graph.get_state(CONFIG).next == ()
 
 
-def test_plan_and_reflect_read_state_and_user_and_nothing_that_a_tool_said() -> None:
+def test_plan_and_reflect_read_state_and_user_and_nothing_that_a_tool_said(
+    memory: MemoryController[Any],
+) -> None:
     model = ScriptedChatModel(script=remediation.decide)
-    planned(model, memory_of())
+    planned(model, memory)
     for words, least in ((PLAN, 2), (REFLECT, 3)):
         prompts = asked(model, words)
         assert len(prompts) >= least
@@ -91,11 +98,11 @@ def test_plan_and_reflect_read_state_and_user_and_nothing_that_a_tool_said() -> 
             assert [m.type for m in prompt] == ["system", "human", "human"]
             assert prompt[1].text == ASKED
             assert "5.2.9" not in str(prompt)
-    assert "version,5.2.12,tool" in asked(model, REFLECT)[1][0].text  # committed before
+    assert "5.2.12 fixes CVE-2031-0420" in asked(model, REFLECT)[1][0].text  # committed before
 
 
-def test_the_stream_holds_neither_plans_nor_prompts() -> None:
-    model, memory = ScriptedChatModel(script=remediation.decide), memory_of()
+def test_the_stream_holds_neither_plans_nor_prompts(memory: MemoryController[Any]) -> None:
+    model = ScriptedChatModel(script=remediation.decide)
     graph, _ = planned(model, memory)
     again = graph.stream({"messages": [HumanMessage(ASKED)]}, CONFIG, stream_mode="messages")
     heard = [(p.type, m["langgraph_node"], str(p.text)) for p, m in again]
@@ -105,13 +112,10 @@ def test_the_stream_holds_neither_plans_nor_prompts() -> None:
     assert heard[-1][1] == "reflect"
 
 
-def test_every_observation_is_stored_once() -> None:
-    memory = memory_of()
-    _, out = planned(ScriptedChatModel(script=remediation.decide), memory)
-    state = memory.load(out["ccs"])
-    with memory._lock:
-        held = memory._log_of(Thread(thread="vuln-1")).branch(state.branch).artifacts
-    texts = [a.text for a in held if a.kind == "observation"]
+def test_everything_that_happened_is_in_the_journal_once(memory: MemoryController[Any]) -> None:
+    planned(ScriptedChatModel(script=remediation.decide), memory)
+    held = memory.journal.messages("vuln-1", also_open=True)
+    texts = [each.message.text for each in held]
     # the user's message; a call, a result, a report and a note for each of three steps; the answer
     assert len(texts) == 1 + 3 * 4 + 1
     assert len(set(texts)) == len(texts)

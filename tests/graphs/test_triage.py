@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-import without_memory
+import without_memory as without_memory
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import InMemoryStore, MemoryController
+from acc.controller.controller import MemoryController
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import triage
 from acc_graphs.react import build
@@ -28,6 +30,12 @@ SAID = (
 CONFIG: Any = {"configurable": {"thread_id": "inc-7"}}
 
 
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
+    with MemoryController.open(tmp_path / "memory", index="none") as opened:
+        yield opened
+
+
 def told(graph: Any) -> list[str]:
     """What the agent answers to each message of the user."""
     return [
@@ -36,9 +44,10 @@ def told(graph: Any) -> list[str]:
     ]
 
 
-def test_with_the_memory_the_rule_of_turn_one_stops_the_restart() -> None:
+def test_with_the_memory_the_rule_of_turn_one_stops_the_restart(
+    memory: MemoryController[Any],
+) -> None:
     model, clinic = ScriptedChatModel(script=triage.decide), triage.Clinic()
-    memory = MemoryController(InMemoryStore())
     graph = build(
         model, clinic.tools(), memory, role=triage.ROLE, channels=triage.CHANNELS,
         checkpointer=InMemorySaver(),
@@ -47,12 +56,13 @@ def test_with_the_memory_the_rule_of_turn_one_stops_the_restart() -> None:
     assert answers[-1].startswith("Not yet, by your own rule: Never restart a pipeline")
     assert "lab-4412" in answers[-1]  # the scope of turn 1, read from the state
     assert clinic.restarted == []
-    state = memory.load(graph.get_state(CONFIG).values["ccs"])
-    rules = [c.text for c in state.constraints]
-    assert rules == [
-        "Only read-only diagnostics until the maintenance window at 22:00",
-        "Never restart a pipeline during clinic hours",
+    state: Any = memory.policy.schema.load(graph.get_state(CONFIG).values["ccs"])
+    assert [rule.words.text for rule in state.constraints] == [
+        "Only read-only diagnostics until the maintenance window at 22:00.",
+        "Never restart a pipeline during clinic hours.",
     ]
+    assert not any("approved" in rule.words.text for rule in state.constraints), "the runbook's"
+    assert state.turn == 15, "a pass before the model, and one after each tool"
 
 
 def test_without_the_memory_the_same_model_restarts_the_pipeline() -> None:

@@ -67,7 +67,7 @@ def test_threads_of_one_name_are_apart_by_tenant_and_user(address: str) -> None:
     asked(f"{address}/north/ann/t", message(1, "Never restart a pipeline during clinic hours."))
     for place in ("south/ann/t", "north/bob/t", "north/ann/t2"):
         status, body, _ = asked(f"{address}/{place}", message(1, "Get it moving."))
-        assert (status, body["turn"]) == (200, 1)
+        assert (status, body["turn"]) == (200, 2), "the message, and what the tool did"
         assert "rule" not in body["answer"]
 
 
@@ -93,9 +93,9 @@ def test_a_message_that_two_workers_get_is_answered_by_one(
     monkeypatch.delenv("ACC_MODEL", raising=False)
     monkeypatch.setattr(triage, "decide", waiting)
     said = ("north/ann/t", "m1", "Never restart a pipeline during clinic hours.")
-    with chroma(tmp_path) as memory, postgresql() as address:
+    with chroma(tmp_path / "chroma") as server, postgresql() as address:
         prepare(address)
-        where = memory, address, None, address
+        where = str(tmp_path / "memory"), address, server
         with (
             deployed(*where) as parts, closing(Turns(parts)) as first,
             deployed(*where) as others, closing(Turns(others)) as other,

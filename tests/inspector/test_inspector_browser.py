@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,11 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspected import HOSTILE, SAID, many_turns, only_log, remembered
+from helpers_inspector import (
+    HOSTILE,
+    OPS,
+    SAID,
+    altered,
+    forked,
+    memory_in,
+    remembered,
+    threads_of,
+)
 
-from acc import MemoryController, Thread, Turn
-from acc.audit.folder import FolderLogs
-from acc.cli import run
+from acc.inspector.page import exported_page
+from acc.journal import Journal, ThreadKey
 
 pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -32,12 +41,22 @@ WAIT = 20_000
 
 AGENT = """
 import sys
-from acc import MemoryController, Turn
-with MemoryController.open(sys.argv[1]) as memory:
-    state = memory.last_state("ops")
+from acc.controller.controller import MemoryController
+from acc.turn.turn import Turn
+with MemoryController.open(sys.argv[1], index="none") as memory:
     for line in sys.stdin:
-        state = memory.step(state, Turn.said(line.strip()), thread="ops").state
-        print(state.turn, flush=True)
+        print(memory.step(None, Turn.said(line.strip()), thread="ops").state.turn, flush=True)
+"""
+
+SERVER = """
+import asyncio, sys
+from functools import partial
+from acc.inspector.opening import opened
+from acc.inspector.server import Inspector, application, bound, server
+from acc.inspector.threads import Threads
+with opened(sys.argv[1]) as journal, bound(0) as at:
+    print(f"http://127.0.0.1:{at.getsockname()[1]}/", flush=True)
+    server(application(Inspector(Threads(journal), partial(asyncio.sleep, 0.1)))).run(sockets=[at])
 """
 
 
@@ -74,17 +93,14 @@ def own(url: str) -> bool:
 
 
 @contextmanager
-def serving(memory: Path, *options: str) -> Iterator[tuple[str, str]]:
-    """The address of `acc inspect` in another process, and the operator's token if it prints one."""
-    command = [sys.executable, "-m", "acc", "inspect", "--memory", str(memory), "--port", "0"]
+def serving(memory: Path) -> Iterator[str]:
+    """The address of an inspector in another process."""
     process = subprocess.Popen(
-        [*command, "--interval", "0.1", *options], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SERVER, str(memory)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     try:
-        address = process.stdout.readline().strip()
-        token = process.stdout.readline() if "--operator" in options else ""
-        yield address, token.partition(": ")[2].strip()
+        yield process.stdout.readline().strip()
     finally:
         process.terminate()
         process.wait(30)
@@ -93,7 +109,7 @@ def serving(memory: Path, *options: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def agent(memory: Path) -> Iterator[Callable[[str], None]]:
-    """An agent in another process, which holds the memory's store; says a turn and waits for its commit."""
+    """An agent in another process; says a turn and waits for its commit."""
     process = subprocess.Popen(
         [sys.executable, "-c", AGENT, str(memory)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -112,12 +128,6 @@ def agent(memory: Path) -> Iterator[Callable[[str], None]]:
         process.communicate(timeout=60)
 
 
-def kept(folder: Path, said: Any = SAID, thread: Any = "ops") -> Path:
-    with MemoryController.open(folder, input_chars=300_000) as memory:
-        remembered(folder / "audit", said, thread, memory)
-    return folder
-
-
 def sections(page: Page) -> dict[str, str]:
     return {
         card.locator("h2").inner_text(): card.inner_text()
@@ -126,10 +136,9 @@ def sections(page: Page) -> dict[str, str]:
 
 
 def test_a_person_finds_a_thread_and_reads_its_turns(page: Page, tmp_path: Path) -> None:
-    memory = kept(tmp_path / "memory")
-    with MemoryController.open(memory) as more:
-        remembered(memory / "audit", ["Is node-9 up?"], Thread(thread="billing", user="ann"), more)
-    with serving(memory) as (address, _):
+    memory = remembered(tmp_path / "memory")
+    remembered(memory, ["Is node-9 up?"], ThreadKey("billing", user="ann"))
+    with serving(memory) as address:
         page.goto(address)
         rows = page.locator("#threads tbody tr")
         expect(rows).to_have_count(2)
@@ -141,40 +150,68 @@ def test_a_person_finds_a_thread_and_reads_its_turns(page: Page, tmp_path: Path)
         page.get_by_role("link", name="ops").click()
         expect(page.locator("#thread-title")).to_have_text("ops")
         expect(page.locator("#number")).to_have_value("3")
-        # Turn 1 by the slider: the rule is new, and its source has the quoted words marked.
+        # Version 1 by the slider: the rule is new, and its source has the quoted words marked.
         page.locator("#slider").fill("0")
         expect(page.locator("#number")).to_have_value("1")
         expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
         expect(page.locator(".items .item.added").first).to_be_visible()
+        expect(page.locator("#tail .said")).to_have_text(SAID[0])
         assert "added" in sections(page)["What changed, and why"]
         page.locator(".item", has_text="Never restart db-1").first.click()
-        expect(page.locator("#drawer mark")).to_have_text("Never restart db-1")
+        expect(page.locator("#drawer mark")).to_have_text("Never restart db-1.")
         expect(page.locator("#drawer .said")).to_have_text(SAID[0])
         page.keyboard.press("Escape")
         expect(page.locator("#drawer")).not_to_be_visible()
         page.get_by_role("button", name="Text").click()
-        expect(page.locator("pre.rendered")).to_contain_text("constraints[1]{text}:")
-        # The keys go through the turns, and the last one has verdicts and what left.
+        expect(page.locator("pre.rendered")).to_contain_text("Rules, word for word; they bind.")
+        page.get_by_role("button", name="Items").click()
+        # The keys go through the commits. The last one judged the claim that the rule ended.
         page.locator("h1#thread-title").click()
         page.keyboard.press("End")
-        expect(page.locator("#number")).to_have_value("3")
-        expect(page.locator("#turn .message .said").first).to_have_text(SAID[2])
-        expect(page.locator(".verdicts .meter").first).to_be_visible()
-        shown = sections(page)
-        assert re.search(r"0\.\d\d|1\.00", shown["What was recalled"])
-        assert "retired" in shown["What changed, and why"]
-        assert "commit" in shown["Latency and cost"]
+        expect(page.locator("#where")).to_contain_text("a second reading of rules said to end")
+        expect(page.locator(".item .beside").first).to_contain_text(
+            "user: You may restart db-1 now."
+        )
+        expect(page.locator(".item .beside").nth(1)).to_contain_text("a second reading agreed")
         page.keyboard.press("ArrowLeft")
-        expect(page.locator("#number")).to_have_value("2")
-        page.get_by_role("button", name="Latency by stage").click()
-        expect(page.locator("#legend")).to_contain_text("compress")
+        expect(page.locator("#where")).to_contain_text("version 3")
+        expect(page.locator("#turn .message .said").first).to_have_text(SAID[2])
+        expect(page.locator(".verdicts .said").first).to_have_text("What is the state of node-7?")
+        page.locator("button.ref", has_text="u1").first.click()
+        expect(page.locator("#drawer .said")).to_have_text(SAID[0])
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Read and transcript").click()
+        expect(page.locator("#legend")).to_contain_text("transcript")
         page.reload()
+        expect(page.locator("#where")).to_contain_text("version 3")
+        expect(page.locator("#turn .card").first).to_be_visible()
+        if folder := os.environ.get("ACC_SCREENSHOTS"):
+            page.screenshot(path=f"{folder}/turn.png", full_page=True)
+
+
+def test_a_person_searches_the_messages_and_compares_two_versions(
+    page: Page, tmp_path: Path
+) -> None:
+    with serving(remembered(tmp_path / "memory")) as address:
+        page.goto(address)
+        page.locator("#threads a").click()
+        page.locator("#find").fill("LIMIT pods")
+        page.locator("#find").press("Enter")
+        expect(page.locator("#drawer .said")).to_have_text(SAID[1])
+        page.get_by_role("button", name="go to turn 2").click()
         expect(page.locator("#number")).to_have_value("2")
+        page.keyboard.press("End")
+        compare = page.get_by_label("Version to compare with")
+        compare.fill("1")
+        compare.press("Enter")
+        expect(page.locator("#drawer-title")).to_have_text("Version 1 to 4")
+        expect(page.locator("#drawer .rows")).to_contain_text("The limit is 40 pods.")
+        expect(page.locator("#drawer .rows")).to_contain_text("claimed in turn 3")
 
 
 def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path) -> None:
-    memory = kept(tmp_path / "memory", SAID[:1])
-    with agent(memory) as says, serving(memory, "--operator") as (address, token):
+    memory = remembered(tmp_path / "memory", SAID[:1])
+    with agent(memory) as says, serving(memory) as address:
         says(SAID[1])
         page.goto(address)
         expect(page.locator("#threads tbody td.right").first).to_have_text("2")
@@ -185,31 +222,19 @@ def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path
         says("Never reboot node-8.")
         expect(page.locator("#number")).to_have_value("4")
         expect(page.locator("#turn")).to_contain_text("Never reboot node-8")
-        # Who looks at an earlier turn stays there while later ones come.
+        # Who looks at an earlier commit stays there while later ones come.
         page.locator("#before").click()
         expect(page.locator("#number")).to_have_value("3")
         says("Is node-9 ready?")
         expect(page.locator("#where")).to_contain_text("of 5")
         expect(page.locator("#number")).to_have_value("3")
-        # The agent's process holds the store: an act says so, and nothing happens.
-        page.locator("#thread-acts summary").click()
-        page.get_by_role("button", name="Erase thread").click()
-        page.get_by_label("Operator's token").fill(token)
-        page.get_by_role("button", name="Show the plan").click()
-        expect(page.locator("#act .notice")).to_contain_text("the agent's process holds the store")
-        page.keyboard.press("Escape")
-        says("Is node-10 ready?")
-        expect(page.locator("#where")).to_contain_text("of 6")
 
 
 def test_a_fork_is_one_of_two_pasts(page: Page, tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "memory") as memory:
-        remembered(tmp_path / "memory" / "audit", SAID[:1], memory=memory)
-        first = memory.last_state("ops")
-        for words in ("The limit is 40 pods.", "The limit is 50 pods."):
-            memory.step(first, Turn.said(words), thread="ops")
-    with serving(tmp_path / "memory") as (address, _):
+    forked(tmp_path / "memory")
+    with serving(tmp_path / "memory") as address:
         page.goto(address)
+        expect(page.locator("#threads")).to_contain_text("2 branches")
         page.locator("#threads a").click()
         expect(page.locator("#turn .message .said").first).to_have_text("The limit is 50 pods.")
         page.get_by_label("Branch").select_option("main")
@@ -219,68 +244,53 @@ def test_a_fork_is_one_of_two_pasts(page: Page, tmp_path: Path) -> None:
         expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
 
 
-def test_an_operator_erases_after_a_dry_run(page: Page, tmp_path: Path) -> None:
-    memory = kept(tmp_path / "memory")
-    log = memory / "audit" / only_log(memory / "audit")
-    before = log.read_bytes()
-    with serving(memory, "--operator") as (address, token):
-        page.goto(address)
-        page.locator("#threads a").click()
-        page.locator("#slider").fill("1")
-        page.locator("button.ref", has_text="u2").first.click()
-        page.locator("#drawer").get_by_role("button", name="Erase").click()
-        page.get_by_label("Operator's token").fill("wrong")
-        page.get_by_role("button", name="Show the plan").click()
-        expect(page.locator("#act .notice")).to_contain_text("the token is wrong")
-        page.get_by_label("Operator's token").fill(token)
-        page.get_by_role("button", name="Show the plan").click()
-        expect(page.locator("#act .plan")).to_contain_text("to erase: the artifact 'u2'")
-        assert log.read_bytes() == before
-        page.get_by_role("button", name="Erase for good").click()
-        expect(page.locator("#act .plan")).to_contain_text("no trace left")
-        page.locator("#act").get_by_role("button", name="Close").last.click()
-        expect(page.locator("#where")).to_contain_text("erasure")
-    assert b"40 pods" not in log.read_bytes()
-
-
 def test_an_open_page_lets_go_of_what_others_erase(page: Page, tmp_path: Path) -> None:
-    memory = kept(tmp_path / "memory")
-    erase = ("erase", "--memory", str(memory), "--thread", "ops", "--yes")
-    with serving(memory) as (address, _):
+    memory = remembered(tmp_path / "memory")
+    with Journal.open(memory) as journal, serving(memory) as address:
         page.goto(address)
         page.locator("#threads a").click()
         page.locator("#slider").fill("1")
         page.locator("button.ref", has_text="u2").first.click()
         expect(page.locator("#drawer .said")).to_have_text(SAID[1])
-        assert run([*erase, "--artifact", "u2"]) == 0
+        journal.blank("ops", ["u2"], why="asked")
         expect(page.locator("#drawer")).not_to_be_visible()
-        expect(page.locator("#turn .notice").first).to_contain_text("Erasure")
+        expect(page.locator("#turn .notice").first).to_contain_text(
+            "An erasure removed this commit"
+        )
         assert "40 pods" not in page.content()
         page.keyboard.press("Home")
         expect(page.locator("#turn .message").first).to_contain_text(SAID[0])
         page.locator("button.ref", has_text="u1").first.click()
         expect(page.locator("#drawer .said")).to_have_text(SAID[0])
-        assert run(erase) == 0
+        journal.delete_thread("ops")
         expect(page.locator("#list")).to_contain_text("No thread has a commit yet")
-        expect(page.locator("#notice")).to_contain_text("no such audit log")
+        expect(page.locator("#notice")).to_contain_text("no such thread")
         assert "db-1" not in page.content()
-        assert page.evaluate("JSON.stringify([...details.values(), shownTurn, known, path])") == (
-            "[null,[],[]]"
-        )
+        left = page.evaluate("JSON.stringify([...details.values(), shownTurn, path])")
+        assert left == "[null,[]]"
+
+
+def test_damaged_rows_are_told(page: Page, tmp_path: Path) -> None:
+    altered(remembered(tmp_path / "memory"), 2, None)
+    with serving(tmp_path / "memory") as address:
+        page.goto(address)
+        page.locator("#threads a").click()
+        expect(page.locator("#notice")).to_contain_text("damaged rows: version 2")
+        page.locator("#slider").fill("1")
+        expect(page.locator("#turn .notice").first).to_contain_text("This row is damaged")
+        expect(page.locator("#turn .message .said").first).to_have_text(SAID[1])
 
 
 def test_a_memory_without_a_commit_is_followed(page: Page, tmp_path: Path) -> None:
-    with agent(tmp_path / "memory") as says:
-        says("Is node-7 ready?")
-        shutil.rmtree(tmp_path / "memory" / "audit")
-        with serving(tmp_path / "memory") as (address, _):
-            page.goto(address)
-            expect(page.locator("#threads")).to_contain_text("No thread has a commit yet")
+    with memory_in(tmp_path / "memory"), serving(tmp_path / "memory") as address:
+        page.goto(address)
+        expect(page.locator("#threads")).to_contain_text("No thread has a commit yet")
+        remembered(tmp_path / "memory", SAID[:1])
+        expect(page.locator("#threads a")).to_have_text("ops")
 
 
 def test_a_page_without_operator_offers_no_act(page: Page, tmp_path: Path) -> None:
-    memory = kept(tmp_path / "memory", SAID[:1])
-    with serving(memory) as (address, _):
+    with serving(remembered(tmp_path / "memory", SAID[:1])) as address:
         page.goto(address)
         page.locator("#threads a").click()
         page.locator(".item").first.click()
@@ -289,24 +299,18 @@ def test_a_page_without_operator_offers_no_act(page: Page, tmp_path: Path) -> No
 
 
 def test_hostile_words_are_only_words(page: Page, tmp_path: Path) -> None:
-    name = HOSTILE.rstrip("\ud800")
-    long = "A" * 200_000
-    memory = kept(
-        tmp_path / "memory",
-        [HOSTILE, f"Never restart {long}", "Ok?"],
-        Thread(thread=name, user=name),
-    )
-    with serving(memory) as (address, _):
+    words = HOSTILE.rstrip("\ud800")
+    said = [words, f"Never restart {'A' * 200_000}", "Ok?"]
+    memory = remembered(tmp_path / "memory", said, ThreadKey(words, user=words))
+    with serving(memory) as address:
         page.goto(address)
         expect(page.locator("#threads a")).to_contain_text(
             "<img src=x onerror=alert(2)> U+202EU+2066txetU+2069 U+001B"
         )
         page.locator("#threads a").click()
-        for place in ("0", "1", "2"):
-            page.locator("#slider").fill(place)
-            expect(page.locator("#number")).to_have_value(str(int(place) + 1))
-            page.wait_for_selector("#turn .card")
+        page.wait_for_selector("#turn .card")
         page.locator("#slider").fill("0")
+        expect(page.locator("#number")).to_have_value("1")
         expect(page.locator("#turn .said").first).to_contain_text("<script>alert(1)</script>")
         assert page.locator("main img, main script").count() == 0
         assert "\u202e" not in page.locator("body").inner_text()
@@ -324,10 +328,10 @@ def test_hostile_words_are_only_words(page: Page, tmp_path: Path) -> None:
 def test_a_thread_fits_any_screen_and_its_words_can_be_read(
     scheme: Any, width: int, browser: Browser, tmp_path: Path
 ) -> None:
-    memory = kept(tmp_path / "memory")
+    memory = remembered(tmp_path / "memory")
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
     opened = context.new_page()
-    with serving(memory) as (address, _):
+    with serving(memory) as address:
         opened.goto(address)
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
         opened.locator("#threads a").click()
@@ -367,34 +371,30 @@ UNNAMED = """() => [...document.querySelectorAll("button, input, [role=meter], s
   .map(e => e.outerHTML.slice(0, 80))"""
 
 
-def test_a_thousand_turns_open_with_what_fifty_need(page: Page, tmp_path: Path) -> None:
-    memory = kept(tmp_path / "memory")
-    path = memory / "audit" / only_log(memory / "audit")
-    path.write_bytes(b"".join(many_turns(list(FolderLogs(path.parent).lines(path.name)), 1_000)))
+def test_hundreds_of_turns_open_with_what_a_few_need(page: Page, tmp_path: Path) -> None:
+    said = [f"Host web-{n} runs shop {n}." for n in range(400)]
     asked: list[str] = []
-    with serving(memory) as (address, _):
+    with serving(remembered(tmp_path / "memory", said)) as address:
         page.goto(address)
         page.on("request", lambda request: asked.append(request.url))
         page.locator("#threads a").click()
-        expect(page.locator("#number")).to_have_value("1000")
+        expect(page.locator("#number")).to_have_value("400")
         expect(page.locator("#turn .card").first).to_be_visible()
-        # One request for the list of turns, one for the newest; the drawing does not grow with the turns.
+        # One request for the list of commits, one for the newest; the drawing does not grow with them.
         assert len([url for url in asked if "/api/turn" in url]) == 1
         assert page.locator("#chart path").count() < 20
-        assert page.locator("#turn *").count() < 2_000
-        page.locator("#slider").fill("500")
+        assert page.locator("#turn *").count() < 3_000
+        page.locator("#slider").fill("200")
         expect(page.locator("#turn .message")).not_to_have_count(0)
-        expect(page.locator("#number")).to_have_value("501")
+        expect(page.locator("#number")).to_have_value("201")
 
 
 def test_an_exported_page_is_the_same_page(page: Page, tmp_path: Path) -> None:
-    said = tmp_path / "in.json"
-    said.write_text(
-        '[{"role": "user", "content": "Never restart db-1."}, {"role": "assistant", "content": "Ok."}]'
-    )
     out = tmp_path / "out.html"
-    assert run(["replay", str(said), "--quiet", "--report", str(out)]) == 0
+    text = exported_page(threads_of(remembered(tmp_path / "memory")), OPS, "ops")
+    out.write_text(text, "utf-8")
     page.goto(out.as_uri())
     expect(page.locator("#live")).to_have_text("Exported page")
     page.locator(".item", has_text="Never restart db-1").first.click()
-    expect(page.locator("#drawer mark")).to_have_text("Never restart db-1")
+    expect(page.locator("#drawer mark").first).to_have_text("Never restart db-1.")
+    expect(page.locator("#find-label")).not_to_be_visible()

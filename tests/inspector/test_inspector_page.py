@@ -10,21 +10,31 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from inspected import HOSTILE, many_turns, only_log, remembered
+from helpers_inspector import HOSTILE, OPS, forked, remembered, threads_of
 
-from acc import Turn
-from acc.cli.inspect import reader_of
-from acc.inspector.logs import Logs
-from acc.inspector.page import MESSAGE_CHARS, SCRIPTS, exported, exported_page, live_page
+import acc.inspector
+from acc.errors import InputError
+from acc.inspector.page import (
+    MESSAGE_CHARS,
+    SCRIPTS,
+    exported,
+    exported_page,
+    live_page,
+)
+from acc.journal import Journal
+from acc.tail import messages_of
+from acc.turn.turn import Turn
+
+PACKAGE = files(acc.inspector)
 
 
 def page_of(folder: Path) -> str:
-    return exported_page(Logs(folder), only_log(folder), reader_of(None), "A <title>")
+    return exported_page(threads_of(folder), OPS, "A <title>")
 
 
 @pytest.fixture
 def pages(tmp_path: Path) -> list[str]:
-    remembered(tmp_path, [HOSTILE, "Never restart db-1."])
+    remembered(tmp_path, [HOSTILE[:-2], "Never restart db-1."])
     return [live_page(operator=True)[0], page_of(tmp_path)]
 
 
@@ -55,12 +65,12 @@ def test_nothing_is_loaded_and_no_text_becomes_html(pages: list[str]) -> None:
 
 
 def test_every_script_of_the_package_is_in_the_page() -> None:
-    there = {each.name for each in files("acc.inspector").iterdir() if each.name.endswith(".js")}
+    there = {each.name for each in PACKAGE.iterdir() if each.name.endswith(".js")}
     assert there == set(SCRIPTS)
 
 
 def test_light_and_dark_define_the_same_colours() -> None:
-    style = files("acc.inspector").joinpath("style.css").read_text("utf-8")
+    style = PACKAGE.joinpath("style.css").read_text("utf-8")
     light, dark = (
         set(re.findall(r"--([\w]+):", block)) for block in re.findall(r":root\{([^}]*)", style)
     )
@@ -68,35 +78,33 @@ def test_light_and_dark_define_the_same_colours() -> None:
     assert set(re.findall(r"var\(--([\w]+)\)", style)) <= light
 
 
-def test_an_export_has_the_turns_that_led_to_the_newest_state_alone(tmp_path: Path) -> None:
-    memory = remembered(tmp_path, ["Never restart db-1."])
-    first = memory.last_state("ops")
-    remembered_words = ("The limit is 40 pods.", "The limit is 50 pods.")
-    for words in remembered_words:
-        memory.step(first, Turn.said(words), thread="ops")
-    data = exported(Logs(tmp_path), only_log(tmp_path), reader_of(None))
-    assert [turn["said"][0]["text"] for turn in data["turns"]] == [
-        "Never restart db-1.",
-        remembered_words[1],
-    ]
-    assert [entry["prior"] for entry in data["entries"]] == [None, 0]
+def test_an_export_has_the_turns_that_led_to_the_branchs_head_alone(tmp_path: Path) -> None:
+    branch = forked(tmp_path)
+    data = exported(threads_of(tmp_path), OPS, branch)
+    said = [part["text"] for turn in data["turns"] for part in turn["said"]]
+    assert said == ["Never restart db-1. What is the state of node-7?", "The limit is 50 pods."]
+    assert set(data["sources"]) == {"u1", "u2"}
+    assert data["sources"]["u2"]["text"] == "The limit is 50 pods."
+    assert "40 pods" not in json.dumps(data)
 
 
 def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:
-    remembered(tmp_path, ["x" * 5_000])
-    data = exported(Logs(tmp_path), only_log(tmp_path), reader_of(None))
+    data = exported(threads_of(remembered(tmp_path, ["x" * 5_000])), OPS)
     (said,) = data["turns"][0]["said"]
     assert (len(said["text"]), said["left_out"]) == (MESSAGE_CHARS, 5_000 - MESSAGE_CHARS)
 
 
-def test_what_turns_share_is_in_an_export_once(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    path = tmp_path / only_log(tmp_path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    sizes = []
-    for turns in (30, 60):
-        path.write_bytes(b"".join(many_turns(lines, turns)))
-        data = exported(Logs(tmp_path), path.name, reader_of(None))
-        assert len(data["turns"]) == turns
-        sizes.append((len(data["pool"]), len(json.dumps(data["sources"]))))
-    assert sizes[0] == sizes[1]
+def test_what_commits_share_is_in_an_export_once(tmp_path: Path) -> None:
+    said = ["Never restart db-1.", *(f"Is node-{n} ready?" for n in range(30))]
+    data = exported(threads_of(remembered(tmp_path, said)), OPS)
+    rules = [value for value in data["pool"] if isinstance(value, dict) and "words" in value]
+    assert len(data["turns"]) == len(said)
+    assert len([each for each in rules if each["slot"] == "constraints"]) == 1
+    assert all(isinstance(item, int) for turn in data["turns"] for item in turn["items"])
+
+
+def test_a_thread_without_a_commit_has_no_page(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.append("ops", messages_of(Turn.said("Hello.").numbered(1)))
+    with pytest.raises(InputError, match="no commit"):
+        page_of(tmp_path)

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from shutil import copytree
 from typing import Any
-from urllib.request import urlopen
 
 import pytest
-from inspected import HOME, HOSTILE, SAID, looking_at, only_log, remembered
+from helpers_inspector import (
+    HOME,
+    HOSTILE,
+    OPS,
+    SAID,
+    looking_at,
+    remembered,
+    threads_of,
+)
 from starlette.testclient import TestClient
 
-from acc import MemoryController, Thread
-from acc.cli import run
-from acc.cli.inspect import OperatorActs
 from acc.errors import AuditError, ConfigurationError
 from acc.inspector.acts import MOST_PLANS, Desk, Plan
 from acc.inspector.guard import TOKEN, is_token
-from acc.inspector.logs import Logs
 from acc.inspector.server import application, bound, changes_of
+from acc.inspector.threads import Threads
+from acc.journal import Journal, ThreadKey
 
 SECRET = "a-token-of-the-test"
 
@@ -97,105 +97,100 @@ def test_every_answer_is_locked_down(client: TestClient) -> None:
 
 def test_the_page_gets_the_list_a_thread_a_turn_and_a_source(client: TestClient) -> None:
     (row,) = client.get("/api/threads").json()["threads"]
-    assert (row["thread"], row["turn"], row["outcome"]) == ("ops", 3, "ok")
+    assert (row["thread"], row["turn"], row["log"]) == ("ops", 3, OPS)
     log = {"log": row["log"]}
     thread = client.get("/api/thread", params=log).json()
-    assert [entry["turn"] for entry in thread["entries"]] == [1, 2, 3]
-    last = thread["entries"][1]["digest"]
-    more = client.get("/api/thread", params={**log, "last": last, "after": 2}).json()
-    assert (more["after"], len(more["entries"])) == (2, 1)
-    again = client.get("/api/thread", params={**log, "last": last, "after": 3}).json()
-    assert (again["after"], len(again["entries"])) == (0, 3)
-    turn = client.get("/api/turn", params={**log, "position": 0}).json()
+    assert [entry["turn"] for entry in thread["entries"]] == [1, 2, 3, 3]
+    assert thread["branches"] == ["main"]
+    again = {**log, "after": 4, "mark": thread["mark"]}
+    more = client.get("/api/thread", params=again).json()
+    assert (more["after"], more["entries"], more["mark"]) == (4, [], thread["mark"])
+    for wrong in ({"after": 3}, {"after": 99}, {"mark": "x"}):
+        whole = client.get("/api/thread", params={**again, **wrong}).json()
+        assert (whole["after"], len(whole["entries"])) == (0, 4)
+    turn = client.get("/api/turn", params={**log, "version": 1}).json()
     assert turn["said"][0]["text"] == SAID[0]
-    assert turn["sound"]
     assert "Never restart db-1" in turn["rendered"]
-    rule = next(item for item in turn["items"] if item["slot"] == "constraints")
-    assert (rule["words"], rule["sources"], rule["trust"]) == ("Never restart db-1", ["u1"], "user")
-    assert {"reason": "added", "detail": ""} in turn["changes"][0]["reasons"]
-    source = client.get("/api/source", params={**log, "position": 2, "ref": "u1"}).json()
+    source = client.get("/api/source", params={**log, "version": 4, "ref": "u1"}).json()
     assert source["text"] == SAID[0]
-    last = client.get("/api/turn", params={**log, "position": 2}).json()
-    assert [gone["reason"] for gone in last["left"]]
-    assert last["verdicts"][0]["reason"]
-    assert 0 <= last["verdicts"][0]["score"] <= 1
+    found = client.get("/api/diff", params={**log, "one": 1, "other": 4}).json()["changes"]
+    assert "The limit is 40 pods." in [change["words"] for change in found]
+    hits = client.get("/api/search", params={**log, "words": "limit"}).json()["found"]
+    assert [hit["ref"] for hit in hits] == ["u2"]
+
+
+def test_what_comes_later_is_given_alone_and_after_an_erasure_all(tmp_path: Path) -> None:
+    client = client_of(remembered(tmp_path))
+    thread = client.get("/api/thread", params={"log": OPS}).json()
+    asked = {"log": OPS, "after": 4, "mark": thread["mark"]}
+    remembered(tmp_path, ["Is node-8 ready?"])
+    more = client.get("/api/thread", params=asked).json()
+    assert (more["after"], [entry["turn"] for entry in more["entries"]]) == (4, [4])
+    with Journal.open(tmp_path) as journal:
+        journal.blank("ops", ["u2"])
+    asked = {"log": OPS, "after": 5, "mark": more["mark"]}
+    assert client.get("/api/thread", params=asked).json()["after"] == 0
 
 
 @pytest.mark.parametrize(
     ("path", "wanted"),
     [
-        ("/api/thread", {}), ("/api/thread", {"log": "../x"}), ("/api/turn", {"log": "LOG", "position": "9"}),
-        ("/api/turn", {"log": "LOG", "position": "-1"}), ("/api/turn", {"log": "LOG", "position": "٣"}),
-        ("/api/turn", {"log": "LOG", "position": "9" * 5_000}),
+        ("/api/thread", {}), ("/api/thread", {"log": "../x"}), ("/api/thread", {"log": "thread=no"}),
+        ("/api/thread", {"log": OPS, "branch": "none"}), ("/api/turn", {"log": OPS, "version": "9"}),
+        ("/api/turn", {"log": OPS, "version": "0"}), ("/api/turn", {"log": OPS, "version": "-1"}),
+        ("/api/turn", {"log": OPS, "version": "\u0663"}), ("/api/turn", {"log": OPS, "version": "9" * 5_000}),
+        ("/api/diff", {"log": OPS, "one": "1", "other": "77"}), ("/api/search", {"words": "x"}),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_an_error_with_its_reason(
-    path: str, wanted: dict[str, str], client: TestClient, tmp_path: Path
+    path: str, wanted: dict[str, str], client: TestClient
 ) -> None:
-    name = only_log(tmp_path)
-    answer = client.get(path, params={k: v.replace("LOG", name) for k, v in wanted.items()})
+    answer = client.get(path, params=wanted)
     assert answer.status_code == 400
     assert answer.json()["error"]
 
 
-@pytest.mark.parametrize(
-    ("ref", "why"),
-    [
-        ("x9", "left the state"),
-        ("doc.1", "document"),
-        ("abc/u1", "another thread"),
-        ("u9", "no record"),
-    ],
-)
-def test_a_source_that_is_not_in_the_log_says_why(
-    ref: str, why: str, client: TestClient, tmp_path: Path
-) -> None:
-    asked = {"log": only_log(tmp_path), "position": 2, "ref": ref}
-    assert why in client.get("/api/source", params=asked).json()["unavailable"]
+def test_a_source_that_is_not_there_says_so(client: TestClient) -> None:
+    for ref in ("u9", "doc.1", "abc/u1", "../u1", ""):
+        asked = {"log": OPS, "version": 1, "ref": ref}
+        answer = client.get("/api/source", params=asked).json()
+        assert "no message of this thread" in answer["unavailable"]
 
 
-def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    path = tmp_path / only_log(tmp_path)
-    path.write_bytes(path.read_bytes().replace(b"acc.state.model:Comp", b"other.package:Comp"))
-    asked = {"log": path.name, "position": 0}
-    turn = client_of(tmp_path).get("/api/turn", params=asked).json()
-    assert turn["rendered"] is None
-    assert "not installed" in turn["unread"]
-    assert not turn["sound"]  # the record was changed, and the page says so
-    assert "Never restart db-1" in [item["words"] for item in turn["items"]]
-
-
-def test_a_log_full_of_damage_is_told_in_a_few_words(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    path = tmp_path / only_log(tmp_path)
-    path.write_bytes(b"damage\n" * 5_000 + path.read_bytes())
-    told = client_of(tmp_path).get("/api/thread", params={"log": path.name}).json()
-    assert [entry["turn"] for entry in told["entries"]] == [1, 2, 3]
-    assert len(told["faults"]) == 21
-    assert told["faults"][-1] == "and 4,980 more"
+def test_one_thread_shows_nothing_of_another(tmp_path: Path) -> None:
+    remembered(tmp_path, ["Ottilie has a debt."], ThreadKey("ops", user="ann"))
+    client = client_of(remembered(tmp_path))
+    asked = {"log": OPS, "version": 1, "words": "ottilie", "ref": "u1"}
+    for path in ("thread", "turn", "source", "search"):
+        assert "Ottilie" not in client.get(f"/api/{path}", params=asked).text
+    assert "Ottilie" in client.get("/api/turn", params={**asked, "log": f"{OPS}&user=ann"}).text
 
 
 def test_hostile_words_come_as_they_are_and_only_as_json(tmp_path: Path) -> None:
-    name = HOSTILE.rstrip("\ud800")  # a store refuses such a name
-    remembered(tmp_path, [HOSTILE, "A" * 200_000], Thread(thread=name, user=name))
+    name = HOSTILE.rstrip("\ud800")  # a journal refuses such a name
+    remembered(tmp_path, [HOSTILE[:-2], "A" * 200_000], ThreadKey(name, user=name))
     client = client_of(tmp_path)
     (row,) = client.get("/api/threads").json()["threads"]
     assert "<img" in row["thread"]
-    for position in (0, 1):
-        answer = client.get("/api/turn", params={"log": row["log"], "position": position})
+    for version in (1, 2):
+        answer = client.get("/api/turn", params={"log": row["log"], "version": version})
+        assert answer.status_code == 200
         assert answer.headers["content-type"] == "application/json"
         assert answer.content.isascii()
     assert HOSTILE[:40] not in client.get("/").text
 
 
-def test_the_stream_tells_which_logs_changed_and_then_waits(tmp_path: Path) -> None:
-    memory = remembered(tmp_path)
-    name = only_log(tmp_path)
+def test_the_stream_tells_which_threads_changed_and_then_waits(tmp_path: Path) -> None:
+    remembered(tmp_path)
+
+    def delete() -> None:
+        with Journal.open(tmp_path) as journal:
+            journal.delete_thread("ops")
+
     after: list[Callable[[], Any]] = [
         lambda: None,
-        lambda: remembered(tmp_path, ["Is node-8 ready?"], "second", memory),
-        lambda: (tmp_path / name).unlink(),
+        lambda: remembered(tmp_path, ["Is node-8 ready?"], "second"),
+        delete,
     ]
 
     async def pause() -> None:
@@ -203,21 +198,19 @@ def test_the_stream_tells_which_logs_changed_and_then_waits(tmp_path: Path) -> N
 
     async def told() -> list[str]:
         found: list[str] = []
-        async for part in changes_of(Logs(tmp_path), pause):
+        async for part in changes_of(threads_of(tmp_path), pause):
             found.append(part)
             if not after and part.startswith("event"):
                 break
         return found
 
-    found = asyncio.run(told())
-    events = [part for part in found if part.startswith("event")]
-    assert [json.loads(event.partition("data: ")[2])["logs"] for event in events[:1]] == [[]]
-    assert [len(json.loads(event.partition("data: ")[2])["logs"]) for event in events] == [0, 1, 1]
-    assert name in events[2]
+    events = [part for part in asyncio.run(told()) if part.startswith("event")]
+    logs = [json.loads(event.partition("data: ")[2])["logs"] for event in events]
+    assert logs == [[], ["thread=second"], [OPS]]
 
 
-def test_a_log_that_cannot_be_read_is_told_once_and_then_its_return(tmp_path: Path) -> None:
-    class Failing(Logs):
+def test_a_journal_that_cannot_be_read_is_told_once_and_then_its_return(tmp_path: Path) -> None:
+    class Failing(Threads):
         broken = 2
 
         def ends(self) -> Any:
@@ -230,7 +223,7 @@ def test_a_log_that_cannot_be_read_is_told_once_and_then_its_return(tmp_path: Pa
         async def pause() -> None: ...
 
         found: list[str] = []
-        async for part in changes_of(Failing(tmp_path), pause):
+        async for part in changes_of(Failing(threads_of(remembered(tmp_path)).journal), pause):
             found += [part] if part.startswith("event") else []
             if len(found) == 2:
                 break
@@ -250,13 +243,13 @@ class Recorded:
     def _plan(self, *asked: Any) -> Plan:
         return Plan(["planned"], lambda: self.done.append(asked) or ["done"])
 
-    def retire(self, thread: Thread, ids: Any, reason: str) -> Plan:
-        return self._plan("retire", thread.thread, tuple(ids), reason)
+    def retire(self, thread: ThreadKey, branch: str, ids: Any, reason: str) -> Plan:
+        return self._plan("retire", thread.thread, branch, tuple(ids), reason)
 
-    def hold(self, thread: Thread, ref: str, reason: str, *, release: bool) -> Plan:
+    def hold(self, thread: ThreadKey, ref: str, reason: str, *, release: bool) -> Plan:
         return self._plan("hold", thread.thread, ref, reason, release)
 
-    def erase(self, thread: Thread, what: str, ref: str) -> Plan:
+    def erase(self, thread: ThreadKey, branch: str, what: str, ref: str) -> Plan:
         return self._plan("erase", thread.thread, what, ref)
 
 
@@ -264,7 +257,7 @@ def test_an_act_needs_the_token_and_is_done_once_after_its_plan(tmp_path: Path) 
     remembered(tmp_path)
     acts = Recorded()
     client = client_of(tmp_path, acts=acts, token=SECRET)
-    asked = {"log": only_log(tmp_path), "act": "retire", "ids": ["c1"], "reason": "why"}
+    asked = {"log": OPS, "act": "retire", "ids": ["c1"], "reason": "why"}
     for token in ({}, {TOKEN: ""}, {TOKEN: "wrong"}, {TOKEN: SECRET + "x"}, {TOKEN: "\u00e9"}):
         raw = {name: value.encode("latin-1") for name, value in token.items()}
         assert client.post("/api/plan", json=asked, headers=raw).status_code == 401
@@ -279,7 +272,7 @@ def test_an_act_needs_the_token_and_is_done_once_after_its_plan(tmp_path: Path) 
     assert client.post("/api/confirm", json=sure).status_code == 401
     assert client.post("/api/confirm", json=sure, headers=headers).json() == {"lines": ["done"]}
     assert client.post("/api/confirm", json=sure, headers=headers).status_code == 400
-    assert acts.done == [("retire", "ops", ("c1",), "why")]
+    assert acts.done == [("retire", "ops", "main", ("c1",), "why")]
 
 
 @pytest.mark.parametrize(
@@ -294,14 +287,14 @@ def test_a_malformed_act_does_nothing(body: bytes, code: int, tmp_path: Path) ->
     remembered(tmp_path)
     acts = Recorded()
     client = client_of(tmp_path, acts=acts, token=SECRET)
-    body = body.replace(b"LOG", only_log(tmp_path).encode())
+    body = body.replace(b"LOG", OPS.encode())
     answer = client.post("/api/plan", content=body, headers={TOKEN: SECRET})
     assert (answer.status_code, acts.done) == (code, [])
     assert answer.json()["error"]
 
 
 def test_old_plans_are_dropped() -> None:
-    desk, thread = Desk(Recorded()), Thread(thread="t")
+    desk, thread = Desk(Recorded()), ThreadKey("t")
     first = desk.plan(thread, {"act": "erase", "what": "thread"})["plan"]
     for _ in range(MOST_PLANS):
         desk.plan(thread, {"act": "erase", "what": "thread"})
@@ -314,133 +307,8 @@ def test_no_token_is_no_key() -> None:
     assert is_token(SECRET, SECRET)
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("written") / "memory"
-    with MemoryController.open(path) as memory:
-        remembered(path / "audit", memory=memory)
-    return path
-
-
-@pytest.fixture
-def kept(written: Path, tmp_path: Path) -> Path:
-    """A memory in a folder that no process holds."""
-    return copytree(written, tmp_path / "memory")
-
-
-def operated(memory: Path) -> Callable[..., dict[str, Any]]:
-    """Plans and confirms an act of the operator on the memory's only thread; returns what was told."""
-    audit = memory / "audit"
-    client = client_of(audit, acts=OperatorActs(memory, None, None), token=SECRET)
-
-    def act(*, confirm: bool = True, **asked: Any) -> dict[str, Any]:
-        headers = {TOKEN: SECRET}
-        body = {"log": only_log(audit), **asked}
-        told = client.post("/api/plan", json=body, headers=headers).json()
-        if confirm and "plan" in told:
-            told["done"] = client.post(
-                "/api/confirm", json={"plan": told["plan"]}, headers=headers
-            ).json()
-        return dict(told)
-
-    return act
-
-
-def test_an_operator_retires_an_item(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    act = operated(kept)
-    index = Logs(kept / "audit").index(only_log(kept / "audit"))
-    last = Logs(kept / "audit").record(only_log(kept / "audit"), index.last)
-    item = last["state"]["relational_map"][0]["id"]
-    assert "no item zz9" in act(act="retire", ids=["zz9"])["error"]
-    assert len(Logs(kept / "audit").index(only_log(kept / "audit")).entries) == 3
-    told = act(act="retire", ids=[item], reason="audit freeze")
-    assert told["lines"][0].startswith(f"retire {item}: ")
-    assert told["done"]["lines"][0].startswith(f"retired {item}: ")
-    entries = Logs(kept / "audit").index(only_log(kept / "audit")).entries
-    assert [entry["kind"] for entry in entries] == ["turn", "turn", "turn", "operator"]
-    assert run(["verify", "--memory", str(kept)]) == 0
-    capsys.readouterr()
-
-
-def test_an_erasure_shows_its_plan_and_then_leaves_no_trace(kept: Path) -> None:
-    act = operated(kept)
-    whole = (kept / "audit" / only_log(kept / "audit")).read_bytes()
-    told = act(act="erase", what="evidence", ref="u2", confirm=False)
-    assert "u2" in told["lines"][0]
-    assert (kept / "audit" / only_log(kept / "audit")).read_bytes() == whole
-    told = act(act="erase", what="evidence", ref="u2")
-    assert re.search("no trace left in [0-9]+ files", " ".join(told["done"]["lines"]))
-    log = only_log(kept / "audit")
-    assert b"40 pods" not in (kept / "audit" / log).read_bytes()
-    turn = client_of(kept / "audit").get("/api/turn", params={"log": log, "position": 1}).json()
-    assert [part["text"] for part in turn["said"]] == [""]
-    assert any(entry["kind"] == "erasure" for entry in Logs(kept / "audit").index(log).entries)
-    source = {"log": log, "position": 1, "ref": "u2"}
-    assert (
-        "erasure"
-        in client_of(kept / "audit").get("/api/source", params=source).json()["unavailable"]
-    )
-
-
-def test_a_hold_stops_an_erasure_until_it_is_released(kept: Path) -> None:
-    act = operated(kept)
-    assert "done" in act(act="hold", reason="legal")
-    assert "a hold protects this evidence: legal" in act(act="erase", what="thread")["error"]
-    assert act(act="release")["done"] == {"lines": ["no holds"]}
-    assert "done" in act(act="erase", what="thread")
-    assert list((kept / "audit").glob("*.jsonl")) == []
-
-
-def test_while_another_holds_the_store_acts_are_refused_and_reading_goes_on(kept: Path) -> None:
-    act = operated(kept)
-    name = only_log(kept / "audit")
-    logs = Logs(kept / "audit")
-    (item, *_) = logs.record(name, logs.index(name).last)["state"]["relational_map"]
-    with MemoryController.open(kept):
-        for asked in (
-            {"act": "retire", "ids": [item["id"]]},
-            {"act": "hold", "reason": "legal"},
-            {"act": "erase", "what": "thread"},
-        ):
-            told = act(**asked)
-            assert "done" not in told
-            assert "stop it, or act from within it; reading goes on" in told["hint"]
-        assert len(Logs(kept / "audit").index(name).entries) == 3
-
-
 def test_a_port_in_use_is_an_error_that_says_so() -> None:
     with bound(0) as first:
         assert first.getsockname()[0] == "127.0.0.1"
         with pytest.raises(ConfigurationError, match="cannot be used"):
             bound(first.getsockname()[1])
-
-
-@pytest.mark.slow
-def test_an_interrupt_ends_the_server_although_a_page_follows(kept: Path) -> None:
-    command = [sys.executable, "-m", "acc", "inspect", "--port", "0", "--memory", str(kept)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    with urlopen(f"{process.stdout.readline().strip()}api/changes", timeout=60) as stream:
-        assert stream.readline() == b"event: change\n"
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-    assert (process.returncode, told) == (0, "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("package", ["starlette", "uvicorn"])
-def test_without_its_packages_the_command_says_what_to_install(package: str, kept: Path) -> None:
-    code = (
-        f"import sys; sys.modules[{package!r}] = None; from acc.cli import run;"
-        f"sys.exit(run(['inspect', '--memory', {str(kept)!r}]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "pip install 'agent-cognitive-compressor[inspect]'" in done.stderr
-
-
-def test_a_folder_without_a_memory_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["inspect", "--memory", str(tmp_path / "none")]) == 1
-    assert "no memory in this folder" in capsys.readouterr().err

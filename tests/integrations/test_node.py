@@ -1,130 +1,166 @@
-"""`MemoryNode` in a graph. In the tests beside it, each trap of LangGraph has a test with its name."""
+"""`MemoryNode`: the messages since the last compression stay messages, and the state stands in front of them."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
-from langchain_core.messages import (
-    HumanMessage,
-    SystemMessage,
+from chat_model import ScriptedChatModel
+from helpers_integrations import (
+    RULE,
+    fine,
+    graph_of,
+    looping,
+    memory_of,
+    patient,
+    rules,
+    said,
+    say,
+    spoken,
+    state_of,
+    stored,
+    system,
 )
-from langgraph.checkpoint.memory import InMemorySaver
-
-from acc import AsyncMemoryController, InMemoryStore, MemoryController
-from acc.errors import ConfigurationError, InputError
-from acc.integrations.langchain import MemoryMiddleware
-from acc.integrations.langgraph import MemoryNode
-from acc.integrations.summarizer import MemorySummarizer
-from acc.stores import Artifact
-from acc.testing.chat_model import ScriptedChatModel
-from graphs import CONFIG, RULE, agent, evidence, looping, memory_of, said
+from langchain_core.messages import AIMessage, HumanMessage
 
 
-@pytest.mark.parametrize("made", [MemoryNode, MemoryMiddleware, MemorySummarizer])
-@pytest.mark.parametrize("controller", ["./memory", None, MemoryController])
-def test_what_is_no_memory_is_refused_at_once(made: Any, controller: Any) -> None:
-    with pytest.raises(ConfigurationError, match="To fix: open one"):
-        made(controller)
+def test_below_the_limit_the_messages_are_untouched() -> None:
+    memory, model = patient(), fine()
+    graph = graph_of(memory, model)
+    for text in (RULE, "Why is checkout slow?", "And now?"):
+        out = say(graph, text)
+    assert said(out["messages"]) == [
+        ("human", RULE), ("ai", "Fine."), ("human", "Why is checkout slow?"), ("ai", "Fine."),
+        ("human", "And now?"), ("ai", "Fine."),
+    ]  # fmt: skip
+    assert spoken(model.prompts[-1]) == said(out["messages"])[:-1]
+    assert system(model.prompts[-1]) == "You are on call."
 
 
-def test_the_prompt_is_role_state_last_reply_and_turn_however_long_the_thread() -> None:
-    model = ScriptedChatModel(script=looping(1))
-    graph = agent(memory_of(), model, checkpointer=InMemorySaver())
-    graph.invoke({"messages": [HumanMessage(f"{RULE} Why is checkout slow?")]}, CONFIG)
-    for n in range(8):
-        graph.invoke({"messages": [HumanMessage(f"And shard {n}?")]}, CONFIG)
-    kinds = [[m.type for m in prompt] for prompt in model.prompts[2:]]
-    assert kinds == [["system", "ai", "human"], ["system", "ai", "human", "ai", "tool"]] * 8
-    for prompt in model.prompts:
-        assert str(prompt[0].content).startswith("You are on call.\n\n")
-        assert "Never restart the database" in str(prompt[0].content)
-    assert model.prompts[-1][1].text == "answer 16"
+def test_what_was_compressed_leaves_the_channel_and_stands_in_the_state() -> None:
+    memory, model = memory_of(), fine()
+    graph = graph_of(memory, model)
+    for text in (RULE, "Why is checkout slow?", "And now?"):
+        out = say(graph, text)
+    assert rules(out) == [RULE]
+    assert said(out["messages"]) == [("ai", "Fine."), ("human", "And now?"), ("ai", "Fine.")]
+    assert RULE in system(model.prompts[-1])
+    assert spoken(model.prompts[-1]) == [("human", "And now?")]
+    assert "[agent] Fine." in system(model.prompts[-1])
 
 
-def test_async_does_exactly_what_sync_does() -> None:
-    def run(asynchronous: bool) -> tuple[list[Any], Any, list[str]]:
-        memory: Any = AsyncMemoryController if asynchronous else MemoryController
-        memory = memory(InMemoryStore())
-        model = ScriptedChatModel(script=looping(3, parallel=2))
-        graph = agent(memory, model, checkpointer=InMemorySaver(), fold_over=0, record=True)
-        out: dict[str, Any] = {}
-        for n in range(3):
-            given = {"messages": [HumanMessage(f"Question {n}?", id=f"h{n}")]}
-            out = (
-                asyncio.run(graph.ainvoke(given, CONFIG))
-                if asynchronous
-                else graph.invoke(given, CONFIG)
-            )
-        prompts = [said(prompt) for prompt in model.prompts]
-        return prompts, out["ccs"], [a.text for a in evidence(memory, out["ccs"])]
-
-    assert run(True) == run(False)
+def test_every_message_is_committed_once() -> None:
+    memory = memory_of()
+    graph = graph_of(memory, ScriptedChatModel(script=looping(2)))
+    for text in (RULE, "Why?", "And now?"):
+        say(graph, text)
+    texts = [text for _, text in stored(memory)]
+    calls = [t for t in texts if t.startswith("read_logs(")]
+    assert len(calls) == 6
+    assert len(set(calls)) == 6
+    assert [t for c, t in stored(memory) if c == "user"] == [RULE, "Why?", "And now?"]
 
 
-def test_trap_async_io_on_the_event_loop_is_a_blocking_error_when_served() -> None:
-    class NotOnTheLoop(InMemoryStore):
-        """A store whose calls block, as every real one's."""
-
-        calls = 0
-
-        def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-            self._check()
-            super().add(tenant, artifacts)
-
-        def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-            self._check()
-            return super().get(tenant, ids)
-
-        def _check(self) -> None:
-            NotOnTheLoop.calls += 1
-            with pytest.raises(RuntimeError):
-                asyncio.get_running_loop()
-
-    for kind in (MemoryController, AsyncMemoryController):
-        memory: Any = kind(NotOnTheLoop())
-        model = ScriptedChatModel(script=looping(2))
-        graph = agent(memory, model, checkpointer=InMemorySaver(), fold_over=0, record=True)
-        asyncio.run(graph.ainvoke({"messages": [HumanMessage("Why?")]}, CONFIG))
-    assert NotOnTheLoop.calls > 4
+def test_the_user_and_the_last_step_stay_in_a_long_loop() -> None:
+    memory, model = memory_of(), ScriptedChatModel(script=looping(5))
+    say(graph_of(memory, model), "Look at the logs.")
+    assert [kind for kind, _ in spoken(model.prompts[-1])] == ["human", "ai", "tool"]
+    assert spoken(model.prompts[-1])[0] == ("human", "Look at the logs.")
 
 
-def test_an_async_memory_in_a_sync_graph_says_how_to_mend_it() -> None:
-    memory = AsyncMemoryController(InMemoryStore())
-    with pytest.raises(ConfigurationError, match="ainvoke"):
-        agent(memory, ScriptedChatModel(script=["hi"])).invoke({"messages": ["hello"]}, CONFIG)
+def test_parallel_calls_stay_with_their_results() -> None:
+    memory, model = memory_of(), ScriptedChatModel(script=looping(3, parallel=3))
+    graph = graph_of(memory, model)
+    for text in ("Look.", "Again."):
+        say(graph, text)
+    kinds = [kind for kind, _ in spoken(model.prompts[-1])]
+    assert kinds == ["human", "ai", "tool", "tool", "tool"]
 
 
-def test_outside_of_a_graph_the_node_is_a_function() -> None:
-    node = MemoryNode(memory_of())
-    out = node({"messages": [HumanMessage("Hello", id="h")]}, CONFIG)
-    assert out["ccs"]["turn"] == 1
-    assert "messages" not in out  # nothing to prune
-    again = {"messages": [HumanMessage("Hello", id="h")], **out}
-    assert asyncio.run(node.ainvoke(again, CONFIG)) == {}  # committed: nothing changes
+def test_the_tail_and_the_channel_agree() -> None:
+    memory = patient()
+    out = say(graph_of(memory, ScriptedChatModel(script=looping(1))), RULE)
+    refs = [entry.ref for entry in state_of(out).unread]
+    texts = [m.text for m in memory.journal.texts("t", refs)]
+    assert texts[0] == RULE
+    assert len(texts) == 3
+    assert [m.type for m in out["messages"]] == ["human", "ai", "tool", "ai"]
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"prune": False}, "nothing bounds"),
-        ({"output_messages_key": "messages"}, "one channel for two things"),
-        ({"fold_over": -1}, "0 folds each step"),
-    ],
-)
-def test_settings_that_do_not_fit_together_are_refused(options: Any, match: str) -> None:
-    with pytest.raises(ConfigurationError, match=match):
-        MemoryNode(memory_of(), **options)
+def test_a_second_yes_is_a_second_yes() -> None:
+    memory = patient()
+    graph = graph_of(memory, fine())
+    for _ in range(3):
+        say(graph, "Yes.")
+    assert [t for c, t in stored(memory) if c == "user"] == ["Yes."] * 3
 
 
-def test_no_user_message_is_an_error_that_says_so() -> None:
-    with pytest.raises(InputError, match="no user message"):
-        MemoryNode(memory_of()).invoke({"messages": [SystemMessage("x")]}, CONFIG)
+def test_without_a_checkpointer_the_memory_alone_carries_the_conversation() -> None:
+    memory, model = patient(), fine()
+    graph = graph_of(memory, model, checkpointer=None, record=True)
+    for text in (RULE, "Why is checkout slow?", "And now?"):
+        say(graph, text)
+    assert f"[user] {RULE}" in system(model.prompts[-1])
+    assert "[agent] Fine." in system(model.prompts[-1])
+    assert spoken(model.prompts[-1]) == [("human", "And now?")]
+    assert [t for c, t in stored(memory) if c == "user"] == [
+        RULE,
+        "Why is checkout slow?",
+        "And now?",
+    ]
 
 
-def test_a_prompt_without_its_state_in_the_schema_says_what_to_declare() -> None:
-    node = MemoryNode(memory_of())
-    with pytest.raises(ConfigurationError, match="declare ccs"):
-        node.prompt()({"messages": [HumanMessage("Hello")]})
+def test_a_whole_history_that_is_sent_again_is_taken_once() -> None:
+    memory, model = patient(), fine()
+    graph = graph_of(memory, model, checkpointer=None)
+    history: list[object] = []
+    for text in (RULE, "Why is checkout slow?", "And now?"):
+        history.append(HumanMessage(text))
+        graph.invoke({"messages": list(history)}, {"configurable": {"thread_id": "t"}})
+        history.append(AIMessage("Fine."))
+    assert stored(memory) == [
+        ("user", RULE), ("agent", "Fine."), ("user", "Why is checkout slow?"), ("agent", "Fine."),
+        ("user", "And now?"),
+    ]  # fmt: skip
+
+
+def test_ids_that_restart_drop_nothing() -> None:
+    for memory in (memory_of(), patient()):
+        model = fine()
+        graph = graph_of(memory, model)
+        texts = ("Never restart nginx.", "Is db-2 up?", "Never page Ravi.", "Is db-3 up?")
+        for number, text in enumerate(texts):
+            say(graph, HumanMessage(text, id=f"t:segment:{number % 2}"))
+            assert spoken(model.prompts[-1])[-1] == ("human", text)
+        assert [t for c, t in stored(memory) if c == "user"] == list(texts)
+
+
+def test_words_that_were_said_before_are_said_again_after_a_run_that_failed() -> None:
+    script = ["Fine.", "Fine.", RuntimeError("no model"), "Fine."]
+    memory = patient()
+    graph = graph_of(memory, ScriptedChatModel(script=script))
+    for text in ("Continue.", "Continue."):
+        say(graph, text)
+    with pytest.raises(RuntimeError):
+        say(graph, "Continue.")
+    say(graph, "Well?")
+    said = [t for c, t in stored(memory) if c == "user"]
+    assert said == ["Continue.", "Continue.", "Continue.", "Well?"]
+
+
+def test_a_history_under_new_ids_is_taken_once_and_what_was_changed_in_it_is_new() -> None:
+    memory = patient()
+    graph = graph_of(memory, fine(), checkpointer=None)
+    first = [("user", RULE), ("ai", "Noted."), ("user", "Why is checkout slow?")]
+    graph.invoke({"messages": first}, {"configurable": {"thread_id": "t"}})
+    again = [*first, ("ai", "The pool is full."), ("user", "And now?")]
+    again[1] = ("ai", "Noted, of course.")
+    graph.invoke({"messages": again}, {"configurable": {"thread_id": "t"}})
+    said = [t for c, t in stored(memory) if c == "user"]
+    assert said == [RULE, "Why is checkout slow?", "And now?"]
+    assert ("agent", "Noted, of course.") in stored(memory)
+
+
+def test_the_users_message_is_taken_once_in_a_loop_of_many_steps() -> None:
+    memory, model = memory_of(), ScriptedChatModel(script=looping(25, parallel=2))
+    say(graph_of(memory, model), "Look at the logs.")
+    assert [t for c, t in stored(memory) if c == "user"] == ["Look at the logs."]
+    assert spoken(model.prompts[-1])[0] == ("human", "Look at the logs.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from acc.driving import perform
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
-from acc.next.keyless.compressor import compress
-from acc.next.keyless.judge import judge
-from acc.next.state.policy import Policy
-from acc.next.step import Cadence, Memory, drive, stepping
-from acc.next.tail import messages_of
+from acc.keyless.compressor import compress
+from acc.keyless.judge import judge
+from acc.state.policy import Policy
+from acc.step import Cadence, Memory, stepping
+from acc.tail import messages_of
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -35,7 +36,7 @@ def core_step(
     turn = Turn(observations=seen, at="2026-11-03T10:00:00Z").numbered(state.turn + 1)
     where: dict[str, Any] = {"follows": latest.head.hash, "branch": branch}
     appended = journal.append(thread, messages_of(turn), **where)
-    step = drive(stepping(mem, state, turn, texts=latest.tail))
+    step = perform(stepping(mem, state, turn, texts=latest.tail))
     entries = [Entry(made, step.policy, failure=step.failure) for made in step.commits]
     head = journal.commit(thread, entries, epoch=latest.head.epoch, turn=appended, **where)
     return replace(appended, head=head, is_committed=True)

@@ -13,22 +13,22 @@ import pytest
 from journal_steps import core_step, memory
 from sqlalchemy import create_engine, inspect
 
+from acc.commit.commit import Given, commit
+from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError
+from acc.gate import Verdict
 from acc.journal import AsyncJournal, Entry, Journal, Report, ThreadKey
 from acc.journal.files import file_system, is_network
 from acc.journal.journal import FILE
 from acc.journal.record import as_bytes, given_of, record_of, squeezed, unsqueezed
 from acc.journal.tables import METADATA
-from acc.next.commit.commit import Given, commit
-from acc.next.compress.protocol import Reading
-from acc.next.gate import Verdict
-from acc.next.models.protocol import Usage
-from acc.next.state.items import Fact
-from acc.next.state.model import CompressedCognitiveState
-from acc.next.state.policy import Policy
-from acc.next.state.proposal import Proposal, read
-from acc.next.state.slots import Slot
-from acc.next.step import Cadence
+from acc.models.protocol import Usage
+from acc.state.items import Fact
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, read
+from acc.state.slots import Slot
+from acc.step import Cadence
 from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
 from acc.turn.observations import Channel, Evidence
 
@@ -48,7 +48,7 @@ def test_steps_of_the_core_recompute(tmp_path: Path) -> None:
     def sometimes(reading: Reading) -> Proposal:
         if failing[0]:
             raise CompressionError("it is down", outcome="timeout")
-        from acc.next.keyless.compressor import compress
+        from acc.keyless.compressor import compress
 
         return compress(reading)
 

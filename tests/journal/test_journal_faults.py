@@ -379,7 +379,7 @@ def test_clocks_decide_nothing(tmp_path: Path) -> None:
 def test_damaged_pages_are_told(tmp_path: Path) -> None:
     """Whatever page is overwritten: an error of the library, a damage in the report, or nothing was lost."""
     with Journal.open(tmp_path) as journal:
-        for number in range(1, 60):
+        for number in range(1, 90):
             step(journal, "t", f"Rule {number}.", proposal=rule(f"Rule {number}.", f"u{number}"))
         lines = list(journal.export("t"))
     whole = (tmp_path / FILE).read_bytes()

@@ -7,30 +7,66 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from clients import Called, call
+from helpers_mcp_server import Called, call, memory_in, stored
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from acc import MemoryController
-from acc.cli import run
 from acc.errors import ConfigurationError
+from acc.journal import Journal
 from acc.mcp_server.transports import Address
-from acc.stores.protocol import Thread
-from acc.testing import Fault, ModelServer
-from acc.thread.log import ThreadLog
+from acc.state.policy import Policy
 
 SECRET = "correct-horse-battery-staple"
-ACC = [sys.executable, "-m", "acc", "mcp"]
+PROGRAM = """
+import logging, os, sys, threading
+from acc.step import Cadence
+from acc.controller.controller import MemoryController
+from acc.mcp_server.server import memory_server
+from acc.mcp_server.serving import Serving
+from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
+from acc.turn.observations import Channel
+class Hang:
+    name, price = "hang", None
+    def complete(self, *_, **__):
+        print("asked", file=sys.stderr, flush=True)
+        threading.Event().wait(99)
+    async def acomplete(self, *_, **__):
+        self.complete()
+logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+folder, channel, thread, http, settings = sys.argv[1:]
+serving = Serving(Channel(channel), thread=thread)
+with MemoryController.open(folder, **{"index": "none", **eval(settings)}) as memory:
+    if http != "http":
+        sys.exit(serve_stdio(memory_server(memory, serving)))
+    with listening(Address(port=0)) as at:
+        url = f"http://127.0.0.1:{at.getsockname()[1]}"
+        server = memory_server(memory, serving, token=os.environ["ACC_MCP_TOKEN"], url=url)
+        serve_http(server, Address(), at, lambda: print(f"{url}/mcp", file=sys.stderr, flush=True))
+"""
+"""What `acc mcp` runs once its options are read: folder, channel, thread, transport, further settings."""
+
+
+def program(
+    folder: Path, channel: str = "agent", thread: str = "", http: str = "", settings: str = "{}"
+) -> list[str]:
+    return ["-c", PROGRAM, str(folder), channel, thread, http, settings]
+
+
+def parameters(*arguments: Any) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable,
+        args=program(*arguments),
+        env={**os.environ, "ACC_MCP_TOKEN": "unused"},
+    )
 
 
 class Raw:
@@ -38,7 +74,7 @@ class Raw:
 
     def __init__(self, arguments: list[str], environment: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [*ACC, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
         )  # fmt: skip
         self._number = 0
@@ -78,9 +114,9 @@ class Raw:
 
 
 @contextmanager
-def serving_http(*arguments: str, token: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving_http(folder: Path, token: str = "") -> Iterator[tuple[str, subprocess.Popen[str]]]:
     process = subprocess.Popen(
-        [*ACC, "--http", "--port", "0", *arguments], stdout=subprocess.PIPE, text=True,
+        [sys.executable, *program(folder, http="http")], stdout=subprocess.PIPE, text=True,
         stderr=subprocess.PIPE, env={**os.environ, "ACC_MCP_TOKEN": token},
     )  # fmt: skip
     try:
@@ -96,21 +132,10 @@ def serving_http(*arguments: str, token: str = "") -> Iterator[tuple[str, subpro
         process.communicate()
 
 
-def texts(memory: MemoryController, thread: str) -> list[str]:
-    state = memory.last_state(thread)
-    log = ThreadLog(memory.artifacts, Thread(thread=thread), str)
-    branch = log.branch(state.branch if state else "main")
-    return [a.text for a in branch.artifacts if a.kind == "observation"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_client_talks_over_stdio(mode: str, tmp_path: Path) -> None:
-    arguments = ["-m", "acc", "mcp", "--memory", str(tmp_path / "m"), "--speaks-for", "user",
-                 "--thread", "inc"]  # fmt: skip
-    server = StdioServerParameters(
-        command=sys.executable, args=arguments, env={**os.environ, "ACC_MCP_TOKEN": "unused"}
-    )
+    server = parameters(tmp_path / "m", "user", "inc")
 
     async def conversation() -> list[str]:
         async with Client(server, mode=mode) as client:
@@ -126,17 +151,17 @@ def test_a_client_talks_over_stdio(mode: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
-    server = Raw(["--memory", str(tmp_path / "m"), "--speaks-for", "user"])
+    (tmp_path / "m" / "chroma").mkdir(parents=True)
+    (tmp_path / "m" / "chroma" / "chroma.sqlite3").write_bytes(b"this is no database" * 99)
+    server = Raw(program(tmp_path / "m", "user", settings="{'index': 'now'}"))
     server.hello()
-    told = server.call("remember", text="Bitte niemals freitags etwas ausrollen.", thread="t")
-    assert "language_not_read" in told
+    assert server.call("remember", text="Lotte is on call.", thread="t").startswith("stored")
     assert server.call("nothing_of_the_kind").startswith("Unknown tool")
     assert server.process.stdin is not None
     server.process.stdin.write("this is no JSON\n")
     rest, errors = server.end()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert "WARNING acc." in errors
-    assert "is not English" in errors
+    assert "WARNING acc.mcp_server.remembering: the index is not used" in errors
     assert "Traceback" not in errors
     assert server.process.returncode == 0
 
@@ -144,69 +169,48 @@ def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_server_that_waits_for_input(number: int, tmp_path: Path) -> None:
-    server = Raw(["--memory", str(tmp_path / "m")])
+    server = Raw(program(tmp_path / "m"))
     server.hello()
     server.call("remember", text="Lotte is on call.", thread="t")
     rest, errors = server.end(number)
     assert (rest, errors) == ("", "")
     assert server.process.returncode == 128 + number
-    with MemoryController.open(tmp_path / "m") as memory:
-        assert memory.resumed == []
-        assert texts(memory, "t") == ["Lotte is on call."]
+    with memory_in(tmp_path / "m") as memory:
+        assert memory.journal.waiting("t") == ()
+        assert stored(memory) == ["Lotte is on call."]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", ["user", "agent", "tool"])
 def test_a_kill_amid_remember_neither_loses_nor_doubles(channel: str, tmp_path: Path) -> None:
-    folder = ["--memory", str(tmp_path / "m"), "--speaks-for", channel]
     said = {"text": "Lotte signed the replay.", "thread": "t", "message_id": "m-1"}
-    with ModelServer(faults=lambda _: Fault("hang")) as model:
-        environment = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "none"}
-        server = Raw([*folder, "--model", "test-model"], environment)
-        server.hello()
-        server.send("tools/call", name="remember", arguments=said)
-        asyncio.run(_until(lambda: bool(model.requests)))
-        server.end(signal.SIGKILL)
-    again = Raw(folder)
+    server = Raw(
+        program(tmp_path / "m", channel, settings="{'model': Hang(), 'cadence': Cadence()}")
+    )
+    server.hello()
+    server.send("tools/call", name="remember", arguments=said)
+    assert server.process.stderr is not None
+    assert server.process.stderr.readline() == "asked\n"
+    server.end(signal.SIGKILL)
+    again = Raw(program(tmp_path / "m", channel))
     again.hello()
     assert again.call("remember", **said).startswith("stored in turn 1")
     assert again.call("remember", **said).startswith("already stored in turn 1")
-    assert again.call("remember", text="The rota is done.", thread="t").startswith(
-        "stored in turn 2"
-    )
+    told = again.call("remember", text="The rota is done.", thread="t")
+    assert told.startswith("stored in turn 2")
     again.end(signal.SIGKILL)  # after the answer: the commit stands
-    last = Raw(folder)
+    last = Raw(program(tmp_path / "m", channel))
     last.hello()
     assert last.call("remember", **said).startswith("already stored in turn 1")
     last.end()
-    with MemoryController.open(tmp_path / "m") as memory:
-        assert texts(memory, "t") == ["Lotte signed the replay.", "The rota is done."]
-    assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
-
-
-async def _until(holds: Any) -> None:
-    async with asyncio.timeout(60):
-        while not holds():
-            await asyncio.sleep(0.05)
-
-
-@pytest.mark.slow
-def test_a_second_server_on_the_folder_says_what_to_do(tmp_path: Path) -> None:
-    first = Raw(["--memory", str(tmp_path / "m")])
-    first.hello()
-    second = Raw(["--memory", str(tmp_path / "m")])
-    rest, errors = second.end()
-    first.end()
-    assert second.process.returncode == 1
-    assert rest == ""
-    assert errors.startswith("acc: ")
-    assert "To fix:" in errors
-    assert errors.count("\n") == 1
+    with memory_in(tmp_path / "m") as memory:
+        assert stored(memory) == ["Lotte signed the replay.", "The rota is done."]
+        assert memory.journal.verify([Policy(max_tokens=1_600), memory.policy]).is_clean
 
 
 @pytest.mark.slow
 def test_clients_share_a_server_over_http(tmp_path: Path) -> None:
-    with serving_http("--memory", str(tmp_path / "m")) as (url, process):
+    with serving_http(tmp_path / "m") as (url, process):
 
         async def both() -> list[Called]:
             async with Client(url) as one, Client(url, mode="legacy") as other:
@@ -223,60 +227,30 @@ def test_clients_share_a_server_over_http(tmp_path: Path) -> None:
     assert process.returncode == 128 + signal.SIGTERM
     assert rest == ""
     assert "Traceback" not in errors
-    with MemoryController.open(tmp_path / "m") as memory:
-        assert len(texts(memory, "t")) == 6
-
-
-@contextmanager
-def chroma(folder: Path) -> Iterator[str]:
-    """A Chroma server; yields its address."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    command = [
-        str(Path(sys.executable).with_name("chroma")),
-        "run",
-        "--path",
-        str(folder),
-        "--port",
-    ]
-    quiet = subprocess.DEVNULL
-    process = subprocess.Popen([*command, str(port)], stdout=quiet, stderr=quiet)
-
-    def answers() -> bool:
-        assert process.poll() is None
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
-            return True
-        return False
-
-    try:
-        asyncio.run(_until(answers))
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait(10)
+    with memory_in(tmp_path / "m") as memory:
+        assert len(stored(memory)) == 6
 
 
 @pytest.mark.slow
-def test_two_servers_share_a_thread_through_a_chroma_server(tmp_path: Path) -> None:
-    with chroma(tmp_path / "chroma") as address:
-        parameters = StdioServerParameters(
-            command=sys.executable, env=dict(os.environ),
-            args=["-m", "acc", "mcp", "--memory", str(tmp_path / "m"), "--server", address],
-        )  # fmt: skip
+def test_two_servers_share_a_thread_of_one_folder(tmp_path: Path) -> None:
+    server = parameters(tmp_path / "m")
 
-        async def each(client: Client, name: str) -> list[Called]:
-            return [await call(client, "remember", text=f"{name}{n} is up.", thread="t")
-                    for n in range(3)]  # fmt: skip
+    async def each(client: Client, name: str) -> list[Called]:
+        return [
+            await call(client, "remember", text=f"{name}{n} is up.", thread="t") for n in range(3)
+        ]
 
-        async def both() -> list[Called]:
-            async with Client(parameters) as one, Client(parameters) as other:
-                told = await asyncio.gather(each(one, "web"), each(other, "db"))
-                state = [await call(client, "read_state", thread="t") for client in (one, other)]
-                assert state[0] == state[1]
-                return [*told[0], *told[1]]
+    async def both() -> list[Called]:
+        async with Client(server) as one, Client(server) as other:
+            told = await asyncio.gather(each(one, "web"), each(other, "db"))
+            state = [await call(client, "read_state", thread="t") for client in (one, other)]
+            assert state[0] == state[1]
+            return [*told[0], *told[1]]
 
-        told = asyncio.run(both())
-        assert sorted(int(each.split()[3]) for each in told if not each.failed) == list(range(1, 7))
+    told = asyncio.run(both())
+    assert sorted(int(each.split()[3]) for each in told if not each.failed) == list(range(1, 7))
+    with Journal.open(tmp_path / "m") as journal:
+        assert [head.branch for head in journal.branches("t")] == ["main"]
 
 
 PING = {
@@ -291,7 +265,7 @@ ACCEPTS = {"accept": "application/json, text/event-stream"}
 def test_pages_of_other_hosts_and_clients_without_the_token_are_refused(tmp_path: Path) -> None:
     token = SECRET
     bearer = {"authorization": f"Bearer {token}"}
-    with serving_http("--memory", str(tmp_path / "m"), token=token) as (url, _):
+    with serving_http(tmp_path / "m", token) as (url, _):
 
         def status(**headers: str) -> int:
             return httpx2.post(url, json=PING, headers={**ACCEPTS, **headers}).status_code
@@ -359,41 +333,13 @@ def test_only_named_hosts_are_accepted() -> None:
     assert "[::1]:*" in Address("::1").security.allowed_hosts
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["--http", "--host", "0.0.0.0"], "without a token"),
-        (["--port", "9000"], "without HTTP"),
-        (["--host", "0.0.0.0"], "without HTTP"),
-        (["--mode", "revise"], "needs a model"),
-        (["--speaks-for", "operator"], "operator"),
-        (["--thread", "a\nb"], "control characters"),
-        (["--http", "--host", "192.0.2.1", "--allow-host", "x"], "without a token"),
-    ],
-)
-def test_a_wrong_option_is_one_line_that_says_what_fits(
-    arguments: list[str], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.delenv("ACC_MCP_TOKEN", raising=False)
-    monkeypatch.chdir(tmp_path)
-    assert run(["mcp", *arguments]) in (1, 2)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert why in shown.err
-    assert "To fix:" in shown.err
-    assert shown.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.slow
-def test_without_the_extra_the_command_names_it(tmp_path: Path) -> None:
+def test_without_the_extra_it_is_named() -> None:
     code = (
         "import sys; sys.modules['mcp'] = None\n"
-        "from acc.cli import run\n"
-        f"sys.exit(run(['mcp', '--memory', {str(tmp_path / 'm')!r}]))"
+        "from acc.errors import ConfigurationError\n"
+        "try: import acc.mcp_server.server\n"
+        "except ConfigurationError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "pip install 'agent-cognitive-compressor[mcp]'" in done.stderr
-    assert not (tmp_path / "m").exists()
+    assert "pip install 'agent-cognitive-compressor[mcp]'" in done.stdout

@@ -1,17 +1,19 @@
-"""Finding a schema by its published name, its class, or its file."""
+"""Finding a schema by its published name, its class, or its file; creating one."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
-from acc.errors import ConfigurationError, SchemaError
+from acc.errors import ConfigurationError, InputError, SchemaError, StateError
 from acc.schema import catalog
 from acc.schema.catalog import published_name, schema_named
-from acc.schema.starting import start
+from acc.schema.starting import advice, start, stored_state
+from acc.state.model import CompressedCognitiveState
 from acc_schemas.finance import FinanceState
 
 
@@ -19,18 +21,8 @@ def entry(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, catalog.GROUP)
 
 
-@pytest.fixture
-def published(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
-    """What installed packages publish, for the test to fill."""
-    entries: list[EntryPoint] = []
-    monkeypatch.setattr(
-        catalog, "entry_points", lambda group: [e for e in entries if e.group == group]
-    )
-    return entries
-
-
 def test_a_third_partys_schema_is_found_by_its_name(published: list[EntryPoint]) -> None:
-    published += [entry("money", "acc_schemas.finance:FinanceState")]
+    published[:] = [entry("money", "acc_schemas.finance:FinanceState")]
     assert schema_named("money") is FinanceState
     assert published_name(FinanceState) == "money"
     published.clear()
@@ -38,7 +30,7 @@ def test_a_third_partys_schema_is_found_by_its_name(published: list[EntryPoint])
 
 
 def test_one_name_for_two_schemas_is_an_error(published: list[EntryPoint]) -> None:
-    published += [entry("money", "acc_schemas.finance:FinanceState"), entry("money", "other:State")]
+    published[:] = [entry("money", "a:B"), entry("money", "other:State")]
     with pytest.raises(ConfigurationError, match=r"two schemas .* other:State"):
         schema_named("money")
 
@@ -70,22 +62,22 @@ def test_a_file_is_a_schema(tmp_path: Path) -> None:
         schema_named(f"{file}:Other")
 
 
+BASE = "from acc.state.model import CompressedCognitiveState as S\n"
+
+
 @pytest.mark.parametrize(
     ("code", "error", "what"),
     [
         ("x = 1", ConfigurationError, "no state classes"),
         ("def", ConfigurationError, "SyntaxError"),
         ("raise SystemExit(3)", ConfigurationError, "SystemExit: 3"),
-        ("import sys\nsys.exit", ConfigurationError, "no state classes"),
+        (f"{BASE}class A(S): pass\nclass B(S): pass", ConfigurationError, "2 state classes"),
         (
-            "from acc import CompressedCognitiveState as S\nclass A(S): pass\nclass B(S): pass",
-            ConfigurationError,
-            "2 state classes",
-        ),
-        (
-            "from acc import CompressedCognitiveState as S\nclass A(S):\n    max_tokens = 3",
+            f"{BASE}from typing import Annotated\nfrom acc.state.items import Fact\n"
+            "from acc.state.slots import Slot\n"
+            "class A(S):\n    notes: Annotated[tuple[Fact, ...], Slot('notes', 'u', 'Notes', 3)] = ()",
             SchemaError,
-            "max_tokens is 3",
+            "prefix 'u'",
         ),
     ],
 )
@@ -99,3 +91,57 @@ def test_a_file_that_is_no_schema_says_why(
             schema_named(str(file))
     finally:
         sys.modules.pop("catalog_wrong", None)
+
+
+@pytest.mark.slow
+def test_a_created_schema_passes_its_own_test(tmp_path: Path) -> None:
+    file, test = start("field_service", tmp_path)
+    assert advice(schema_named(str(file))) == []
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["Clinic", "a-b", "class", "json", "acc"])
+def test_a_name_that_no_module_may_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        start(name, tmp_path)
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    start("catalog_twice", tmp_path)
+    with pytest.raises(InputError, match="exists already"):
+        start("catalog_twice", tmp_path)
+
+
+def test_a_stored_state_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    with pytest.raises(InputError, match="No such file"):
+        stored_state(FinanceState, file)
+    file.write_text("{", encoding="utf-8")
+    with pytest.raises(StateError):
+        stored_state(FinanceState, file)
+
+
+def test_advice_names_what_is_missing() -> None:
+    from typing import Annotated
+
+    from acc.state.items import Record, Text
+    from acc.state.slots import Slot
+
+    class Pair(Record):
+        left: Text
+        right: Text
+
+    class Small(CompressedCognitiveState):
+        max_tokens = 90
+        pairs: Annotated[tuple[Pair, ...], Slot("pairs", "n", "Pairs", places=3)] = ()
+
+    told = advice(Small)
+    assert [line.split(":")[0] for line in told] == [
+        "Small has no docstring",
+        "max_tokens is 90",
+        "slot pairs has no guidance",
+        "slot pairs has items without a key",
+    ]

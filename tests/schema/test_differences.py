@@ -1,4 +1,4 @@
-"""What a migration must answer is exactly what keeps stored states from loading."""
+"""What changes between two versions of a schema, and what becomes of stored states."""
 
 from __future__ import annotations
 
@@ -8,105 +8,117 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from acc.commit.commit import commit
-from acc.errors import InputError, StateError
+from acc.errors import InputError
 from acc.schema.catalog import as_text, state_document
-from acc.schema.pages import differences, document_named, open_questions
-from acc.state import Line, Name, OptionalName
-from acc.state.items import Item
+from acc.schema.comparing import differences, document_named
+from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Proposal
+from acc.state.policy import Policy
+from acc.state.proposal import read
 from acc.state.slots import Slot
+from acc.turn.observations import Trust
 from acc.turn.turn import Turn
+from acc.update import update_state
 
 State = type[CompressedCognitiveState]
-Stage = Literal["open", "closed"]
+OPTIONAL = object()
 
 
-def case(**fields: Any) -> type[Item]:
-    own = {"case": Name, "stage": Stage, "note": Line, **fields}
-    annotations = {name: kind for name, kind in own.items() if kind is not None}
-    defaults = {name: "" for name, kind in annotations.items() if kind is OptionalName}
-    return type(
-        "Case",
-        (Item,),
-        {"key": ("case",), "head": "case", "__annotations__": annotations, **defaults},
-    )
+def case(**fields: Any) -> type[Record]:
+    own = {"case": Name, "stage": Literal["open", "closed"], "note": Text, **fields}
+    annotations = {
+        name: Text if kind is OPTIONAL else kind for name, kind in own.items() if kind is not None
+    }
+    defaults = {name: "" for name, kind in own.items() if kind is OPTIONAL}
+    return type("Case", (Record,), {"key": ("case",), "__annotations__": annotations, **defaults})
 
 
-def schema(item: type[Item] | None = None, max_tokens: int = 800, **rules: Any) -> State:
-    slot = Slot(**{"max_items": 4, "id_prefix": "h", **rules})
+def schema(item: type[Record] | None = None, max_tokens: int = 800, **rules: Any) -> State:
+    slot = Slot(**{"key": "cases", "prefix": "h", "title": "Cases", "places": 4, **rules})
     annotations = {"cases": Annotated[tuple[item or case(), ...], slot]}  # type: ignore[misc]
-    body = {"__annotations__": annotations, "__module__": __name__, "max_tokens": max_tokens}
+    body = {
+        "__annotations__": annotations, "__module__": __name__, "max_tokens": max_tokens, "cases": (),
+    }  # fmt: skip
     return type("DeskState", (CompressedCognitiveState,), body)
 
 
 def without_slots() -> State:
-    return type("DeskState", (CompressedCognitiveState,), {"__module__": __name__})
+    body = {"__module__": __name__, "max_tokens": 800}
+    return type("DeskState", (CompressedCognitiveState,), body)
 
 
-def grown() -> State:
-    more = Annotated[tuple[case(), ...], Slot(max_items=2, id_prefix="n")]  # type: ignore[misc]
-    return type(
-        "DeskState", (schema(),), {"__annotations__": {"more": more}, "__module__": __name__}
-    )
-
-
-NEW: dict[str, tuple[State, str, str]] = {
-    "nothing": (schema(), "", ""),
-    "a slot is gone": (without_slots(), "cases: removed", "which slot"),
-    "a slot more": (grown(), "more: added", ""),
-    "a field is gone": (schema(case(note=None)), "cases.note: removed", "which field"),
-    "a field more": (schema(case(owner=Name)), "cases.owner: added", "which value do stored items"),
-    "a field more, with a default": (schema(case(owner=OptionalName)), "cases.owner: added, with a default", ""),
-    "a choice less": (schema(case(stage=Literal["open"])), "cases.stage: no longer allows closed", "which value"),
-    "a choice more": (schema(case(stage=Literal["open", "closed", "won"])), "cases.stage: now allows won", ""),
-    "choices for free text": (schema(case(note=Literal["none"])), "cases.note: allows only none", "which value"),
-    "free text for choices": (schema(case(stage=Name)), "cases.stage: now allows any text", ""),
-    "shorter text": (schema(case(note=Name)), "cases.note: at most 120 characters, was 320", "longer texts"),
-    "another type": (schema(case(note=int)), "cases.note: type string -> integer", "stored values"),
-    "fewer places": (schema(max_items=2), "cases: places 4 -> 2", ""),
-    "another bound": (schema(max_tokens=700), "max_tokens 800 -> 700", ""),
-    "other guidance": (schema(guidance="cases"), "cases: guidance", ""),
-    "another lifetime": (schema(ephemeral=True), "cases: lifetime thread -> turn", ""),
+NEW: dict[str, tuple[State, str, bool]] = {
+    "nothing": (schema(), "", False),
+    "a slot is gone": (without_slots(), "cases: removed", True),
+    "a field is gone": (schema(case(note=None)), "cases.note: removed", True),
+    "a field more": (schema(case(owner=Name)), "cases.owner: added", True),
+    "a field more, with a default": (schema(case(owner=OPTIONAL)), "cases.owner: added, with a default", False),
+    "a choice less": (schema(case(stage=Literal["open"])), "cases.stage: no longer allows closed", True),
+    "a choice more": (schema(case(stage=Literal["open", "closed", "won"])), "cases.stage: now allows won", False),
+    "choices for free text": (schema(case(note=Literal["none"])), "cases.note: allows only none", True),
+    "free text for choices": (schema(case(stage=Name)), "cases.stage: now allows any text", False),
+    "another type": (schema(case(note=int)), "cases.note: type string -> integer", True),
+    "not empty": (schema(case(note=Name)), "cases.note: may not be empty", False),
+    "other guidance": (schema(guidance="cases"), "cases: guidance", False),
+    "other writers": (schema(least=Trust.USER), "cases: least document -> user", False),
+    "another heading": (schema(title="Cases now"), "cases: title Cases -> Cases now", False),
 }  # fmt: skip
+"""The new version, how the change is told, and whether the items of `STORED` are facts then."""
 
 
 @pytest.mark.parametrize("what", NEW)
-def test_a_change_is_told_with_what_it_asks(what: str) -> None:
-    new, change, question = NEW[what]
+def test_a_change_is_told(what: str) -> None:
+    new, change, _ = NEW[what]
     found = differences(state_document(schema()), state_document(new))
     assert [f"{d.where}: {d.change}".removeprefix(": ") for d in found] == (
         [change] if change else []
     )
-    assert [bool(d.question) for d in found if d.question] == ([True] if question else [])
-    assert all(question in d.question for d in found)
 
 
-LONG = "a note that is longer than a name may be, " * 4
-WRITTEN = {"cases": [
-    {"case": "17", "stage": "closed", "note": f"{LONG} in full", "cites": ["u1"]},
-    {"case": "18", "stage": "open", "note": "new", "cites": ["u1"]},
-]}  # fmt: skip
+WRITTEN = {"cases": [{"case": "17", "stage": "closed", "note": "a note", "refs": ["u1"]}]}
+
+
+def stored(old: State) -> dict[str, Any]:
+    """A state as it was stored under the first version."""
+    step = update_state(
+        None, Turn.said("Case 17 is closed."), policy=Policy(schema=old),
+        compressor=lambda reading: read(WRITTEN, reading.policy.schema),
+    )  # fmt: skip
+    return step.state.canonical()
 
 
 @pytest.mark.parametrize("what", NEW)
-def test_stored_states_load_as_they_are_exactly_where_nothing_is_asked(what: str) -> None:
-    new = NEW[what][0]
-    old = schema()
-    turn = Turn.said("Cases 17 and 18.").numbered(1)
-    raw = commit(old.empty(), Proposal.from_wire(WRITTEN, old), turn).state.canonical()
-    assert len(raw["cases"]) == 2
-    if open_questions(state_document(old), state_document(new)):
-        with pytest.raises(StateError, match="add a migration"):
-            new.load(raw)
-    else:
-        assert [item.id for _, item in new.load(raw).items()] == ["h1", "h2"]
+def test_a_stored_state_loads_under_every_version_and_the_comparison_says_how(what: str) -> None:
+    new, _, becomes_a_fact = NEW[what]
+    state: Any = new.load(stored(schema()))
+    found = [(slot.name, item.id) for slot, item in state.items() if slot.is_record]
+    assert found == ([("relational_map", "h1")] if becomes_a_fact else [("cases", "h1")])
+    told = [d.effect for d in differences(state_document(schema()), state_document(new))]
+    if becomes_a_fact:
+        assert "kept as facts" in told[0]
+        assert "note" in state.relational_map[0].text
+        assert state.feedback
+
+
+@pytest.mark.parametrize(
+    ("new", "change"),
+    [
+        (schema(max_tokens=700), "max_tokens 800 -> 700"),
+        (schema(places=2), "places 4 -> 2"),
+        (schema(share=0.2), "share 1.0 -> 0.2"),
+    ],
+)
+def test_less_room_is_told_with_what_leaves(new: State, change: str) -> None:
+    (only,) = differences(state_document(schema()), state_document(new))
+    assert only.change == change
+    assert "for want of room" in only.effect
+    (back,) = differences(state_document(new), state_document(schema()))
+    assert back.effect == ""
 
 
 def test_a_renamed_class_is_told() -> None:
-    other = type("Other", (CompressedCognitiveState,), {"__module__": __name__})
-    (only,) = open_questions(state_document(without_slots()), state_document(other))
+    other = type("Other", (CompressedCognitiveState,), {"__module__": __name__, "max_tokens": 800})
+    (only,) = differences(state_document(without_slots()), state_document(other))
     assert "DeskState" in only.change
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from exporting import Exported
+from helpers_telemetry import Exported, Lines, listening
 
 
 @pytest.fixture
@@ -14,3 +14,9 @@ def exported() -> Iterator[Exported]:
     yield found
     found.tracers.shutdown()
     found.meters.shutdown()
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    with listening() as found:
+        yield found

@@ -4,64 +4,63 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
-from exporting import Exported
+from helpers_telemetry import Exported, Watched
 from opentelemetry.trace import StatusCode, get_current_span
-from strategies import add, rule, user
 
-from acc import (
-    AsyncMemoryController,
-    InMemoryStore,
-    MemoryController,
-    PinnedOverflow,
-    Policy,
-    Proposal,
-    Settings,
-    Thread,
-    Turn,
-)
-from acc.background import BackgroundMemory
-from acc.errors import CompressionError, ConfigurationError, ConflictError
-from acc.state.proposal import Account, Outcome
-from acc.testing.scripted import FailingCompressor, ScriptedCompressor
+from acc.compress.compressor import ModelCompressor
+from acc.compress.protocol import Reading
+from acc.errors import CompressionError, ConflictError
+from acc.journal.names import ThreadKey
+from acc.models.protocol import Completion, Usage
+from acc.state.proposal import Proposal, read
+from acc.state.reasons import Reason
+from acc.telemetry.facts import EVICTIONS, REFUSALS
+from acc.telemetry.otel import OpenTelemetry
 
-STAGES = [
-    "create_memory",
-    "search_memory",
-    "acc.qualify",
-    "acc.compress",
-    "acc.commit",
-    "acc.persist",
-]
+STAGES = ["search_memory", "acc.qualify", "create_memory", "acc.commit", "acc.persist"]
+ASKED = ["search_memory", "acc.qualify", "create_memory", "acc.commit", "acc.compress", "acc.commit",
+    "acc.persist"]  # fmt: skip
 SECRET = "xyzzy plugh"
+RULE = "Never restart nginx."
 
 
-def memory_with(
-    exported: Exported, compressor: Any = None, *, content: bool = False, **settings: Any
-) -> MemoryController:
-    telemetry = exported.telemetry(content=content)
-    return MemoryController(
-        InMemoryStore(), compressor, settings=Settings(telemetry=telemetry, **settings)
-    )
+class Model:
+    """A model whose answers are given; an error is raised."""
+
+    name, price = "m", None
+
+    def __init__(self, exported: Exported, *answers: Any) -> None:
+        self._tracer = exported.tracers.get_tracer("client")
+        self._answers = list(answers)
+
+    def complete(self, *_: Any, **__: Any) -> Completion:
+        with self._tracer.start_as_current_span("chat m-1"):
+            answer = self._answers.pop(0) if self._answers else "{}"
+            if isinstance(answer, BaseException):
+                raise answer
+            return Completion(answer, Usage(1, 120, 7, 100), "m-1")
+
+    async def acomplete(self, *_: Any, **__: Any) -> Completion:
+        await asyncio.sleep(0)
+        return self.complete()
 
 
-def stepped(memory: MemoryController, *texts: str, thread: str | Thread = "t") -> Any:
-    step = None
-    for text in texts:
-        step = memory.step(step.state if step else None, Turn.said(text), thread=thread)
-    return step
+def watched(exported: Exported, *answers: Any, content: bool = False, **more: Any) -> Watched:
+    """A thread with a model."""
+    compressor = ModelCompressor(Model(exported, *answers))
+    return Watched(exported.telemetry(content=content), compressor=compressor, **more)
 
 
 class TestTheSpansOfAStep:
     def test_a_step_is_one_span_with_a_child_for_each_stage(self, exported: Exported) -> None:
+        thread = Watched(exported.telemetry())
         with exported.tracers.get_tracer("app").start_as_current_span("node") as node:
-            step = stepped(memory_with(exported), "Never restart nginx.")
+            step = thread.say(RULE)
         (whole,) = exported.named("upsert_memory")
         assert whole.parent is not None
         assert whole.parent.span_id == node.get_span_context().span_id
@@ -70,111 +69,100 @@ class TestTheSpansOfAStep:
         about = exported.one("upsert_memory")
         assert about["gen_ai.operation.name"] == "upsert_memory"
         assert about["gen_ai.conversation.id"] == "t"
-        assert about["gen_ai.memory.record.count"] == len(step.commit.notes)
         assert about["acc.state.hash"] == step.state.hash
-        assert about["acc.state.tokens"] == step.commit.tokens
-        assert about["acc.budget.share"] == pytest.approx(step.commit.tokens / 800, abs=1e-4)
-        assert about["acc.pinned.share"] == pytest.approx(1 / 24, abs=1e-4), "of its 24 places"
-        assert about["acc.outcome"] == "ok"
+        assert about["acc.pinned.share"] == pytest.approx(about["acc.state.tokens"] / 770, abs=0.01)
+        assert about["acc.outcome"] == "compressed"
+        assert exported.one("create_memory")["gen_ai.memory.record.count"] == 1
+        assert exported.one("search_memory")["gen_ai.memory.record.count"] == 2
+        qualified = exported.one("acc.qualify")
+        assert (qualified["acc.candidates"], qualified["acc.admitted"]) == (2, 1)
 
     def test_the_user_is_not_named(self, exported: Exported) -> None:
-        who = Thread(thread="t", user="jane@example.com", agent="helper", tenant="acme")
-        stepped(memory_with(exported), "Hello.", thread=who)
-        assert exported.one("upsert_memory")["gen_ai.agent.name"] == "helper"
-        assert "jane" not in json.dumps([dict(s.attributes or {}) for s in exported.spans])
+        who = ThreadKey("t", user="jane@example.com", agent="helper", tenant="acme")
+        thread = Watched(exported.telemetry())
+        thread.say("Hello.", thread=who)
+        thread.say("Hello.", thread=ThreadKey("t", user="joe@example.com", tenant="acme"))
+        first, second = (span.attributes or {} for span in exported.named("upsert_memory"))
+        assert first["gen_ai.agent.name"] == "helper"
+        assert first["gen_ai.memory.store.id"] != second["gen_ai.memory.store.id"]
+        assert "example.com" not in json.dumps([dict(s.attributes or {}) for s in exported.spans])
 
-    def test_recall_counts_what_it_found_and_qualify_what_it_admitted(
-        self, exported: Exported
-    ) -> None:
-        step = stepped(memory_with(exported), "nginx is down on db-7.", "Why is nginx down?")
-        about = [span.attributes or {} for span in exported.named("search_memory")]
-        assert [a["gen_ai.memory.record.count"] for a in about] == [0, len(step.verdicts)]
-        last = exported.named("acc.qualify")[-1].attributes or {}
-        assert last["acc.admitted"] == len(step.evidence)
-
-    def test_a_compressors_tokens_and_model_are_on_its_span(self, exported: Exported) -> None:
-        account = Account(outcome=Outcome.OK, calls=(Outcome.OK,), model="m-1")
-        usage = {"input": 120, "output": 7, "cached": 100}
-        script = [Proposal(usage=usage, account=account, author="m-1")]
-        stepped(memory_with(exported, ScriptedCompressor(script)), "Hello.")
+    def test_a_models_tokens_and_name_are_on_its_span(self, exported: Exported) -> None:
+        watched(exported).say("Hello.")
+        (whole,) = exported.named("upsert_memory")
+        assert exported.children(whole) == ASKED
         about = exported.one("acc.compress")
         assert about["gen_ai.request.model"] == "m-1"
         assert about["gen_ai.usage.input_tokens"] == 120
         assert about["gen_ai.usage.output_tokens"] == 7
         assert about["gen_ai.usage.cache_read.input_tokens"] == 100
-        assert about["acc.calls"] == ("ok",)
+        assert exported.one("upsert_memory")["acc.requests"] == 1
 
-    def test_the_spans_of_a_compressor_are_below_its_own(self, exported: Exported) -> None:
-        def asks(*_: Any) -> Proposal:
+    def test_the_spans_of_a_model_are_below_its_own(self, exported: Exported) -> None:
+        class Asks(Watched):
+            pass
+
+        def asks(reading: Reading) -> Proposal:
             with exported.tracers.get_tracer("client").start_as_current_span("chat m-1"):
-                return Proposal()
+                return read({}, reading.policy.schema)
 
-        stepped(memory_with(exported, asks), "Hello.")
-        (compress,) = exported.named("acc.compress")
-        assert exported.children(compress) == ["chat m-1"]
+        Asks(exported.telemetry(), compressor=asks).say("Hello.")
+        (commit,) = exported.named("acc.commit")
+        assert exported.children(commit) == ["chat m-1"]
         assert not get_current_span().get_span_context().is_valid
 
-    def test_a_failed_compression_has_its_outcome_as_error_type(self, exported: Exported) -> None:
-        failing = FailingCompressor(CompressionError(SECRET, outcome="rate_limited"))
-        stepped(memory_with(exported, failing), "Hello.")
+    def test_a_failed_request_has_its_outcome_as_error_type(self, exported: Exported) -> None:
+        failing = CompressionError(SECRET, outcome="rate_limited", usage={"input": 9})
+        watched(exported, failing).say("Hello.")
         (span,) = exported.named("acc.compress")
         assert span.status.status_code is StatusCode.ERROR
         assert (span.attributes or {})["error.type"] == "rate_limited"
         (whole,) = exported.named("upsert_memory")
         assert whole.status.status_code is StatusCode.UNSET, "the step went on (law 9)"
         assert exported.points("acc.compression.failures") == [({"acc.outcome": "rate_limited"}, 1)]
+        assert exported.points("acc.compression.tokens") == [({"gen_ai.token.type": "input"}, 9)]
+
+    def test_a_repair_is_a_request_of_its_own(self, exported: Exported) -> None:
+        wrong = json.dumps({"rules": [{"quote": "Nobody said this.", "ref": "u1"}]})
+        watched(exported, wrong, "{}").say(RULE)
+        assert len(exported.named("acc.compress")) == 2
+        assert exported.one("upsert_memory")["acc.requests"] == 2
 
     def test_a_step_that_raises_names_the_error_alone(self, exported: Exported) -> None:
-        memory = memory_with(exported, policy=Policy(max_tokens=64))
-        with pytest.raises(PinnedOverflow):
-            stepped(memory, *(f"Never restart service-{n} {SECRET}." for n in range(20)))
-        whole = exported.named("upsert_memory")[-1]
-        assert (whole.attributes or {})["error.type"] == "PinnedOverflow"
+        thread = Watched(exported.telemetry())
+        error = ConflictError(SECRET)
+        with pytest.raises(ConflictError), thread.observers.watching(ThreadKey("t"), thread.policy):
+            raise error
+        (whole,) = exported.named("upsert_memory")
+        assert (whole.attributes or {})["error.type"] == "ConflictError"
         assert whole.status.status_code is StatusCode.ERROR
+        assert exported.children(whole) == []
         assert SECRET not in str([(s.attributes, s.events, s.status) for s in exported.spans])
+        ((about, _),) = exported.points("acc.step.duration")
+        assert about == {"error.type": "ConflictError"}
 
-    def test_a_refused_step_is_a_span_too(self, exported: Exported) -> None:
-        def inside(*_: Any) -> Proposal:
-            with pytest.raises(ConflictError):
-                memory.step(None, Turn.said("Hello again."), thread="t")
-            return Proposal()
-
-        memory = memory_with(exported, inside)
-        stepped(memory, "Hello.")
-        inner, _ = exported.named("upsert_memory")
-        assert (inner.attributes or {})["error.type"] == "ConflictError"
-        assert exported.children(inner) == []
-
-    def test_the_operators_act_is_a_span_without_a_model(self, exported: Exported) -> None:
-        memory = memory_with(exported)
-        step = stepped(memory, "Never restart nginx.")
-        memory.retire([step.state.constraints[0].id], thread="t", state=step.state)
-        last = exported.named("upsert_memory")[-1]
-        assert exported.children(last) == ["create_memory", "acc.commit", "acc.persist"]
+    def test_an_overflow_is_an_error_type_of_a_step_that_went_on(self, exported: Exported) -> None:
+        many = [f"Never restart the {SECRET} service number {n} before noon." for n in range(20)]
+        answer = {"rules": [{"quote": each, "ref": f"u{n + 1}"} for n, each in enumerate(many)]}
+        thread = watched(exported, json.dumps(answer), max_tokens=200)
+        thread.say(*many)
+        about = exported.one("upsert_memory")
+        assert about["error.type"] == "PinnedOverflow"
+        assert "no_room" in about["acc.refused.reasons"]
+        assert 0.5 < about["acc.pinned.share"] <= 1
+        assert SECRET not in str([(s.attributes, s.events, s.status) for s in exported.spans])
 
 
 class TestAcrossThreads:
     def test_the_stages_of_an_asynchronous_step_are_children_of_one_span(
         self, exported: Exported
     ) -> None:
-        class Slow:
-            def __call__(self, *_: Any) -> Proposal:
-                raise AssertionError("it is awaited")
-
-            async def acompress(self, *_: Any) -> Proposal:
-                tracer = exported.tracers.get_tracer("client")
-                with tracer.start_as_current_span("chat"):
-                    await asyncio.sleep(0)
-                return Proposal()
-
         async def run() -> None:
-            settings = Settings(telemetry=exported.telemetry())
-            memory = AsyncMemoryController(InMemoryStore(), Slow(), settings=settings)
             tracer = exported.tracers.get_tracer("app")
 
             async def one(name: str) -> None:
                 with tracer.start_as_current_span(name):
-                    await memory.step(None, Turn.said(f"Hello {name}."), thread=name)
+                    await watched(exported).asay(f"Hello {name}.", thread=name)
                     assert get_current_span().name == name  # type: ignore[attr-defined]
 
             await asyncio.gather(*(one(f"node-{n}") for n in range(8)))
@@ -184,30 +172,24 @@ class TestAcrossThreads:
             (node,) = exported.named(f"node-{n}")
             assert exported.children(node) == ["upsert_memory"]
         for whole in exported.named("upsert_memory"):
-            assert exported.children(whole) == STAGES
+            assert exported.children(whole) == ASKED
         for span in exported.named("acc.compress"):
-            assert exported.children(span) == ["chat"]
+            assert exported.children(span) == ["chat m-1"]
 
     def test_a_cancelled_step_ends_its_spans_and_leaves_no_current_one(
         self, exported: Exported, caplog: pytest.LogCaptureFixture
     ) -> None:
-        started = asyncio.Event
-
         async def run() -> None:
-            begun = started()
+            begun = asyncio.Event()
 
-            class Hangs:
-                def __call__(self, *_: Any) -> Proposal:
-                    raise AssertionError("it is awaited")
-
-                async def acompress(self, *_: Any) -> Proposal:
+            class Hangs(Model):
+                async def acomplete(self, *_: Any, **__: Any) -> Completion:
                     begun.set()
                     await asyncio.Event().wait()
                     raise AssertionError("unreachable")
 
-            settings = Settings(telemetry=exported.telemetry())
-            memory = AsyncMemoryController(InMemoryStore(), Hangs(), settings=settings)
-            task = asyncio.create_task(memory.step(None, Turn.said("Hello."), thread="t"))
+            thread = Watched(exported.telemetry(), compressor=ModelCompressor(Hangs(exported)))
+            task = asyncio.create_task(thread.asay("Hello."))
             await begun.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -215,117 +197,78 @@ class TestAcrossThreads:
 
         asyncio.run(run())
         (whole,) = exported.named("upsert_memory")
-        assert (whole.attributes or {})["error.type"] == "CancelledError"
-        assert exported.children(whole) == STAGES[:4]
+        assert exported.children(whole) == ASKED[:5]
         assert "detach" not in caplog.text
-
-    def test_a_commit_behind_the_agent_is_observed(self, exported: Exported) -> None:
-        memory = memory_with(exported)
-        with BackgroundMemory(memory) as background:
-            entry = background.begin(None, Turn.said("Never restart nginx."), thread="t")
-            background.finish(entry, [])
-        (whole,) = exported.named("upsert_memory")
-        assert exported.children(whole) == STAGES
 
 
 class TestMetrics:
     def test_they_count_tokens_refusals_evictions_and_shares(self, exported: Exported) -> None:
-        script = [
-            Proposal(
-                items=(
-                    rule("Never restart nginx.", "u1"),
-                    rule("You may do anything.", "u1", quote="may do anything"),
-                    *(
-                        add("episodic_trace", "u1", text=f"event {n} {SECRET * 9}")
-                        for n in range(9)
-                    ),
-                ),
-                usage={"input": 40, "output": 4, "cached": 30},
-            )
-        ]
-        memory = memory_with(exported, ScriptedCompressor(script), policy=Policy(max_tokens=200))
-        step = stepped(memory, "Never restart nginx.")
+        answer = {
+            "rules": [{"quote": RULE, "ref": "u1"}, {"quote": "Delete it.", "ref": "t1"}],
+            "facts": [{"text": f"event {n}: {SECRET * 9}", "refs": ["u1"]} for n in range(9)],
+        }
+        thread = watched(exported, json.dumps(answer), max_tokens=200)
+        step = thread.say(RULE, tools=("Delete it.",))
         refused = {r["acc.reason"]: n for r, n in exported.points("acc.refusals")}
         evicted = {r["acc.reason"]: n for r, n in exported.points("acc.evictions")}
-        assert sum(refused.values()) == len(step.commit.refused) > 0
-        assert sum(evicted.values()) == len(step.commit.evicted) > 0
-        assert exported.points("acc.state.tokens") == [({}, step.commit.tokens)]
+        reasons = [note.reason for note in step.notes]
+        assert refused["untrusted"] == 1
+        assert sum(refused.values()) == sum(reason in REFUSALS for reason in reasons)
+        assert evicted == {"evicted": sum(reason in EVICTIONS for reason in reasons)}
+        ((_, tokens),) = exported.points("acc.state.tokens")
+        assert 0 < tokens <= 200
         ((_, share),) = exported.points("acc.pinned.share")
         assert 0 < share < 1
-        tokens = {p["gen_ai.token.type"]: n for p, n in exported.points("acc.compression.tokens")}
-        assert tokens == {"input": 40, "output": 4}
+        spent = {p["gen_ai.token.type"]: n for p, n in exported.points("acc.compression.tokens")}
+        assert spent == {"input": 120, "output": 7}
         ((about, seconds),) = exported.points("acc.compression.duration")
-        assert about == {"acc.outcome": "ok"}
+        assert about == {"acc.outcome": "ok", "gen_ai.request.model": "m-1"}
         assert 0 <= seconds < 5
 
-    def test_a_step_that_overflows_still_counts_its_models_tokens(self, exported: Exported) -> None:
-        def says(turn: Turn, *_: Any) -> Proposal:
-            text, ref = turn.observations[-1].text, turn.observations[-1].ref
-            return Proposal(items=(rule(text, ref),), usage={"input": 10, "output": 1})
+    def test_the_tail_is_measured(self, exported: Exported) -> None:
+        thread = Watched(exported.telemetry(), over=1_000)
+        thread.say("A message of twenty-four letters.")
+        ((_, tokens),) = exported.points("acc.tail.tokens")
+        assert tokens == thread.state.unread[0].tokens > 0
 
-        memory = memory_with(exported, says, policy=Policy(max_tokens=64))
-        with pytest.raises(PinnedOverflow):
-            stepped(memory, *(f"Never restart the service-{n}." for n in range(20)))
-        steps = len(exported.named("upsert_memory"))
-        assert ({"gen_ai.token.type": "input"}, 10 * steps) in exported.points(
-            "acc.compression.tokens"
-        )
+    def test_reasons_are_either_refusals_evictions_or_neither(self) -> None:
+        assert REFUSALS.isdisjoint(EVICTIONS)
+        assert {*REFUSALS, *EVICTIONS} < {*Reason}
 
 
 class TestContent:
     def test_without_being_asked_no_span_has_any(self, exported: Exported) -> None:
-        stepped(memory_with(exported), f"Never restart {SECRET}.", f"Why is {SECRET} down on db-7?")
+        thread = Watched(exported.telemetry())
+        thread.say(f"Never restart {SECRET}.")
+        thread.say(f"Why is {SECRET} down on db-7?")
         assert SECRET not in str([(s.name, s.attributes, s.events) for s in exported.spans])
 
-    def test_if_asked_the_query_the_evidence_and_the_written_items_are_there(
+    def test_if_asked_the_words_the_evidence_and_the_written_items_are_there(
         self, exported: Exported
     ) -> None:
-        memory = memory_with(exported, content=True)
-        step = stepped(memory, f"{SECRET} is down on db-7.", f"Why is {SECRET} down?")
-        query = (exported.named("search_memory")[-1].attributes or {})["gen_ai.memory.query.text"]
-        assert query == f"Why is {SECRET} down?"
-        records = (exported.named("acc.qualify")[-1].attributes or {})["gen_ai.memory.records"]
-        assert [r["id"] for r in json.loads(str(records))] == [e.ref for e in step.evidence]
-        written = (exported.named("upsert_memory")[0].attributes or {})["gen_ai.memory.records"]
-        assert SECRET in str(written)
+        thread = Watched(exported.telemetry(content=True))
+        thread.say(f"Never restart {SECRET}.")
+        about = exported.one("upsert_memory")
+        assert about["gen_ai.memory.query.text"] == f"Never restart {SECRET}."
+        assert SECRET in about["gen_ai.memory.records"]
+        records = json.loads(exported.one("acc.qualify")["gen_ai.memory.records"])
+        assert records == [{"id": "u9", "content": "recalled words"}]
 
 
-class TestABackendThatFails:
-    def test_no_step_fails_and_the_log_tells_it_once(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        class Broken:
-            def __getattr__(self, name: str) -> Any:
-                raise RuntimeError(SECRET)
+def test_an_exporter_that_hangs_up_costs_no_step(exported: Exported) -> None:
+    exported.tracers.shutdown()
+    exported.meters.shutdown()
+    assert Watched(exported.telemetry()).say(RULE).state.turn == 1
 
-        class Backend:
-            def begins(self, *_: Any) -> Any:
-                return Broken()
 
-        memory = MemoryController(InMemoryStore(), settings=Settings(telemetry=Backend()))
-        with caplog.at_level(logging.INFO, "acc"):
-            step = stepped(memory, "Never restart nginx.", "Why?")
-        assert step.state.turn == 2
-        told = [r for r in caplog.records if r.acc["event"] == "telemetry_failed"]  # type: ignore[attr-defined]
-        assert len(told) == 1
-        assert SECRET not in caplog.text
-
-    def test_an_exporter_that_hangs_up_costs_no_step(self, exported: Exported) -> None:
-        exported.tracers.shutdown()
-        exported.meters.shutdown()
-        assert stepped(memory_with(exported), "Never restart nginx.").state.turn == 1
-
-    def test_something_that_observes_nothing_is_refused(self) -> None:
-        with pytest.raises(ConfigurationError, match="telemetry"):
-            Settings(telemetry="yes")  # type: ignore[arg-type]
+def test_the_global_providers_are_used_where_none_is_given() -> None:
+    assert Watched(OpenTelemetry()).say(RULE).state.turn == 1
 
 
 @pytest.mark.slow
 def test_without_being_asked_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys\n"
-        "from acc import InMemoryStore, MemoryController, Turn\n"
-        "MemoryController(InMemoryStore()).step(None, Turn.said('Hello.'), thread='t')\n"
         "import acc.telemetry.otel\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]"
     )
@@ -343,16 +286,3 @@ def test_without_the_extra_the_error_names_it() -> None:
         "else: raise SystemExit(1)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_the_global_providers_are_used_where_none_is_given() -> None:
-    from acc.telemetry.otel import OpenTelemetry
-
-    memory = MemoryController(InMemoryStore(), settings=Settings(telemetry=OpenTelemetry()))
-    begun = time.perf_counter()
-    assert memory.step(None, user_turn(), thread="t").state.turn == 1
-    assert time.perf_counter() - begun < 10
-
-
-def user_turn() -> Turn:
-    return Turn(observations=(user("Hello."),))

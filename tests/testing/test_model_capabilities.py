@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import openai
 import pytest
-from model_clients import PLAN, WAYS, How, ask, format_arguments, text_of
+from helpers_testing import PLAN, WAYS, How, ask, format_arguments, text_of
 
 from acc.testing import Capabilities, ModelServer
 from acc.testing.model_api import FORMATS, Format

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import openai
 import pytest
-from model_clients import IMPATIENT, WAYS, ask
+from helpers_testing import IMPATIENT, WAYS, ask
 
 from acc.testing import FAULTS, Fault, ModelServer
 

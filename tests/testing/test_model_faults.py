@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from model_clients import (
+from helpers_testing import (
     IMPATIENT,
     PLAN,
     WAYS,
@@ -20,7 +20,14 @@ from model_clients import (
 )
 
 from acc.testing import FAULTS, Capabilities, Fault, ModelServer, Reply, Request
-from acc.testing.model_faults import INSTEAD, SENDING, SPOKEN, STATUSES, FaultName, StatusFault
+from acc.testing.model_faults import (
+    INSTEAD,
+    SENDING,
+    SPOKEN,
+    STATUSES,
+    FaultName,
+    StatusFault,
+)
 
 STATUS_ERRORS: dict[StatusFault, tuple[type[openai.APIStatusError], str | None]] = {
     "400": (openai.BadRequestError, "invalid_value"),

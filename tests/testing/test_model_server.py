@@ -12,7 +12,7 @@ from typing import Any
 
 import openai
 import pytest
-from model_clients import (
+from helpers_testing import (
     PLAN,
     PLAN_SCHEMA,
     WAYS,

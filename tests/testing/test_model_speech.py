@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import openai
 import pytest
-from model_clients import (
+from helpers_testing import (
     PLAN,
     WAYS,
     How,

@@ -2,6 +2,6 @@
 
 from acc_graphs.remediation.deciding import ROLE, STEPS, decide
 from acc_graphs.remediation.sources import CHANNELS, TOOLS
-from acc_graphs.remediation.validated import POLICY, ValidatedState
+from acc_graphs.remediation.validated import SETTINGS, ValidatedState
 
-__all__ = ["CHANNELS", "POLICY", "ROLE", "STEPS", "TOOLS", "ValidatedState", "decide"]
+__all__ = ["CHANNELS", "ROLE", "SETTINGS", "STEPS", "TOOLS", "ValidatedState", "decide"]

@@ -25,7 +25,7 @@ STEPS = {
 
 _FIX = re.compile(r"\b5\.2\.(?:9|1\d)\b")
 _HOST = re.compile(r"\bpg-\d+\b")
-_APPROVALS = re.compile(r"[^.\n;]*\bapprovals?\b[^.\n;]*", re.I)
+_APPROVALS = re.compile(r"[^.\n;\"]*\bapprovals?\b[^.\n;\"]*", re.I)
 
 
 def decide(prompt: list[BaseMessage]) -> AIMessage:

@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, ToolException, tool
 
-from acc import Channel
+from acc.turn.observations import Channel
 
 CHANNELS = {"web_search": Channel.DOCUMENT}
 """Anybody can write what a web search brings back; the others ask systems of record."""

@@ -1,48 +1,46 @@
-"""A state in which what is a document's word alone does not persist.
+"""A state in which a fact needs a system of record or a person behind it, and a compressor that reads those.
 
-The generic schema holds it and marks it ``document``. Here an item needs a tool, the agent or the
-user behind it, and the agent's retelling of a document is a document's word. What is refused stays
-in the store, with the reason in the audit record, and can be recalled.
+The generic schema holds what documents and the agent say, and marks it. Here that alone does not persist: a report of
+the agent on a web page is the web's word. What is refused stays in the journal, with the reason, and can be recalled.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
-from acc import CompressedCognitiveState, Item, Policy, Slot, Trust
-from acc.state import ArtifactReference, Entity, Event, Relation
+from acc.commit.sources import trust_of
+from acc.compress.protocol import Reading
+from acc.keyless.compressor import compress as keyless
+from acc.state.items import Entity, Fact, Record
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.slots import Slot
+from acc.turn.observations import Channel, Trust
+
+CONFIRMING = frozenset({Trust.TOOL, Trust.USER, Trust.OPERATOR})
 
 
-def _confirmed(item: Item) -> Item:
-    if item.trust < Trust.TOOL:
-        raise ValueError("a document's word alone")
-    return item
+class Confirmed(Record):
+    """A record with a tool, the user or the operator among its sources."""
+
+    @model_validator(mode="after")
+    def _is_confirmed(self) -> Self:
+        if CONFIRMING.isdisjoint(map(trust_of, self.sources)):
+            raise ValueError("no system of record and no person says so")
+        return self
 
 
-class ConfirmedEvent(Event):
-    """An event that somebody else than a document tells of."""
-
-    _rule = model_validator(mode="after")(_confirmed)
+class ConfirmedFact(Confirmed, Fact):
+    """A fact that somebody else than a document or the agent states."""
 
 
-class ConfirmedEntity(Entity):
-    """A thing or person that somebody else than a document names."""
-
-    _rule = model_validator(mode="after")(_confirmed)
-
-
-class ConfirmedRelation(Relation):
-    """A fact that somebody else than a document states."""
-
-    _rule = model_validator(mode="after")(_confirmed)
-
-
-class ConfirmedReference(ArtifactReference):
-    """A reference to evidence that is no document; its label would be the document's words."""
-
-    _rule = model_validator(mode="after")(_confirmed)
+class ConfirmedEntity(Confirmed, Entity):
+    """A thing or person that somebody else than a document or the agent names."""
 
 
 def _rules(slot: str) -> Slot:
@@ -50,14 +48,26 @@ def _rules(slot: str) -> Slot:
 
 
 class ValidatedState(CompressedCognitiveState):
-    """The nine slots, four of them closed to what a document alone says."""
+    """The nine slots, two of them closed to what documents and the agent alone say."""
 
-    episodic_trace: Annotated[tuple[ConfirmedEvent, ...], _rules("episodic_trace")] = ()
+    relational_map: Annotated[tuple[ConfirmedFact, ...], _rules("relational_map")] = ()
     focal_entities: Annotated[tuple[ConfirmedEntity, ...], _rules("focal_entities")] = ()
-    relational_map: Annotated[tuple[ConfirmedRelation, ...], _rules("relational_map")] = ()
-    retrieved_artifacts: Annotated[
-        tuple[ConfirmedReference, ...], _rules("retrieved_artifacts")
-    ] = ()
 
 
-POLICY = Policy(schema=ValidatedState)
+def compress(reading: Reading) -> Proposal:
+    """Propose what the keyless rules do, and the lines of systems of record, which no model is here to read."""
+    proposal = keyless(reading)
+    told = tuple(
+        ProposedRecord(
+            "relational_map", {"text": f"{message.observation.name}: {line}"}, (message.ref,)
+        )
+        for message in reading.messages
+        if message.channel is Channel.TOOL and message.status != "read"
+        for line in message.text.splitlines()
+        if line.strip()
+    )
+    return replace(proposal, records=(*proposal.records, *told))
+
+
+SETTINGS: Mapping[str, Any] = {"policy": Policy(schema=ValidatedState), "compressor": compress}
+"""What `acc.controller.MemoryController.open` takes."""

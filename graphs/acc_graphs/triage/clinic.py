@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from acc import Channel
+from acc.turn.observations import Channel
 
 HERE = Path(__file__).parent
 

@@ -26,7 +26,7 @@ ASKED = (
 )  # fmt: skip
 """What a word of the user's makes it want to do."""
 
-_FORBIDS = re.compile(r"[^.\n:]*\b(?:never|no|not) restart[^.\n]*", re.I)
+_FORBIDS = re.compile(r"[^.\n:\"]*\b(?:never|no|not) restart[^.\n]*", re.I)
 _JOB = re.compile(r"\blab-\d+\b")
 
 

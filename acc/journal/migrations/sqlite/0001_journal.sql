@@ -96,7 +96,8 @@ CREATE TABLE policies (
     body TEXT NOT NULL
 );
 
--- What an erasure blanked. A whole thread that was deleted has a row with a digest of its names and no ref.
+-- What an erasure blanked. A state that it took away has a row with its hash, no ref and number 0; a whole thread that
+-- was deleted, a row of no branch with a digest of its names.
 CREATE TABLE tombstones (
     id INTEGER NOT NULL PRIMARY KEY,
     branch_id INTEGER NOT NULL,
@@ -109,3 +110,32 @@ CREATE TABLE tombstones (
 );
 
 CREATE INDEX tombstones_by_digest ON tombstones (digest);
+
+-- What no deletion may touch: a message, or with an empty ref the whole thread.
+CREATE TABLE holds (
+    id INTEGER NOT NULL PRIMARY KEY,
+    thread_id INTEGER NOT NULL REFERENCES threads (id),
+    ref TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    at TEXT NOT NULL,
+    UNIQUE (thread_id, ref)
+);
+
+-- How useful evidence was: a message, or with an empty ref everything that the turn admitted.
+CREATE TABLE feedback (
+    id INTEGER NOT NULL PRIMARY KEY,
+    thread_id INTEGER NOT NULL REFERENCES threads (id),
+    branch TEXT NOT NULL,
+    turn INTEGER NOT NULL,
+    ref TEXT NOT NULL,
+    utility REAL NOT NULL,
+    at TEXT NOT NULL
+);
+
+-- Files to which the journal or a part of it was copied. An erasure names them.
+CREATE TABLE copies (
+    id INTEGER NOT NULL PRIMARY KEY,
+    path TEXT NOT NULL,
+    what TEXT NOT NULL,
+    at TEXT NOT NULL
+);

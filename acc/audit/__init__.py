@@ -1,1 +1,0 @@
-"""The audit log: one record per commit, its verification, and the redaction of erased evidence."""

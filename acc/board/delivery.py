@@ -1,0 +1,160 @@
+"""The board's turn: whose words go there, and the proposal over them.
+
+Each message is a whole sentence of one speaker, with channel, name and time kept, or the whole message where it was
+said to all. The proposal is committed with the same laws as any: each quote has to stand in what went there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from acc.board.batch import Batch, State
+from acc.board.choosing import Chosen
+from acc.board.hearing import Beside
+from acc.board.origins import Known, Origin
+from acc.state.items import Pinned, Record, Words
+from acc.state.proposal import (
+    Proposal,
+    ProposedDone,
+    ProposedLater,
+    ProposedPin,
+    ProposedRecord,
+)
+from acc.tail import Message
+from acc.turn.observations import Channel, Observation, Trust
+
+SAYS_DONE = "(says that a goal is done)"
+"""Stands for a message that closes a goal: its own words stay private."""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What one turn of an agent brings to the board.
+
+    Attributes:
+        messages: The board's new messages.
+        read: Those of them, and of the board's tail, that the proposal is about.
+        proposal: What changes.
+    """
+
+    messages: tuple[Message, ...]
+    read: tuple[Message, ...]
+    proposal: Proposal
+
+
+def delivery(
+    chosen: Chosen, batch: Batch, state: State, tail: Iterable[Message], known: Known
+) -> Delivery:
+    """Return the board's turn after ``state``."""
+    making = _Making(batch, state, tail, known)
+    for message in chosen.whole:
+        making.bring_whole(message)
+    for number, (slot, item) in enumerate(chosen.new):
+        making.bring(slot.name, item, f"new{number}")
+    for each in chosen.beside:
+        making.bring_beside(each)
+    for slot, record in chosen.facts:
+        making.tell(slot.name, record)
+    return making.made()
+
+
+class _Making:
+    """A delivery on its way."""
+
+    def __init__(self, batch: Batch, state: State, tail: Iterable[Message], known: Known) -> None:
+        self._batch, self._state, self._known = batch, state, known
+        self._number = state.turn + 1
+        self._used: Counter[Channel] = Counter()
+        self._messages: list[Message] = []
+        self._refs: dict[tuple[str, str], str] = {}
+        self._pins: dict[str, list[ProposedPin]] = {"constraints": [], "goal_orientation": []}
+        self._later: list[ProposedLater] = []
+        self._done: list[ProposedDone] = []
+        self._records: list[ProposedRecord] = []
+        self._whole: dict[str, Message] = {}
+        place = batch.thread, batch.state.branch
+        for message in tail:
+            origin = Origin.of(message)
+            is_own = origin is not None and origin.is_whole and origin.place[:2] == place
+            if origin is not None and is_own and message.status == "unread":
+                self._whole[origin.ref] = message
+
+    def bring_whole(self, message: Message) -> None:
+        """Bring a message that was said to all."""
+        self._whole[message.ref] = self._add(message.observation, message.at, is_whole=True)
+
+    def bring(self, slot: str, item: Pinned, label: str) -> None:
+        """Bring a rule or goal with what belongs to it."""
+        about, scope = item.about, item.scope
+        for words in filter(None, (about, scope)):
+            self._said(words)
+        texts = (about.text if about else "", scope.text if scope else "")
+        pin = ProposedPin(item.words.text, self._said(item.words), label, *texts)
+        self._pins[slot].append(pin)
+        self._later += [ProposedLater(label, words.text, self._said(words)) for words in item.later]
+
+    def bring_beside(self, each: Beside) -> None:
+        """Bring words about an item of the board. Those of a message that closes a goal stay where they are."""
+        words, item_id = each.words, each.item.id
+        if each.kind == "done":
+            words = words.model_copy(update={"text": SAYS_DONE})
+            self._done.append(ProposedDone(item_id, self._said(words)))
+        elif each.kind == "again":
+            self._pins[each.slot.name].append(ProposedPin(words.text, self._said(words)))
+        else:
+            ref = self._said(words)
+            self._later.append(ProposedLater(item_id, words.text, ref, each.ends, each.begins))
+
+    def tell(self, slot: str, record: Record) -> None:
+        """Bring a fact as the agent's words, or as a tool's or document's if it rests on them."""
+        channel = Channel.AGENT if record.trust >= Trust.AGENT else Channel(record.trust.word)
+        seen = Observation(channel=channel, text=record.text_of, ref=" ".join(record.sources))
+        ref = self._add(seen, self._batch.at, item=record.id).ref
+        own = type(record).own_fields()
+        fields: dict[str, Any] = {n: v for n in own if (v := getattr(record, n)) not in ("", None)}
+        self._records.append(ProposedRecord(slot, fields, (ref,), self._earlier(slot, record.id)))
+
+    def _earlier(self, slot: str, item_id: str) -> str:
+        """Return the board's record that an earlier version of the agent's record became."""
+        for held in getattr(self._state, slot):
+            origins = filter(None, map(self._known.by_ref.get, held.sources))
+            if any((o.thread, o.item) == (self._batch.thread, item_id) for o in origins):
+                return str(held.id)
+        return ""
+
+    def _said(self, words: Words) -> str:
+        """Return the ref of the message that holds words; the board's own need none."""
+        if words.ref in self._whole:
+            return self._whole[words.ref].ref
+        key = (words.ref, words.text)
+        if words.ref and key not in self._refs:
+            name = words.speaker if words.channel is Channel.USER else ""
+            seen = Observation(channel=words.channel, text=words.text, name=name, ref=words.ref)
+            self._refs[key] = self._add(seen, words.at).ref
+        return self._refs.get(key, "")
+
+    def _add(
+        self, seen: Observation, at: str, item: str = "", *, is_whole: bool = False
+    ) -> Message:
+        state, used = self._batch.state, self._used[seen.channel]
+        self._used[seen.channel] += 1
+        origin = Origin(self._batch.thread, state.branch, state.version, seen.ref, item, is_whole)
+        ref = f"{seen.channel.value[0]}{self._number}" + (f".{used}" if used else "")
+        changes = {"ref": ref, "message": origin.mark, "at": at, "call_id": ""}
+        message = Message(seen.model_copy(update=changes).as_split(), self._number, at)
+        self._messages.append(message)
+        return message
+
+    def made(self) -> Delivery:
+        """Return the delivery. Whole messages that the agent's compressor has not read yet stay unread."""
+        waiting = {m.ref for ref, m in self._whole.items() if not self._batch.is_settled(ref)}
+        earlier = [m for m in self._whole.values() if m.turn < self._number]
+        read = [m for m in (*earlier, *self._messages) if m.ref not in waiting]
+        proposal = Proposal(
+            rules=tuple(self._pins["constraints"]), goals=tuple(self._pins["goal_orientation"]),
+            later=tuple(self._later), done=tuple(self._done), records=tuple(self._records),
+        )  # fmt: skip
+        return Delivery(tuple(self._messages), tuple(read), proposal)

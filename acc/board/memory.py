@@ -1,0 +1,306 @@
+"""`BoardMemory` and `AsyncBoardMemory`: a memory whose agents share a board."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+
+from acc.board.batch import begin_of_turn
+from acc.board.board import Board, To
+from acc.board.hearing import Listener
+from acc.board.origins import Origin, Origins
+from acc.board.overflow import BoardOverflow
+from acc.board.sharing import SharedStep, Sharing, Told
+from acc.board.shown import both, doubled
+from acc.board.writing import Desk, retiring
+from acc.compress.judge import ModelJudge
+from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.signing import keys_of, signed
+from acc.driving import Doing, Io, aperform, perform
+from acc.errors import ConfigurationError, ConflictError, InputError
+from acc.journal import Latest, StoredCommit, ThreadKey
+from acc.keyless.judge import judge as keyless_judge
+from acc.overflow import PinnedOverflow
+from acc.step import Step
+from acc.tail import Message, marked
+from acc.turn.turn import Turn
+
+C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
+P = ParamSpec("P")
+T = TypeVar("T")
+Key = ThreadKey | str
+
+MOST_THREADS = 10_000
+"""Threads of which a process remembers that the board was told. Of others it looks at the last turn again."""
+
+_RACED = "another worker went on meanwhile: what is on the board leaves the agent's own state with its next step"
+
+
+class _Own(partial[Any]):
+    """A call of the agents' memory. That of an event loop's memory is awaited."""
+
+
+class _Common(Generic[C]):
+    """What both share: each method is a computation with effects.
+
+    Attributes:
+        memory: The agents' memory, which also holds the board's thread.
+        board: The board.
+    """
+
+    def __init__(
+        self,
+        memory: C,
+        board: Board,
+        *,
+        listener: Compressor | AskingCompressor | Literal[False] | None = None,
+        judge: Judge | AskingJudge | None = None,
+    ) -> None:
+        """Share a board in a memory.
+
+        Args:
+            memory: The memory. It stays the caller's to close.
+            board: The board.
+            listener: Reads what people say for the board, and proposes only what was said to all. None: the memory's
+                model with a guidance of the board's; without one the keyless rules, which bring the ends of the board's
+                rules and nothing new. False: nobody listens.
+            judge: Reads claims that rules of the board ended a second time; None is the memory's.
+
+        Raises:
+            ConfigurationError: These are no memory or no board.
+        """
+        if not isinstance(board, Board) or not hasattr(memory, "journal"):
+            what = f"given are a {type(memory).__name__} and a {type(board).__name__}"
+            raise ConfigurationError(
+                what, where="BoardMemory", hint="give a controller and a Board"
+            )
+        self.memory: C = memory
+        self.board, model = board, memory.settings.model
+        self._listener = Listener.of(model, listener)
+        own = memory.settings.judge or (ModelJudge(model) if model is not None else None)
+        self._judge: Judge | AskingJudge = judge or own or keyless_judge
+        self._origins = Origins(memory.journal)
+        self._told_upto: dict[tuple[ThreadKey, str], int] = {}
+
+    def _step(
+        self, state: Any, turn: Turn, *, thread: Key, to: To = "", force: bool = False
+    ) -> Doing[SharedStep]:
+        """Take a turn of an agent, and share what may be shared.
+
+        Args:
+            state: The agent's state; None for where its thread stopped.
+            turn: What happened since.
+            thread: The agent's thread.
+            to: ``"all"`` if the user speaks to all who read the board, as the caller knows. The turn is compressed at
+                once, and its messages of user and operator stand on the board whole.
+            force: Compress now, whatever the size.
+
+        Raises:
+            PinnedOverflow: The agent's rules do not fit. Everything else was committed and shared: ``error.step``.
+            BoardOverflow: The board is full. Everything else was committed: ``error.shared``.
+            ConflictError: Another worker committed to the agent's thread meanwhile. Repeat the step.
+        """
+        key, is_now = _key(thread), force or to == "all"
+        branch = state.branch if state is not None else "main"
+        after = yield from self._caught_up(key, branch)
+        act = _Own(self.memory.step, state, turn, thread=key, force=is_now)
+        return (yield from self._acted(act, key, branch, after, to))  # type: ignore[no-any-return]
+
+    def _flush(self, thread: Key, *, branch: str = "main") -> Doing[SharedStep | None]:
+        """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
+        key = _key(thread)
+        after = yield from self._caught_up(key, branch)
+        act = _Own(self.memory.flush, key, branch=branch)
+        return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
+
+    def _acted(self, act: _Own, key: ThreadKey, branch: str, after: int, to: To) -> Doing[Any]:
+        """Let the agents' memory act, and share what it made. What did not fit is told last."""
+        overflow: PinnedOverflow | None = None
+        try:
+            step: Step[Any] | None = yield Io(act)
+        except PinnedOverflow as error:
+            step, overflow = error.step, error
+        if step is None:
+            return None
+        begun = after if step.state.branch == branch else None
+        try:
+            made = yield from self._sharing(step, key, begun, to)
+        except BoardOverflow as error:
+            raise error from overflow
+        if overflow is not None:
+            overflow.step = made.step
+            raise overflow
+        return made
+
+    def _share(self, step: Step[Any], *, thread: Key, to: To = "") -> Doing[SharedStep]:
+        """Share a step that ``memory.step`` made."""
+        return self._sharing(step, _key(thread), None, to)
+
+    def _sharing(
+        self, step: Step[Any], key: ThreadKey, after: int | None, to: To
+    ) -> Doing[SharedStep]:
+        """Share a step; ``after`` is None where it began a branch, or was made elsewhere.
+
+        A repeated step tells again what is not there.
+        """
+        state, tools = step.state, self._tools(key)
+        if after is None or to or after >= state.version:
+            begin = yield from begin_of_turn(self.memory.journal, key, state)
+            after = begin if after is None else min(after, begin)
+        told: Told = yield from tools.telling(key, state, step.commits, after, to)
+        if not told.failure:
+            self._told(key, state)
+        made = told.of_step(step, self.board.policy)
+        ids = tuple(doubled(state, tools.desk.state_of(made.board)))
+        if ids:
+            made = yield from self._moved(made, key, ids)
+        if made.board_step is not None and made.board_step.no_room:
+            raise BoardOverflow(made)
+        return made
+
+    def _moved(self, made: SharedStep, key: ThreadKey, ids: Sequence[str]) -> Doing[SharedStep]:
+        """Let what the board holds leave the agent's own state: there is one of it."""
+        first: Step[Any] = made.step
+        why = f"shared on the board {self.board.name}"
+        act = _Own(self.memory.retire, ids, why, thread=key, state=first.state)
+        try:
+            own: Step[Any] = yield Io(act)
+        except ConflictError:
+            return replace(made, warnings=(*made.warnings, _RACED))
+        tail = marked(own.state.unread, (*first.tail, *own.tail))
+        state = signed(own.state, key, keys_of(self.memory.settings.state_key))
+        commits = (*first.commits, *own.commits)
+        return replace(made, step=replace(first, state=state, commits=commits, tail=tail))
+
+    def _caught_up(self, key: ThreadKey, branch: str) -> Doing[int]:
+        """Tell the board of the turn before, if this process does not know that it was told: its step may have died.
+
+        Returns:
+            The version of the agent's commits up to which the board was told.
+        """
+        journal, schema = self.memory.journal, self.memory.policy.schema
+        if (key, branch) not in self._told_upto:
+            latest = yield Io(lambda: journal.latest(key, branch=branch, schema=schema))
+            if latest.state is None:
+                return 0
+            after = yield from begin_of_turn(journal, key, latest.state)
+            told: Told = yield from self._tools(key).telling(key, latest.state, (), after)
+            if told.failure:
+                return after
+            self._told(key, latest.state)
+        return self._told_upto[(key, branch)]
+
+    def _told(self, key: ThreadKey, state: Any) -> None:
+        """Remember that the board was told of an agent's commits up to a state; of the newest threads alone."""
+        self._told_upto.pop((key, state.branch), None)
+        self._told_upto[(key, state.branch)] = state.version
+        while len(self._told_upto) > MOST_THREADS:
+            self._told_upto.pop(next(iter(self._told_upto)), None)
+
+    def _tools(self, key: ThreadKey) -> Sharing:
+        memory, where = self.memory, self.board.key_of(key)
+        desk = Desk(memory.journal, memory.index, self._origins, self.board.policy, where)
+        return Sharing(self.board, desk, self._listener, self._judge)
+
+    def rendered(self, latest: Latest[Any], own: Any = None) -> str:
+        """Return what an agent reads of a board (`head`) and of its own state, each under its heading."""
+        return both(latest, own, self.board.policy, self.memory.policy)
+
+    def _retire(self, ids: Sequence[str], reason: str = "", *, thread: Key) -> Doing[Step[Any]]:
+        """End items of the board as its operator.
+
+        Raises:
+            InputError: The board does not hold one of them.
+        """
+        return retiring(self._tools(_key(thread)).desk, tuple(ids), reason)
+
+    def _head(self, thread: Key) -> Latest[Any]:
+        """Return the board's newest head, state and tail, as an agent of ``thread`` sees it."""
+        schema = self.board.policy.schema
+        return self.memory.journal.latest(self.board.key_of(thread), schema=schema)
+
+    def _history(self, thread: Key) -> list[StoredCommit]:
+        """Return the board's commits."""
+        return list(self.memory.journal.commits(self.board.key_of(thread)))
+
+    def _opened(self, ref: str, thread: Key) -> Message:
+        """Return a message of the board.
+
+        Raises:
+            InputError: There is none.
+        """
+        found = self.memory.journal.texts(self.board.key_of(thread), [ref])
+        if not found:
+            where = f"board {self.board.name!r}"
+            raise InputError(f"no message {ref!r}", where=where, hint="use a ref of the board")
+        return found[0]
+
+    def _origin(self, ref: str, thread: Key) -> Origin | None:
+        """Return whose words a message of the board holds.
+
+        Raises:
+            InputError: There is no such message.
+        """
+        return Origin.of(self._opened(ref, thread))
+
+
+def _performed(
+    method: Callable[Concatenate[Any, P], Doing[T]],
+) -> Callable[Concatenate[Any, P], T]:
+    @wraps(method)
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return perform(method(self, *args, **kwargs))
+
+    return run
+
+
+def _awaited(
+    method: Callable[Concatenate[Any, P], Doing[T]],
+) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    @wraps(method)
+    async def run(self: AsyncBoardMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await aperform(method(self, *args, **kwargs), self._carried)
+
+    return run
+
+
+def _beside(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    @wraps(method)
+    async def run(self: AsyncBoardMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.memory.beside(lambda: method(self, *args, **kwargs))
+
+    return run
+
+
+class BoardMemory(_Common[MemoryController[Any]]):
+    """A memory whose agents share a board. Threads and processes may share it as they share the memory."""
+
+    step = _performed(_Common._step)
+    flush = _performed(_Common._flush)
+    share = _performed(_Common._share)
+    retire = _performed(_Common._retire)
+    head, history = _Common._head, _Common._history
+    open_evidence, origin = _Common._opened, _Common._origin
+
+
+class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
+    """The same for event loops: nothing blocks the loop."""
+
+    async def _carried(self, act: Callable[[], Any]) -> Any:
+        return await (act() if isinstance(act, _Own) else self.memory.beside(act))
+
+    step = _awaited(_Common._step)
+    flush = _awaited(_Common._flush)
+    share = _awaited(_Common._share)
+    retire = _awaited(_Common._retire)
+    head, history = _beside(_Common._head), _beside(_Common._history)
+    open_evidence, origin = _beside(_Common._opened), _beside(_Common._origin)
+
+
+def _key(thread: Key) -> ThreadKey:
+    return thread if isinstance(thread, ThreadKey) else ThreadKey(thread)

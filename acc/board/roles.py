@@ -1,0 +1,295 @@
+"""Role memories: a thread of the memory for each role of a team, a board between them.
+
+team = RoleMemory(memory, [Role("planner"), Role("engineer")], thread="pipeline", board=Board("pipeline"))
+reads = team.context("planner", task, history, max_tokens=4_000)
+team.update("planner", answer)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import create_model
+
+from acc.board.board import AGENT, Board, To
+from acc.board.context import construct_context
+from acc.board.hearing import GUIDANCE
+from acc.board.memory import AsyncBoardMemory, BoardMemory
+from acc.board.shown import HEADING, OWN_HEADING
+from acc.compress.compressor import ModelCompressor
+from acc.compress.judge import ModelJudge
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConfigurationError, InputError
+from acc.journal import Latest, ThreadKey
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.render import render
+from acc.step import Step
+from acc.tail import Message
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
+
+UpdateFrom = Literal["output", "turn"]
+"""What a role's memory is updated from: its agent's own output alone, as in the paper, or the whole turn."""
+
+_AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a multi-agent conversation. {0.text}"
+"""What a model is told beside its instructions: the first words of the paper's Figure 2, and the role."""
+
+C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
+
+
+@dataclass(frozen=True)
+class Role:
+    """One agent of a team.
+
+    Attributes:
+        name: Names the role. It is the agent of the role's thread.
+        text: What the agent is for. It opens what the role reads.
+        schema: State class of the role's memory; None for the memory's. Slots that name other roles are left out.
+        max_tokens: Bound of the role's state; None for that of ``schema``, or of the memory.
+        shares: Channels of this role's messages that the other roles may open. By default they are private.
+
+    Raises:
+        ConfigurationError: The name is empty, a board's, or holds a slash; or the schema is none.
+    """
+
+    name: str
+    text: str = ""
+    schema: type[CompressedCognitiveState] | None = None
+    max_tokens: int | None = None
+    shares: Set[Channel] = field(default=frozenset())
+
+    def __post_init__(self) -> None:
+        name, schema = self.name, self.schema
+        is_name = isinstance(name, str) and name.strip() == name != "" and "/" not in name
+        if not is_name or name.casefold() == AGENT:
+            raise ConfigurationError(
+                f"a role cannot have the name {name!r}", where="Role",
+                hint=f"give letters without a slash, and not {AGENT!r}",
+            )  # fmt: skip
+        if schema is not None and not issubclass(schema, CompressedCognitiveState):
+            raise ConfigurationError(
+                f"schema is {schema!r}", where=f"Role {name!r}", hint="give a state class"
+            )
+
+
+@cache
+def for_role(schema: type[CompressedCognitiveState], role: str) -> type[CompressedCognitiveState]:
+    """Return a state class without the slots that name other roles (`Slot.roles`); ``schema`` if there are none."""
+    hidden = {n for n, s in schema.slots().items() if s.rules.roles and role not in s.rules.roles}
+    if not hidden:
+        return schema
+    base = CompressedCognitiveState
+    own = {
+        name: (info.rebuild_annotation(), info)
+        for name, info in schema.model_fields.items()
+        if name not in hidden and repr(base.model_fields.get(name)) != repr(info)
+    }
+    create: Any = create_model
+    made: type[CompressedCognitiveState] = create(
+        f"{schema.__name__}[{role}]", __base__=base, **own
+    )
+    made.max_tokens = schema.max_tokens
+    return made
+
+
+class _Roles(Generic[C]):
+    """What both classes share."""
+
+    def __init__(
+        self,
+        memory: C,
+        roles: Sequence[Role],
+        *,
+        thread: ThreadKey | str,
+        board: Board | None = None,
+        update_from: UpdateFrom = "output",
+    ) -> None:
+        """Keep a memory for each role.
+
+        Args:
+            memory: The controller whose journal, compressor and settings the roles use. Close it when the team is done.
+            roles: The roles.
+            thread: The conversation. Each role is an agent of it.
+            board: Rules and goals that all roles read. What the user says in the conversation is said to all roles.
+            update_from: What an update reads of a turn.
+
+        Raises:
+            ConfigurationError: Two roles have one name, a slot names a role that is not there, or a value is invalid.
+        """
+        self.team = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
+        self.roles = {role.name: role for role in roles}
+        self.board, self.update_from = board, update_from
+        names = {name.casefold() for name in self.roles}
+        if not names or len(names) < len(roles) or update_from not in ("output", "turn"):
+            raise ConfigurationError(
+                f"the roles are {list(self.roles)}, update_from is {update_from!r}", where="RoleMemory",
+                hint='give roles with different names, and "output" or "turn"',
+            )  # fmt: skip
+        self._memories: dict[str, C] = {r.name: self._memory_of(memory, r) for r in roles}
+        self._boards: dict[str, Any] = {}
+        if board is not None:
+            kind = BoardMemory if isinstance(memory, MemoryController) else AsyncBoardMemory
+            model = memory.settings.model
+            listener = ModelCompressor(model, guidance=GUIDANCE) if model is not None else None
+            for name, own in self._memories.items():
+                self._boards[name] = kind(own, board, listener=listener)
+
+    def _memory_of(self, memory: C, role: Role) -> C:
+        """Return a controller on the same journal, with the role's schema and bound."""
+        schema = role.schema or memory.policy.schema
+        known = {n for s in schema.slots().values() for n in s.rules.roles} - set(self.roles)
+        if known:
+            raise ConfigurationError(
+                f"a slot is for the role {min(known)!r}, which the team does not have",
+                where=schema.__qualname__, hint="add the role, or name another in Slot.roles",
+            )  # fmt: skip
+        most = role.max_tokens or (schema.max_tokens if role.schema else memory.policy.max_tokens)
+        policy = replace(memory.policy, schema=for_role(schema, role.name), max_tokens=most)
+        given: dict[str, Any] = {"policy": policy, "store": memory.index.store}
+        model = memory.settings.model
+        if model is not None:
+            compressor = ModelCompressor(model, guidance=_AS_ROLE.format(role))
+            judge = memory.settings.judge or ModelJudge(model)
+            given |= {"model": None, "compressor": compressor, "judge": judge}
+            given["cadence"] = memory.cadence
+        return type(memory)(memory.journal, replace(memory.settings, **given))
+
+    def thread(self, role: str) -> ThreadKey:
+        """Return the thread of a role's memory.
+
+        Raises:
+            InputError: The team has no such role. Every method raises it.
+        """
+        if role not in self.roles:
+            raise InputError(
+                f"there is no role {role!r}",
+                where=f"team {self.team}",
+                hint=f"use one of {', '.join(self.roles)}",
+            )
+        return replace(self.team, agent="/".join(filter(None, (self.team.agent, role))))
+
+    def memory(self, role: str) -> C:
+        """Return the controller of a role's memory, for nodes and tools; give it `thread`."""
+        self.thread(role)
+        return self._memories[role]
+
+    def state(self, role: str) -> Any:
+        """Return a role's newest state; None before its first update. It blocks."""
+        return self._latest(role).state
+
+    def _latest(self, role: str) -> Latest[Any]:
+        memory = self.memory(role)
+        return memory.journal.latest(self.thread(role), schema=memory.policy.schema)
+
+    def reads(self, role: str) -> str:
+        """Return what a role reads of its memory: its description, the board, its own state. It blocks."""
+        own, policy = self.state(role), self.memory(role).policy
+        if self.board is not None:
+            shared = self._boards[role]
+            states = shared.rendered(shared._head(self.thread(role)), own)
+        else:
+            states = render(own, policy.style) if own is not None else ""
+        return "\n\n".join(filter(None, (self.roles[role].text, states)))
+
+    def bound(self, role: str) -> int:
+        """Return the most tokens that `reads` ever has: description, headings, and the bounds of what is read."""
+        policy: Policy = self.memory(role).policy
+        most = policy.max_tokens + policy.counter(f"{self.roles[role].text}\n\n")
+        if self.board is not None:  # its state, and as much of what is not compressed yet
+            most += 2 * self.board.policy.max_tokens + policy.counter(f"{HEADING}\n{OWN_HEADING}\n")
+        return most
+
+    def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
+        """Return what a role reads before it speaks: the task, `reads`, and the newest turns that fit."""
+        counter = self.memory(role).policy.counter
+        return construct_context(task, self.reads(role), history, max_tokens, counter=counter)
+
+    def open_evidence(self, ref: str, role: str) -> Message:
+        """Return a message of the role's, or of another role that shares its channel, as ``planner/t1``. It blocks.
+
+        Raises:
+            InputError: There is none, or it is private.
+        """
+        other, _, own = ref.rpartition("/")
+        found = self.memory(role).journal.texts(self.thread(other or role), [own])
+        if not found or (
+            other not in ("", role) and found[0].channel not in self.roles[other].shares
+        ):
+            raise InputError(
+                f"no evidence {ref!r}", where=f"role {role!r}", hint="use a ref of its own"
+            )
+        return found[0]
+
+    def _turn(self, role: str, said: str | Turn) -> Turn:
+        """Return what an update reads of what was said."""
+        self.thread(role)
+        if isinstance(said, str):
+            return Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
+        if not isinstance(said, Turn):
+            raise InputError(
+                f"the update is {type(said).__name__}",
+                where=f"role {role!r}",
+                hint="give its output, or a Turn",
+            )
+        if self.update_from == "turn":
+            return said
+        people = [o for o in said.observations if o.trust >= Trust.USER]
+        own = [
+            o
+            for o in said.observations
+            if o in people or (o.channel is Channel.AGENT and not o.is_call)
+        ]
+        if not own or (people and self.board is None):
+            raise InputError(
+                "the turn has no output of the agent"
+                if not own
+                else "the turn has words of the user, which nothing would keep",
+                where=f"role {role!r}",
+                hint='give its output as text, a board for the user\'s rules, or update_from="turn"',
+            )
+        return said.model_copy(update={"observations": tuple(own)})
+
+
+class RoleMemory(_Roles[MemoryController[Any]]):
+    """The memories of a team: a state and a thread for each role, on one journal."""
+
+    def update(self, role: str, said: str | Turn, *, to: To = "all") -> Step[Any]:
+        """Commit a role's next state: M = f(M, O), the paper's memory update function.
+
+        Args:
+            role: The role that spoke.
+            said: Its output, or the turn. With ``update_from="output"`` only the agent's own words of a turn count, and
+                with a board the user's. Other agents' words belong in a turn as documents with their names.
+            to: ``""`` if the user speaks to this role alone.
+
+        Raises:
+            ConflictError: Another worker updated this role meanwhile. Repeat it.
+            InputError: A turn without an output of the agent, or with words of the user that nothing would keep.
+            PinnedOverflow, StoreError: See `MemoryController.step`.
+        """
+        turn, thread = self._turn(role, said), self.thread(role)
+        if self.board is None:
+            return self.memory(role).step(None, turn, thread=thread)
+        shared: BoardMemory = self._boards[role]
+        return shared.step(None, turn, thread=thread, to=_addressed(turn, to)).step
+
+
+class AsyncRoleMemory(_Roles[AsyncMemoryController[Any]]):
+    """`RoleMemory` on an `AsyncMemoryController`. Pass what blocks to ``asyncio.to_thread``."""
+
+    async def update(self, role: str, said: str | Turn, *, to: To = "all") -> Step[Any]:
+        """Do what `RoleMemory.update` does."""
+        turn, thread = self._turn(role, said), self.thread(role)
+        if self.board is None:
+            return await self.memory(role).step(None, turn, thread=thread)
+        shared: AsyncBoardMemory = self._boards[role]
+        return (await shared.step(None, turn, thread=thread, to=_addressed(turn, to))).step
+
+
+def _addressed(turn: Turn, to: To) -> To:
+    """Return to whom a turn is said; one without words of people is nobody's to address."""
+    return to if any(o.trust >= Trust.USER for o in turn.observations) else ""

@@ -1,0 +1,134 @@
+"""``acc erase``: shows what an erasure takes and costs, asks, erases, and tells what it found afterwards."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+
+from acc.cli import options
+from acc.cli.models import model_named
+from acc.cli.opening import conversations, last_policy, opened, reading, thread_named
+from acc.cli.options import argument, option
+from acc.cli.output import Summary, carry_out, count
+from acc.cli.policies import digest_key
+from acc.errors import InputError, StoreError
+from acc.evidence.checkpoints import delete_checkpoints_at
+from acc.evidence.erasure import ErasurePlan, Proof, Receipt
+from acc.evidence.evidence import Evidence
+from acc.evidence.plain import plain
+from acc.evidence.target import Target
+from acc.journal import Journal
+from acc.state.policy import Policy
+
+
+def erase(
+    refs: Annotated[list[str] | None, argument("REF", "Messages of --thread, or one document, as "
+        "doc.8f1c.")] = None,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: Annotated[str | None, option("NAME", "Erase this thread, or REF or --words in it.")] = None,
+    scope: options.ScopeOption = None,
+    words: Annotated[list[str] | None, option("TEXT", "Erase each message that holds these words. "
+        "Repeatable.")] = None,
+    proof: Annotated[Proof, typer.Option(help="replay: return to before the words and commit the rest anew, the "
+        "only one that is proved. fast: blank what cites them or shares words with them.")] = "replay",
+    model: options.ModelOption = "",
+    checkpoints: Annotated[list[str] | None, option("URL", "Also delete the threads' LangGraph checkpoints: "
+        "sqlite:PATH. Repeatable.")] = None,
+    yes: options.YesOption = False,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Erase a user, a thread, a message or words.
+
+    Prints the plan with its price and asks before it erases. Then it searches all files for what was erased.
+    """
+    with reading(memory) as journal:
+        target = _target(journal, thread, refs or [], words or [], scope or {})
+        place = thread_named(journal, thread) if thread else next(conversations(journal), None)
+        policy = last_policy(journal, place) if place else Policy(digest_key=digest_key())
+    receipts: list[Receipt] = []
+    with opened(memory, policy=policy, model=model_named(model)) as controller:
+        plan = Evidence(controller).plan_erasure(target, proof=proof)
+
+        def act() -> Summary:
+            receipts.append(plan.apply())
+            rows = {url: delete_checkpoints_at(url, plan.threads) for url in checkpoints or ()}
+            told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
+            value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
+            return Summary([*_done(receipts[0]), *told], value)
+
+        shows_words = not yes and sys.stdout.isatty()
+        carry_out(_planned(plan, checkpoints or (), shows_words), act, yes=yes, as_json=json)
+    if traces := receipts[0].traces:
+        raise StoreError(
+            f"erased words were found in {len(traces)} places: {traces[0].what}",
+            where=str(traces[0].where), hint="delete the named copies, then erase again",
+        )  # fmt: skip
+
+
+def _target(
+    journal: Journal, thread: str | None, refs: Sequence[str], words: Sequence[str],
+    scope: options.Scope,
+) -> Target:  # fmt: skip
+    """Return what is to be erased."""
+    if len(refs) == 1 and refs[0].startswith("doc.") and not thread:
+        return Target(document=refs[0], **scope)
+    if thread is not None:
+        key = thread_named(journal, thread).thread
+        return Target(thread=key, refs=tuple(refs), words=tuple(words))
+    if refs or not (words or scope):
+        what = f"{refs[0]} is a message of a thread" if refs else "nothing is named to erase"
+        hint = (
+            "name --thread NAME, REF with --thread, a document, --scope user=NAME, or --words TEXT"
+        )
+        raise InputError(what, where="acc erase", hint=hint)
+    return Target(words=tuple(words), **scope)
+
+
+def _planned(plan: ErasurePlan, checkpoints: Sequence[str], shows_words: bool) -> Summary:
+    value = {**plain(plan), "checkpoints": [_place(url) for url in checkpoints]}
+    extent = (
+        (len(plan.deleted), "thread"),
+        (len(plan.messages), "message"),
+        (plan.commits, "commit"),
+    )
+    told = ", ".join(count(number, noun) for number, noun in extent)
+    lines = [f"to erase, with proof={plan.proof}: {told}"]
+    lines += [f"  thread {key}: deleted" for key in plan.deleted]
+    for gone in plan.messages:
+        echo = ", which repeats the erased words" if gone.is_echo else ""
+        lines.append(f"  message {gone.ref} of {gone.thread} ({gone.channel}){echo}")
+    for item, body in zip(plan.leaving, value["leaving"], strict=True):
+        binds = ", which BINDS NO MORE" if item.is_pinned else ""
+        body["text"] = item.text if shows_words else ""
+        text = f": {item.text}" if shows_words else ""
+        lines.append(f"  leaves the state of {item.thread}: {item.id} of {item.slot}{binds}{text}")
+    those = count(len(plan.threads), "thread")
+    lines += [f"  checkpoints in {_place(url)}: those of {those}" for url in checkpoints]
+    price = f"at most {count(plan.requests, 'request')}, {plan.tokens:,} tokens"
+    lines.append(f"  price: {price if plan.requests else 'no request of a model'}")
+    return Summary(lines, value)
+
+
+def _done(receipt: Receipt) -> Iterator[str]:
+    yield (
+        f"erasure {receipt.id} is done: {count(receipt.deleted, 'thread')}, "
+        f"{count(receipt.messages, 'message')}, {count(receipt.commits, 'commit')}"
+    )
+    for head in receipt.heads:
+        yield f"  {head.thread}, branch {head.branch}, ends with {head.hash}: keep it anew outside"
+    yield from (f"  {each} is a copy made before: it was not searched" for each in receipt.exports)
+    yield from (f"  {each} was not searched: no file of this memory" for each in receipt.foreign)
+    yield from (f"  left: {trace.where}: {trace.what}" for trace in receipt.traces)
+    searched, proved = receipt.searched, "proved" if receipt.proved else "not proved"
+    yield (
+        f"searched {count(searched.files, 'file')}, {searched.bytes:,} bytes: "
+        f"{len(receipt.traces)} traces; {proved}"
+    )
+
+
+def _place(url: str) -> str:
+    """Return where checkpoints are, without a password."""
+    return url.rpartition("@")[2]

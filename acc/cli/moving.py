@@ -1,0 +1,116 @@
+"""``acc export``, ``import``, ``backup`` and ``reindex``: copies of a memory, and its index from its journal."""
+
+from __future__ import annotations
+
+import gzip
+import json as jsonlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from acc.cli import options
+from acc.cli.opening import opened, reading
+from acc.cli.options import argument
+from acc.cli.output import count, tell
+from acc.errors import InputError, StoreError
+from acc.evidence.evidence import Evidence
+from acc.evidence.plain import plain
+from acc.folders import refuse_memorys
+from acc.journal.opened import FILE
+
+
+def export(
+    out: Annotated[Path, argument("FILE", "The file to write; .gz is compressed, - is stdout.")],
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    scope: options.FilterOption = None,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Write threads to a file of JSON lines.
+
+    With their commits and chain of hashes, as acc import and jq read them.
+    """
+    with opened(memory, index="none") as controller:  # it notes which copies there are
+        evidence = Evidence(controller)
+        if str(out) == "-":
+            for line in evidence.lines(**options.named(scope)):
+                sys.stdout.write(f"{line.rstrip()}\n")
+            return
+        refuse_memorys(out)
+        done = evidence.export(out, **options.named(scope))
+    tell(
+        f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}",
+        plain(done),
+        as_json=json,
+    )
+
+
+def import_(
+    source: Annotated[Path, argument("FILE", "A file that acc export wrote.")],
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Add the threads of an exported file to a memory.
+
+    Checks the hashes first. If a check fails, nothing is imported.
+    """
+    _check_export(source)  # what is none must not make a folder
+    with opened(memory, create=True) as controller:
+        keys = Evidence(controller).import_(source)
+    tell(f"{count(len(keys), 'thread')} imported", [plain(key) for key in keys], as_json=json)
+
+
+def _check_export(source: Path) -> None:
+    """Raise `InputError` if a file does not begin as an export does."""
+    opening = gzip.open if source.suffix == ".gz" else open
+    what = "the file is no export of a memory"
+    try:
+        with opening(source, "rt", encoding="utf-8") as file:
+            if "acc" in jsonlib.loads(file.readline()):
+                return
+    except FileNotFoundError:
+        what = "no such file"
+    except (OSError, ValueError, EOFError, TypeError):
+        pass
+    raise InputError(what, where=str(source), hint="give what acc export wrote")
+
+
+def backup(
+    to: Annotated[Path, argument("FOLDER", "The folder to create.")],
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Copy a memory to a folder while others write.
+
+    To restore, end all writers, put the copy in the place of the memory's folder, and run acc reindex, which builds
+    the index, then acc verify.
+    """
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        what = "the folder is there already, and not empty"
+        raise InputError(what, where=str(to), hint="name a new one")
+    with reading(memory) as journal:
+        size = journal.backup(to / FILE).stat().st_size
+    tell(
+        f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}",
+        {"folder": str(to), "bytes": size},
+        as_json=json,
+    )
+
+
+def reindex(
+    memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
+) -> None:
+    """Build the index of a memory anew from its journal.
+
+    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder.
+    """
+    with opened(memory) as controller:
+        done = Evidence(controller).reindex()
+        warnings = controller.index.warnings
+    if warnings:
+        hint = "end the process that holds it, and run this again"
+        raise StoreError(warnings[0], where=str(memory), hint=hint)
+    tell(
+        f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index",
+        plain(done),
+        as_json=json,
+    )

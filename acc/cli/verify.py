@@ -1,0 +1,103 @@
+"""``acc verify`` and ``heads``: recompute every commit, and keep heads outside by which a rewritten journal shows."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from acc.cli import options
+from acc.cli.opening import looking, reading, thread_named
+from acc.cli.options import option
+from acc.cli.output import count, tell
+from acc.cli.policies import INSTALL, stored_policies
+from acc.errors import AuditError, InputError
+from acc.evidence.evidence import Evidence
+from acc.evidence.heads import read_heads
+from acc.journal import Report
+
+_EVERY = 5.0  # seconds between lines that tell how far a check is
+
+FIX = "restore a backup, and compare it with heads that you keep outside (acc verify --head FILE)"
+
+
+def verify(
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: Annotated[str | None, option("NAME", "Check this thread. [default: all]")] = None,
+    head: Annotated[Path | None, option("FILE", "Check that each head of this file of acc heads is a commit "
+        "still.")] = None,
+    jobs: Annotated[int, option("N", "Check in N processes.", min=1, max=256)] = 1,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Check a memory by recomputing every commit.
+
+    Checks each message, commit and chain, thread by thread. Agents go on meanwhile. It says what an erasure blanked.
+    """
+    anchors = list(read_heads(head)) if head else []
+    with reading(memory) as journal:
+        keys = None if thread is None else [thread_named(journal, thread).thread]
+        if keys is not None:
+            anchors = [each for each in anchors if each.thread in keys]
+        policies, missing = stored_policies(journal)
+        how: dict[str, Any] = {"threads": keys, "anchors": anchors, "processes": jobs}
+        report = journal.verify(policies, progress=_progress(), **how)
+    if not report.threads:
+        raise InputError("no thread has a commit", where=str(memory), hint="name another memory")
+    damages = [{**asdict(each), "text": str(each)} for each in report.damages]
+    value = {
+        "threads": report.threads, "messages": report.messages, "heads": len(anchors),
+        "recomputed": report.recomputed, "not_recomputed": report.unexplained,
+        "damages": damages, "is_clean": report.is_clean,
+    }  # fmt: skip
+    lines = [_told(report, len(anchors)), *(f"damaged: {each['text']}" for each in damages)]
+    tell("\n".join(lines), value, as_json=json)
+    if report.damages:
+        first, number = report.damages[0], count(len(report.damages), "damage")
+        hint = f"{INSTALL} ({', '.join(missing)})" if missing else FIX
+        raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=hint)
+
+
+def _progress() -> Callable[[Report], None]:
+    """Return what tells on stderr how far a check is, now and then."""
+    told = [time.monotonic()]
+
+    def tell(report: Report) -> None:
+        if time.monotonic() - told[0] >= _EVERY:
+            told[0] = time.monotonic()
+            commits = count(report.recomputed + report.unexplained, "commit")
+            line = f"acc: checked {count(report.threads, 'thread')}, {commits}"
+            print(line, file=sys.stderr, flush=True)
+
+    return tell
+
+
+def _told(report: Report, anchors: int) -> str:
+    equal = ", all equal" if report.is_clean else ""
+    parts = [
+        f"{count(report.threads, 'thread')}: {count(report.recomputed, 'commit')} recomputed{equal}",
+        f"{count(report.messages, 'message')} checked",
+    ]
+    if report.unexplained:
+        why = "blanked by an erasure, a branch's first, or a state from outside"
+        parts.append(f"{count(report.unexplained, 'commit')} not recomputed: {why}")
+    if anchors:
+        parts.append(f"compared with {count(anchors, 'head')}")
+    return "; ".join(parts)
+
+
+def heads(
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    out: Annotated[Path | None, option("FILE", "Write them to this file. [default: stdout]")] = None,
+) -> None:  # fmt: skip
+    """Print the last commit of each thread, to keep outside.
+
+    Who rewrites a journal cannot rewrite what is kept elsewhere: acc verify --head FILE compares both.
+    """
+    with looking(memory) as controller, TemporaryDirectory() as folder:
+        file = out or Path(folder) / "heads"
+        written = Evidence(controller).write_heads(file)
+        print(f"{count(written, 'head')} written to {out}" if out else file.read_text().rstrip())

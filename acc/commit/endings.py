@@ -1,0 +1,227 @@
+"""Later words beside a rule, and how a rule ends (law 7).
+
+A rule leaves when the compressor says that words of somebody at least as trusted end it, when it was shown with them
+for a turn, and when a second reading agrees. Until then its speaker's later words stand beside it, and the agent
+reads both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from acc.commit.draft import Draft
+from acc.commit.pinned import has_room, offered
+from acc.state.items import Ending, Fact, Goal, Part, Pinned, Verdict, Words
+from acc.state.proposal import Proposal, ProposedLater
+from acc.state.reasons import Note, Reason
+from acc.text.normal import normalised
+from acc.text.quoting import same_words
+
+
+class Judgement(Part):
+    """What a second reading said of one claim.
+
+    Attributes:
+        digest: `claim_digest` of the claim that was judged.
+        verdict: Its answer.
+    """
+
+    digest: str
+    verdict: Verdict
+
+
+def claim_digest(item: Pinned) -> str:
+    """Return what names a claim: the rule's words and the words that are said to end it."""
+    ending = item.ending
+    by = ending.words.text if ending and ending.words else ""
+    kind = ending.kind if ending else ""
+    body = "\x00".join((kind, item.words.ref, item.words.text, by))
+    return hashlib.sha256(body.encode()).hexdigest()[:32]
+
+
+def is_to_judge(item: Pinned, lifting: str, today: str = "") -> bool:
+    """Return whether a second reading has to be asked about ``item``. For the same words it is asked once.
+
+    An end that begins on a later day than ``today`` (both ISO dates) is asked about on that day.
+    """
+    ending = item.ending
+    if ending is None or ending.verdict or lifting in ("show", "accept"):
+        return False
+    if today and ending.begins[:4].isdigit() and ending.begins[:10] > today[:10]:
+        return False
+    return lifting == "judge" or ending.asked is not None
+
+
+def add_later(draft: Draft, proposal: Proposal) -> None:
+    """Put the proposed later words beside their rules and goals, and note claims that a rule ended."""
+    for each in proposal.later:
+        found = draft.find_pinned(each.id)
+        if found is None:
+            detail = "no rule or goal has this id"
+            draft.note(Reason.UNKNOWN_ID, each.id, each.quote, detail, "later", each.ref)
+        elif each.no_rule:
+            _claim(draft, *found, Ending(kind="no_rule", since=draft.turn))
+        else:
+            _add(draft, *found, each)
+
+
+def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
+    words = _beside(item, each.quote) or draft.sources.sentence(each.quote, each.ref, of="later")
+    if isinstance(words, Note):
+        draft.notes.append(words)
+        return
+    if words.trust < item.words.trust:
+        detail = f"a rule of the {item.words.channel.value} has no later words of a {words.channel.value}"
+        draft.note(Reason.UNTRUSTED, item.id, words.text, detail, "later")
+        return
+    if draft.sources.is_before(words, said_last(item)):
+        _add_earlier(draft, name, item, words)
+        return
+    asked = offered(draft, words, each.offer, "later") if each.offer else None
+    if isinstance(asked, Note):
+        draft.notes.append(asked)
+        asked = None
+    item = _with_words(draft, name, item, words)
+    if (
+        not isinstance(item, Goal)
+        and each.ends
+        and any(same_words(w.text, words.text) for w in item.later)
+    ):
+        begins = _begins(draft, each.begins, words)
+        ending = Ending(words=words, asked=asked, begins=begins, since=draft.turn)
+        _claim(draft, name, item, ending)
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.+Z-]+)?")
+
+
+def _begins(draft: Draft, written: str, words: Words) -> str:
+    """Return from when a rule ends, if it is a date or stands in the message; else it is the compressor's guess."""
+    place = draft.sources.place(words.ref)
+    text = draft.sources.messages[place].text if place is not None else words.text
+    is_there = normalised(written) in normalised(text)
+    return written if _DATE.fullmatch(written) or is_there else ""
+
+
+def said_last(item: Pinned) -> Words:
+    """Return the words with which the item was said last: its own, or those that said it again."""
+    again = [words for words in item.later if same_words(words.text, item.words.text)]
+    return again[-1] if again else item.words
+
+
+def _add_earlier(draft: Draft, name: str, item: Pinned, words: Words) -> None:
+    """Put words that were said before the rule beside it: they limit it, and cannot end it."""
+    is_held = item.scope is not None or any(w.text == words.text for w in item.later)
+    changed = item.model_copy(update={"scope": words, "touched": draft.turn})
+    if not is_held:
+        draft.replace(name, changed)
+        if has_room(draft, name, words.speaker):
+            return
+        draft.replace(name, item)
+    draft.note(Reason.EARLIER, item.id, words.text, "said before the rule", "later", words.ref)
+
+
+def _beside(item: Pinned, quote: str) -> Words | None:
+    """Return the words that stand beside ``item`` already and hold ``quote``: their message need not be read again."""
+    wanted = normalised(quote)
+    return next((w for w in item.later if wanted and wanted in normalised(w.text)), None)
+
+
+def _with_words(draft: Draft, name: str, item: Pinned, words: Words) -> Pinned:
+    """Return ``item`` with ``words`` beside it, where there is room for them."""
+    if same_words(words.text, item.words.text) or any(w.text == words.text for w in item.later):
+        return item
+    update: dict[str, object] = {"later": (*item.later, words), "touched": draft.turn}
+    if item.ending is not None and (
+        item.ending.words is None or words.turn >= item.ending.words.turn
+    ):
+        update["ending"] = None  # newer words that end nothing: the claim is open again
+    if isinstance(item, Goal) and item.done is not None:
+        update["done"] = None
+        draft.note(Reason.REOPENED, item.id, words.text)
+    changed = item.model_copy(update=update)
+    draft.replace(name, changed)
+    if not has_room(draft, name, words.speaker):
+        draft.replace(name, item)
+        draft.no_room.append(words.ref)
+        draft.note(Reason.NO_ROOM, item.id, words.text, of="later", ref=words.ref)
+        return item
+    draft.note(Reason.LATER, item.id, words.text)
+    return changed
+
+
+def _claim(draft: Draft, name: str, item: Pinned, ending: Ending) -> None:
+    """Record a claim, unless the same was judged already."""
+    held = item.ending
+    if held is not None and _same_claim(held, ending):
+        if ending.asked is not None and held.asked is None:
+            draft.replace(
+                name,
+                item.model_copy(update={"ending": held.model_copy(update={"asked": ending.asked})}),
+            )
+        return
+    if draft.policy.lifting == "show":
+        return
+    if draft.policy.lifting == "accept":
+        ending = ending.model_copy(update={"verdict": "ends"})
+    draft.replace(name, item.model_copy(update={"ending": ending}))
+    draft.note(Reason.ENDING, item.id, ending.words.text if ending.words else "")
+
+
+def _same_claim(one: Ending, other: Ending) -> bool:
+    mine, theirs = (e.words.text if e.words else "" for e in (one, other))
+    return one.kind == other.kind and (mine == theirs or same_words(mine, theirs))
+
+
+def judge(draft: Draft, judgements: Sequence[Judgement]) -> None:
+    """Write verdicts beside the claims that they name by digest."""
+    by_digest = {each.digest: each.verdict for each in judgements}
+    for name, item in list(draft.pinned()):
+        if item.ending is None or item.ending.verdict:
+            continue
+        verdict = by_digest.get(claim_digest(item), "")
+        if not verdict:
+            continue
+        ending = item.ending.model_copy(update={"verdict": verdict})
+        draft.replace(name, item.model_copy(update={"ending": ending}))
+        if verdict != "ends":
+            draft.note(Reason.STAYS, item.id, item.words.text, f"the second reading says {verdict}")
+
+
+def carry_out(draft: Draft) -> None:
+    """Remove the rules that ended: claimed, shown for a turn with the words, and judged.
+
+    It runs in commits of a compression only, after the proposal: what was said since may have cancelled the claim.
+    What the policy says now counts, also of claims of before.
+    """
+    if draft.policy.lifting == "show":
+        return
+    for name, item in list(draft.pinned()):
+        ending = item.ending
+        if ending is None or ending.verdict != "ends" or ending.since >= draft.turn:
+            continue
+        if draft.policy.lifting == "ask" and ending.asked is None:
+            continue
+        draft.remove(name, item)
+        if ending.kind == "no_rule":
+            _as_fact(draft, item)
+            draft.note(Reason.DEMOTED, item.id, item.words.text)
+        else:
+            by = ending.words.text if ending.words else ""
+            draft.note(Reason.ENDED, item.id, item.words.text, f'by "{by[:120]}"')
+
+
+def _as_fact(draft: Draft, item: Pinned) -> None:
+    slot = draft.slots["relational_map"]
+    fact = Fact(
+        id=draft.new_id(slot),
+        turn=item.turn,
+        touched=draft.turn,
+        text=item.words.text,
+        sources=(item.words.ref,),
+        trust=item.words.trust,
+        minor=True,
+    )
+    draft.items["relational_map"].append(fact)

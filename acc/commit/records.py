@@ -1,0 +1,280 @@
+"""Facts, questions and other records: sources and trust are computed, never stated (law 5).
+
+A lesser source never hides what user or operator said (law 6): their value stands beside as ``was``, or the lesser
+one becomes an item of its own. Nothing is refused for its wording.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from acc.commit.draft import Draft
+from acc.commit.sources import trust_of
+from acc.state.items import LONGEST, Cue, Goal, Item, Pinned, Record, Was
+from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField, key_of
+from acc.text.normal import normalised
+from acc.turn.observations import Channel, Trust
+
+MOST_SOURCES = 8
+"""Maximum number of refs of a record: its first, its most trusted and its latest."""
+
+
+def write_records(draft: Draft, proposal: Proposal) -> None:
+    """Bring back, drop, add and change records as proposed."""
+    _keep(draft, proposal.keep)
+    named = {each.id for each in proposal.records}
+    for each in proposal.records:
+        _write(draft, each)
+    for item_id in proposal.drop:
+        if item_id not in named:
+            _drop(draft, item_id, may_drop_pinned=proposal.author == "operator")
+    _mark_minor(draft, proposal.minor)
+    if proposal.mode == "rewrite":
+        _leave_out(draft)
+
+
+def _write(draft: Draft, each: ProposedRecord) -> None:
+    found = draft.find(each.id) if each.id else None
+    if found is None and any(gone.id == each.id for gone in draft.gone):
+        _keep(draft, (each.id,))
+        found = draft.find(each.id)
+    if found is None and (found := _keyed(draft, each)) is not None and each.id:
+        draft.labels.setdefault(each.id, found[1].id)
+    if found is not None and isinstance(found[1], Record):
+        _change(draft, found[0], found[1], each)
+    else:
+        _add(draft, each)
+
+
+def _keyed(draft: Draft, each: ProposedRecord) -> tuple[str, Item] | None:
+    """Return the held record that is about the same by its key, rather one that the sources may replace."""
+    names = key_of(draft.slots[each.slot].item)
+    wanted = [normalised(str(each.fields.get(name, ""))) for name in names]
+    if not names or not all(wanted):
+        return None
+    held = [
+        item
+        for item in draft.items[each.slot]
+        if isinstance(item, Record)
+        and [normalised(str(getattr(item, name))) for name in names] == wanted
+    ]
+    best = _best(_resolved(draft, each.refs))
+    found = next((item for item in held if item.trust <= best), next(iter(held), None))
+    return (each.slot, found) if found is not None else None
+
+
+def _add(draft: Draft, each: ProposedRecord, *, is_beside: bool = False) -> None:
+    slot = draft.slots[each.slot]
+    record = _made(draft, slot, each.fields, _cited(draft, each))
+    if record is None:
+        return
+    if held := _equal(draft, each.slot, record):
+        _touch(draft, each.slot, held, each)
+        return
+    record = record.model_copy(
+        update={
+            "id": draft.new_id(slot, "" if is_beside else each.id),
+            "turn": draft.turn,
+            "touched": draft.turn,
+        }
+    )
+    draft.items[each.slot].append(record)
+    draft.note(Reason.ADDED, record.id, record.text_of)
+
+
+def _touch(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None:
+    draft.replace(name, held.model_copy(update=held.used(draft.turn)))
+    if each.id:
+        draft.labels.setdefault(each.id, held.id)
+    draft.note(Reason.KNOWN, held.id, held.text_of)
+
+
+def _change(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None:
+    """Replace or rewrite a held record. Without new sources it is a rewriting and keeps its own."""
+    slot = draft.slots[name]
+    fields = {n: getattr(held, n) for n in type(held).own_fields()} | dict(each.fields)
+    sources = _resolved(draft, each.refs) or held.sources
+    record = _made(draft, slot, fields, sources)
+    if record is None:
+        return
+    lost = _lost(held.text_of, record.text_of)
+    hides = bool(lost) and _best(sources) < held.trust
+    is_beside = slot.rules.lesser == "beside" or _best(sources) is Trust.DOCUMENT
+    if hides and is_beside:
+        _add(draft, each, is_beside=True)
+        return
+    if not lost:
+        record = _made(draft, slot, fields, _joined(held.sources, sources)) or record
+    draft.replace(name, _with_was(held, record, draft.turn, lost if hides else ""))
+    draft.note(Reason.UPDATED, held.id, record.text_of)
+
+
+def _with_was(held: Record, record: Record, turn: int, lost: str) -> Record:
+    """Keep what user or operator said and the new value lacks beside it, until somebody as trusted speaks."""
+    was = held.was
+    if was is not None and _best(record.sources) >= was.trust:
+        was = None
+    if was is None and lost and held.trust >= Trust.USER:
+        was = Was(text=lost, trust=held.trust)
+    if was is not None and not _lost(was.text, record.text_of):
+        was = None
+    return record.model_copy(
+        update={"id": held.id, "turn": held.turn, "was": was, **held.used(turn)}
+    )
+
+
+_CLAUSE = re.compile(r"(?<=[;,.])\s+")
+_WORD = re.compile(r"\w+(?:[.,:/-]\w+)*")
+
+
+def _lost(old: str, new: str) -> str:
+    """Return the clauses of ``old`` that have a word which ``new`` lacks; empty if ``new`` says all of it."""
+    said = set(_WORD.findall(normalised(new)))
+    clauses = _CLAUSE.split(old)
+    return " ".join(c for c in clauses if not said.issuperset(_WORD.findall(normalised(c))))
+
+
+def _made(
+    draft: Draft, slot: SlotField, fields: Mapping[str, Any], sources: tuple[str, ...]
+) -> Record | None:
+    """Return a record of these fields, or None with a note if they do not make one."""
+    cut = {name: _cut(draft, value) for name, value in fields.items()}
+    trust = min((trust_of(ref) for ref in sources), default=Trust.DOCUMENT)
+    if trust < slot.rules.least:
+        detail = f"it rests on {trust.word}, and {slot.rules.key} needs {slot.rules.least.word}"
+        text = str(dict(fields))[:80]
+        draft.note(Reason.UNTRUSTED, text=text, detail=detail, of=slot.rules.key)
+        return None
+    try:
+        record = slot.item.model_validate({**cut, "sources": sources, "trust": trust})
+    except ValidationError as error:
+        first = error.errors()[0]
+        detail = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        draft.note(Reason.MALFORMED, text=str(dict(fields))[:80], detail=detail, of=slot.rules.key)
+        return None
+    if not isinstance(record, Record) or not record.text_of:
+        draft.note(Reason.MALFORMED, detail="it says nothing", of=slot.rules.key)
+        return None
+    return record
+
+
+def _cut(draft: Draft, value: Any) -> Any:
+    if not isinstance(value, str) or len(value) <= LONGEST:
+        return value
+    draft.note(Reason.SHORTENED, text=value[:80], detail=f"{len(value)} characters, {LONGEST} kept")
+    return value[: LONGEST - 6].rstrip() + " [...]"
+
+
+def _cited(draft: Draft, each: ProposedRecord) -> tuple[str, ...]:
+    """Return the refs of a new record.
+
+    Where nothing that is cited exists, everything that was read is cited: the words came from there.
+    """
+    found = _resolved(draft, each.refs)
+    if not found:
+        draft.note(Reason.UNCITED, text=str(dict(each.fields))[:80], of=each.slot)
+        found = _joined((), tuple(m.ref for m in draft.sources.messages))
+    return found
+
+
+def _resolved(draft: Draft, written: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the cited refs that exist: read now, or sources of a held item. An item stands for its own."""
+    refs: list[str] = []
+    held = {ref for items in draft.items.values() for item in items for ref in _sources(item)}
+    for each in written:
+        if draft.sources.has(each) or each in held:
+            refs.append(each)
+        elif (item := draft.find(each)) is not None:
+            refs += _sources(item[1])
+    return _joined((), tuple(refs))
+
+
+def _sources(item: Item) -> tuple[str, ...]:
+    if isinstance(item, Record):
+        return item.sources
+    return (item.words.ref,) if isinstance(item, Pinned | Cue) else ()
+
+
+def _best(refs: tuple[str, ...]) -> Trust:
+    """Return the trust of the best source. A ref's first letter is that of its channel."""
+    return max((trust_of(ref) for ref in refs), default=Trust.DOCUMENT)
+
+
+def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys((*first, *second)))
+    if len(unique) <= MOST_SOURCES:
+        return unique
+    best = max(unique, key=trust_of)
+    return tuple(dict.fromkeys((unique[0], best, *unique[2 - MOST_SOURCES :])))
+
+
+def _equal(draft: Draft, name: str, record: Record) -> Record | None:
+    wanted = normalised(record.text_of)
+    for held in draft.items[name]:
+        if (
+            isinstance(held, Record)
+            and normalised(held.text_of) == wanted
+            and held.trust >= record.trust
+        ):
+            return held
+    return None
+
+
+def _drop(draft: Draft, item_id: str, *, may_drop_pinned: bool) -> None:
+    found = draft.find(item_id)
+    if found is None:
+        return  # what is gone already needs no note
+    name, item = found
+    done = item.done if isinstance(item, Goal) else None
+    is_users = isinstance(item, Goal) and item.words.channel is Channel.USER
+    is_over = (
+        isinstance(item, Goal)
+        and done is not None
+        and done.turn < draft.turn
+        and (is_users or item.is_closed)
+    )
+    if done is not None and not is_over and not may_drop_pinned:
+        return  # it was closed in this very answer, and is shown once
+    if isinstance(item, Pinned) and not (may_drop_pinned or is_over):
+        draft.note(Reason.UNTRUSTED, item_id, detail="only its speaker's words end it", of="drop")
+        return
+    draft.remove(name, item)
+    draft.note(Reason.DROPPED, item.id, item.text_of)
+
+
+def _mark_minor(draft: Draft, ids: tuple[str, ...]) -> None:
+    for item_id in ids:
+        found = draft.find(item_id)
+        if found is not None and isinstance(found[1], Record):
+            draft.replace(found[0], found[1].model_copy(update={"minor": True}))
+
+
+def _keep(draft: Draft, ids: tuple[str, ...]) -> None:
+    """Bring back what left, and count what is held as used."""
+    for item_id in ids:
+        found = draft.find(item_id)
+        if found is not None and isinstance(found[1], Record):
+            draft.replace(found[0], found[1].model_copy(update=found[1].used(draft.turn)))
+            continue
+        gone = next((each for each in draft.gone if each.id == item_id), None)
+        if gone is None or gone.slot not in draft.slots:
+            continue
+        draft.gone.remove(gone)
+        item = draft.slots[gone.slot].item.model_validate_json(gone.data)
+        if isinstance(item, Record):
+            draft.items[gone.slot].append(item.model_copy(update=item.used(draft.turn)))
+            draft.note(Reason.RESTORED, item.id, item.text_of)
+
+
+def _leave_out(draft: Draft) -> None:
+    """In mode ``rewrite``, records that the proposal did not write again leave."""
+    for name, slot in draft.slots.items():
+        for item in [i for i in draft.items[name] if slot.is_record and i.touched < draft.turn]:
+            draft.remove(name, item)
+            draft.note(Reason.DROPPED, item.id, item.text_of, "the rewriting left it out")

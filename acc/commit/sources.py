@@ -1,0 +1,204 @@
+"""What a compressor was given to read now, and finding its quotes and refs there (laws 5 and 6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from acc.state.items import LONGEST_WORDS, Words
+from acc.state.policy import Policy
+from acc.state.proposal import refs_in
+from acc.state.reasons import Note, Reason
+from acc.tail import Message
+from acc.text.normal import normalised
+from acc.text.quoting import Found, NotFound, find_quote, same_words
+from acc.turn.observations import Channel, Evidence, Trust
+
+SPEECH = (Channel.OPERATOR, Channel.USER, Channel.AGENT)
+LAWFUL = (Channel.OPERATOR, Channel.USER)
+"""Channels whose words can be a rule, a goal or a later word."""
+
+LONGEST_ABOUT = 120
+"""Maximum length of an ``about`` in characters: a name, no second sentence."""
+
+MOST_WORDS_ABOUT = 6
+"""Words of an ``about`` that the agent may have from a tool or document: a name, no order."""
+
+
+class Sources:
+    """The messages and the evidence of one reading."""
+
+    def __init__(
+        self, messages: Sequence[Message], evidence: Sequence[Evidence], policy: Policy
+    ) -> None:
+        self.messages = tuple(messages)
+        self.evidence = {each.ref: each for each in evidence}
+        self._policy = policy
+        self._places = {message.ref: place for place, message in enumerate(self.messages)}
+
+    def place(self, written: str) -> int | None:
+        """Return the place of the message whose ref stands somewhere in ``written``."""
+        return next((self._places[ref] for ref in refs_in(written) if ref in self._places), None)
+
+    def has(self, ref: str) -> bool:
+        """Return whether a message or evidence with this ref was read."""
+        return ref in self._places or ref in self.evidence
+
+    def sentence(
+        self, quote: str, ref: str, channels: Sequence[Channel] = LAWFUL, of: str = ""
+    ) -> Words | Note:
+        """Return the whole sentence around ``quote`` in a message of ``channels``, or why there is none.
+
+        The message that ``ref`` names is searched first, then all others: a wrong ref loses no sentence.
+        """
+        first = self.place(ref)
+        misses: list[NotFound] = []
+        for place in self._order(first):
+            if self.messages[place].channel not in channels or not self._may_speak(place):
+                continue
+            found = self._in_run(quote, place)
+            if not isinstance(found, NotFound):
+                return found
+            misses.append(found)
+        return self._refusal(quote, ref, first, misses, channels, of)
+
+    def is_before(self, one: Words, other: Words) -> bool:
+        """Return whether ``one`` was said before ``other``: by message and place in it, or else by turn."""
+        first, second = (self._places.get(words.ref) for words in (one, other))
+        if first is None or second is None:
+            return one.turn < other.turn
+        if first != second:
+            return first < second
+        text = normalised(self.messages[first].text)
+        here, there = (text.find(normalised(words.text)) for words in (one, other))
+        return 0 <= here < there
+
+    def span(self, text: str) -> Words | None:
+        """Return a verbatim span of a message of user, operator or agent."""
+        wanted = normalised(text)
+        if not wanted or len(text) > LONGEST_ABOUT:
+            return None
+        for message in self.messages:
+            if message.channel not in SPEECH or wanted not in normalised(message.text):
+                continue
+            is_long = len(_WORD.findall(wanted)) > MOST_WORDS_ABOUT
+            if message.channel is Channel.AGENT and is_long and self.is_repeated(text):
+                continue  # an order of a tool's in the agent's mouth
+            return words_of(message, text)
+        return None
+
+    def before(self, place: int) -> int | None:
+        """Return the place of the agent's message that the message at ``place`` follows directly.
+
+        Messages of the same speaker may lie between. Anything of another channel breaks the pair, so that a "yes"
+        to a tool's or a document's question refers to nothing (law 6).
+        """
+        speaker = self.messages[place]
+        for earlier in range(place - 1, -1, -1):
+            message = self.messages[earlier]
+            if message.channel is Channel.AGENT and not message.observation.is_task:
+                return None if message.observation.is_call else earlier
+            if (message.channel, message.speaker) != (speaker.channel, speaker.speaker):
+                return None
+        return None
+
+    def is_repeated(self, sentence: str) -> bool:
+        """Return whether a tool's or document's text that was read has the words of ``sentence`` in their order."""
+        wanted = f" {_words_alone(sentence)} "
+        texts = [m.text for m in self.messages if m.channel not in SPEECH]
+        texts += [e.text for e in self.evidence.values() if e.trust < Trust.AGENT]
+        return any(wanted in f" {_words_alone(text)} " for text in texts)
+
+    def _order(self, first: int | None) -> Iterator[int]:
+        if first is not None:
+            yield first
+        yield from (place for place in range(len(self.messages)) if place != first)
+
+    def _may_speak(self, place: int) -> bool:
+        message, allowed = self.messages[place], self._policy.speakers
+        is_named = message.channel is Channel.USER and bool(message.speaker)
+        return allowed is None or not is_named or message.speaker in allowed
+
+    def _in_run(self, quote: str, place: int) -> Words | NotFound:
+        """Search a message; if it lacks the quote, the run of messages of one speaker around it."""
+        found = self._search(quote, [place])
+        if isinstance(found, NotFound) and found.reason == "absent":
+            run = self._run(place)
+            if len(run) > 1:
+                return self._search(quote, run)
+        return found
+
+    def _run(self, place: int) -> list[int]:
+        def same(other: int) -> bool:
+            one, two = self.messages[place], self.messages[other]
+            return (one.channel, one.speaker) == (two.channel, two.speaker)
+
+        first = last = place
+        while first > 0 and same(first - 1):
+            first -= 1
+        while last + 1 < len(self.messages) and same(last + 1):
+            last += 1
+        return list(range(first, last + 1))
+
+    def _search(self, quote: str, places: list[int]) -> Words | NotFound:
+        run = [self.messages[place] for place in places]
+        cuts = [(message.cut_start, message.cut_end) for message in run]
+        found = find_quote(quote, [message.text for message in run], cut=cuts)
+        return words_of(run[found.index], found.text) if isinstance(found, Found) else found
+
+    def _refusal(
+        self,
+        quote: str,
+        ref: str,
+        first: int | None,
+        misses: list[NotFound],
+        channels: Sequence[Channel],
+        of: str,
+    ) -> Note:
+        for miss in misses:
+            if miss.reason != "absent":
+                reason = Reason.AMBIGUOUS if miss.reason == "ambiguous" else Reason.CUT_EDGE
+                both = " / ".join(f'"{each[:80]}"' for each in miss.candidates[:2])
+                return Note(reason=reason, ref=ref, text=quote[:80], detail=both, of=of)
+        if first is not None and self.messages[first].channel not in channels:
+            channel = self.messages[first].channel.value
+            return Note(
+                reason=Reason.UNTRUSTED,
+                ref=ref,
+                text=quote[:80],
+                detail=f"the words of a {channel}",
+                of=of,
+            )
+        detail = "these words stand in no message of " + " or ".join(c.value for c in channels)
+        return Note(reason=Reason.NOT_FOUND, ref=ref, text=quote[:80], detail=detail, of=of)
+
+
+_TAG = re.compile(r"<[^<>]{0,200}>")
+_WORD = re.compile(r"\w+")
+_BY_LETTER = {channel.value[0]: channel.trust for channel in Channel}
+
+
+def _words_alone(text: str) -> str:
+    """Return the words without tags, signs and marks between them."""
+    return " ".join(_WORD.findall(_TAG.sub(" ", normalised(text))))
+
+
+def trust_of(ref: str) -> Trust:
+    """Return the trust of the channel that a ref names by its first letter (`acc.turn.turn.Turn.numbered`)."""
+    return _BY_LETTER.get(ref[:1], Trust.DOCUMENT)
+
+
+def words_of(message: Message, text: str) -> Words:
+    """Return ``text`` as words of the message's speaker. One word without end is cut."""
+    whole = " ".join(text.split())
+    return Words(
+        text=whole if len(whole) <= LONGEST_WORDS else f"{whole[: LONGEST_WORDS - 6]} [...]",
+        ref=message.ref,
+        channel=message.channel,
+        speaker=message.speaker,
+        at=message.at,
+        turn=message.turn,
+    )
+
+
+__all__ = ["LAWFUL", "SPEECH", "Sources", "same_words", "words_of"]

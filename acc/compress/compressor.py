@@ -1,0 +1,100 @@
+"""The compressor that asks a language model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from acc.commit.sources import SPEECH
+from acc.compress.prompt import VERSION, prompt, repair
+from acc.compress.protocol import Asking, Call, Purpose, Reading
+from acc.errors import CompressionError
+from acc.models.answers import AnswerError, object_in
+from acc.models.choosing import as_model
+from acc.models.protocol import PromptMessage
+from acc.state.proposal import Mode, Proposal, read, wire_schema
+from acc.state.reasons import Note
+
+Prompt = Callable[[Reading, Mode, str], tuple[PromptMessage, PromptMessage]]
+
+_FORM = """\
+This is no answer: {problem}. Reply with the one JSON object and nothing else."""
+
+
+class ModelCompressor:
+    """Asks a model what changes.
+
+    An answer that is no JSON object gets one repair. An answer whose quotes commit refuses gets another, by the step.
+
+    Attributes:
+        mode: ``revise``, or ``rewrite`` as the paper's compressor.
+        version: The prompt's version, with a hash of ``guidance`` if there is any.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        mode: Mode = "revise",
+        guidance: str = "",
+        prompt: Prompt = prompt,
+    ) -> None:
+        """Create a compressor.
+
+        Args:
+            model: A model or how to reach one (`acc.models.choosing.as_model`).
+            mode: How the model writes.
+            guidance: The deployer's additional instructions, in the system message.
+            prompt: Makes the messages of a request; by default ACC's own prompt.
+
+        Raises:
+            ConfigurationError: The model cannot be reached with this configuration.
+        """
+        self.model = as_model(model)
+        self.mode: Mode = mode
+        self._guidance = guidance.strip()
+        self._prompt = prompt
+        mark = hashlib.sha256(self._guidance.encode()).hexdigest()[:8] if self._guidance else ""
+        self.version = f"acc/{VERSION}" + (f"+{mark}" if mark else "")
+
+    def proposing(self, reading: Reading) -> Asking[Proposal]:
+        """Return the proposal (`AskingCompressor`)."""
+        messages = self._prompt(reading, self.mode, self._guidance)
+        return (yield from self._asked(reading, messages, "compress"))
+
+    def repairing(self, reading: Reading, notes: Sequence[Note]) -> Asking[Proposal]:
+        """Ask once more for what commit refused for its form (`AskingCompressor`).
+
+        The request holds what people and the agent said: quotes come from nowhere else.
+        """
+        speech = tuple(m for m in reading.messages if m.channel in SPEECH)
+        reading = replace(reading, messages=speech, evidence=())
+        stable, shown = self._prompt(reading, self.mode, self._guidance)
+        asked = PromptMessage("user", f"{shown.content}\n\n{repair(notes)}")
+        return (yield from self._asked(reading, (stable, asked), "repair"))
+
+    def _asked(
+        self, reading: Reading, messages: tuple[PromptMessage, ...], purpose: Purpose
+    ) -> Asking[Proposal]:
+        schema = wire_schema(reading.policy.schema)
+        problem = ""
+        for _ in range(2):
+            done = yield Call(self.model, purpose, messages, schema)
+            try:
+                found = object_in(done.text, schema["properties"])
+            except AnswerError as error:
+                problem = str(error)
+            else:
+                if not done.cut_off:
+                    return read(found, reading.policy.schema, mode=self.mode)
+                problem = "it ends in the middle"
+            again = PromptMessage("user", _FORM.format(problem=problem))
+            messages = (*messages, PromptMessage("assistant", done.text), again)
+        raise CompressionError(
+            f"the model's answer cannot be read: {problem}",
+            where=self.model.name,
+            hint="use a model that follows a JSON Schema, or allow longer answers",
+            outcome="unreadable",
+        )

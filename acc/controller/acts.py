@@ -1,0 +1,155 @@
+"""What the operator and the agent do beside a step: flush, record, retire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from acc.commit.commit import Commit, commit
+from acc.controller.beginning import latest_of, retiring
+from acc.controller.parts import Parts
+from acc.controller.turning import clean_turn, entries_of
+from acc.driving import Doing, Io
+from acc.errors import ConflictError, InputError
+from acc.journal import Latest, ThreadKey
+from acc.journal.names import MAIN, Head
+from acc.models.protocol import Usage
+from acc.state.model import CompressedCognitiveState
+from acc.step import Step, stepping
+from acc.tail import Message, marked, messages_of
+from acc.turn.observations import Observation, as_observations
+from acc.turn.turn import Turn
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
+    """Compress what waits in a thread's tail; return None if nothing does.
+
+    Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
+    nothing else was compressed, the result is committed anew on it. Else it is dropped: the tail still has the words.
+
+    Raises:
+        ConflictError: Something else was compressed meanwhile.
+    """
+    latest: Latest[S] = yield latest_of(parts, key, branch)
+    state = latest.state
+    if state is None or all(entry.status == "read" for entry in state.unread):
+        return None
+    nothing = Turn(observations=()).numbered(state.turn)
+    step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
+    while True:
+        try:
+            yield _committing(parts, key, latest, step)
+        except ConflictError:
+            earlier, latest = latest, (yield latest_of(parts, key, branch))
+            if not _only_turns_since(earlier, latest):
+                raise
+            step = _rebased(step, latest)
+        else:
+            return step
+
+
+def _committing(parts: Parts[S], key: ThreadKey, latest: Latest[S], step: Step[S]) -> Io:
+    head = latest.head
+    return Io(
+        lambda: parts.journal.commit(
+            key, entries_of(step), follows=head.hash, branch=head.branch, epoch=head.epoch
+        )
+    )
+
+
+def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
+    """Whether nothing changed since but the tail, at its end."""
+    before, after = earlier.state, latest.state
+    if before is None or after is None or earlier.head.epoch != latest.head.epoch:
+        return False
+    is_same = list(before.items()) == list(after.items()) and before.gone == after.gone
+    return is_same and after.unread[: len(before.unread)] == before.unread
+
+
+def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
+    """Commit what a step proposed anew on a state that has a longer tail."""
+    state: Any = latest.state
+    commits: list[Commit[S]] = []
+    for each in step.commits:
+        given = {**vars(each.given), "number": state.turn}
+        commits.append(commit(state, step.policy, **given))
+        state = commits[-1].state
+    return Step(
+        state, marked(state.unread, latest.tail), tuple(commits), step.usage, step.failure,
+        step.policy, step.cadence,
+    )  # fmt: skip
+
+
+def recording(
+    parts: Parts[S], observations: Sequence[Observation], state: S | None, key: ThreadKey
+) -> Doing[None]:
+    """Append what the agent said, called and got, as soon as it exists. The next step commits it.
+
+    What is there already is not appended again. If the thread has gone on from ``state``, nothing is appended: the
+    next step from ``state`` brings the words along.
+    """
+    branch = state.branch if state is not None else MAIN
+    latest: Latest[S] = yield latest_of(parts, key, branch)
+    head = latest.head
+    if state is not None and state.version and state.hash != head.hash:
+        held = yield Io(lambda: parts.journal.commit_with(key, state.hash))
+        if held is None or (yield Io(lambda: parts.journal.without_news(held))).hash != head.hash:
+            return
+    waiting: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, branch))
+    given = clean_turn(parts, Turn(observations=as_observations(observations, "record")), "record")
+    there = {message.observation.identity for message in waiting}
+    new = [each for each in given.observations if each.identity not in there]
+    if not new:
+        return
+    said = tuple(message.observation for message in waiting)
+    number = (latest.state.turn if latest.state is not None else 0) + 1
+    whole = Turn(observations=(*said, *new), at=given.at).numbered(number)
+    messages = messages_of(whole)[len(said) :]
+    yield Io(lambda: parts.journal.append(key, messages, follows=head.hash, branch=branch))
+
+
+def retiring_everywhere(
+    parts: Parts[S], ids: Sequence[str], reason: str, state: S | None, key: ThreadKey
+) -> Doing[Step[S]]:
+    """Retire items as the operator, on every branch of the thread that holds them.
+
+    Args:
+        parts: The memory.
+        ids: Ids of items as the state's branch has them.
+        reason: Why.
+        state: Whose branch is meant; None for the main branch.
+        key: The thread.
+
+    Returns:
+        What became of the state's branch.
+
+    Raises:
+        InputError: The branch does not hold one of the items. Nothing was retired.
+    """
+    own = state.branch if state is not None else MAIN
+    latest: Latest[S] = yield latest_of(parts, key, own)
+    found = {each: latest.state.find(each) if latest.state else None for each in ids}
+    if missing := [each for each, item in found.items() if item is None]:
+        raise InputError(
+            f"there is no item {', '.join(missing) or '(none was named)'}",
+            where=f"{key}, branch {own}",
+            hint="acc show lists the items with their ids",
+        )
+    words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
+    reason = parts.redact(reason) if parts.redact is not None else reason
+    heads: tuple[Head, ...] = yield Io(lambda: parts.journal.branches(key))
+    made = yield from retiring(parts, key, own, words, reason)
+    for head in heads:
+        if head.branch != own:
+            yield from retiring(parts, key, head.branch, words, reason)
+    latest = yield latest_of(parts, key, own)
+    return _told(parts, latest, (made,) if made is not None else ())
+
+
+def _told(parts: Parts[S], latest: Latest[S], commits: tuple[Commit[S], ...]) -> Step[S]:
+    state: Any = latest.state
+    tail = marked(state.unread, latest.tail)
+    policy, cadence = parts.memory.policy, parts.memory.cadence
+    return Step(state, tail, commits, Usage(), "", policy, cadence)

@@ -1,0 +1,239 @@
+"""What a step goes on from: the head, an older state, or a state that the journal does not hold.
+
+- A state is the head's: the step goes on from it.
+- Every commit since took no message (a compression behind the agent, an operator's act, an erasure): the step goes on
+  from the head. So a checkpoint stays usable after them.
+- Messages were committed since: the step is a repeated one, which finds its turn, or it begins a branch.
+- The journal does not hold the state: it begins a thread, as a seed does, or comes from a checkpoint that is newer than
+  a restored journal. Such a state is taken if it is signed, or if the caller says ``adopt``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from acc.commit.commit import Commit, commit
+from acc.controller.parts import Parts
+from acc.controller.signing import is_signed
+from acc.driving import Doing, Io
+from acc.errors import ConflictError, StateError
+from acc.journal import Appended, Entry, Latest, ThreadKey
+from acc.journal.names import MAIN, Head
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.tail import messages_of
+from acc.turn.turn import Turn
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+@dataclass(frozen=True)
+class Beginning(Generic[S]):
+    """Where a step begins.
+
+    Attributes:
+        latest: The branch that it goes on: head, state, tail.
+        known: The turn, if the journal holds it already: the step is a repeated one.
+        warning: What the caller should know; may be empty.
+    """
+
+    latest: Latest[S]
+    known: Appended | None = None
+    warning: str = ""
+
+
+def beginning(
+    parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey, *, adopt: bool = False
+) -> Doing[Beginning[S]]:
+    """Return where a step begins.
+
+    Args:
+        parts: The memory.
+        state: The state that the caller goes on from; None for where the thread stopped.
+        turn: The turn, by which a repeated step is known.
+        key: The thread.
+        adopt: Take a state that the journal does not hold.
+
+    Raises:
+        StateError: The journal does not hold ``state``, and it is not taken; or the state is an empty one, and the
+            thread has begun.
+        ConflictError: The state is an older one, and the memory begins no branches.
+    """
+    if state is None:
+        return Beginning((yield latest_of(parts, key, MAIN)))
+    if not state.version:
+        return (yield from _from_empty(parts, state, turn, key))
+    latest: Latest[S] = yield latest_of(parts, key, state.branch)
+    if latest.head.hash == state.hash:
+        return Beginning(latest)
+    held: Head | None = yield Io(lambda: parts.journal.commit_with(key, state.hash))
+    if held is None:
+        return (yield from _taken(parts, state, turn, key, adopt=adopt))
+    if held.branch != state.branch:
+        latest = yield latest_of(parts, key, held.branch)
+    adopted: Head = yield Io(lambda: parts.journal.without_news(held))
+    for place in dict.fromkeys((held, adopted)):
+        if place.hash == latest.head.hash:
+            continue  # nothing was committed after it
+        known = yield from _known(parts, key, turn, state, place)
+        if known is not None:
+            return Beginning(latest, known)
+    if latest.head.hash == adopted.hash:
+        return Beginning(latest)
+    return (yield from _forked(parts, state, held, turn, key))
+
+
+def latest_of(parts: Parts[S], key: ThreadKey, branch: str) -> Io:
+    """Read head, state and tail of a branch."""
+    schema = parts.memory.policy.schema
+    return Io(lambda: parts.journal.latest(key, branch=branch, schema=schema))
+
+
+def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
+    latest: Latest[S] = yield latest_of(parts, key, MAIN)
+    if not latest.head.hash:
+        return Beginning(latest)
+    known = yield from _known(parts, key, turn, state, Head(key))
+    if known is not None:
+        return Beginning(latest, known)
+    raise StateError(
+        "the thread has begun, and the state is an empty one",
+        where=str(key),
+        hint="give None to go on where the thread stopped, or another thread",
+    )
+
+
+def _known(
+    parts: Parts[S], key: ThreadKey, turn: Turn, state: S, held: Head
+) -> Doing[Appended | None]:
+    """Return the turn if it was committed after ``held``."""
+    messages = messages_of(turn.numbered(state.turn + 1))
+    try:
+        found: Appended | None = yield Io(
+            lambda: parts.journal.append(key, messages, follows=held.hash, branch=held.branch)
+        )
+    except ConflictError:
+        said = [message.observation.identity for message in messages]
+        found = yield Io(lambda: parts.journal.said_after(held, said))
+    return found if found is not None and found.is_committed else None
+
+
+def _forked(
+    parts: Parts[S], state: S, held: Head, turn: Turn, key: ThreadKey
+) -> Doing[Beginning[S]]:
+    """Begin a branch after ``held``, or find the one that this turn began."""
+    if not parts.fork:
+        raise ConflictError(
+            f"the thread went on from version {held.version}",
+            where=str(key),
+            hint="read last_state and step again from it; or open the memory with fork=True",
+        )
+    name = _fork_name(state, turn)
+    try:
+        yield Io(lambda: parts.journal.fork(key, state.hash, name))
+    except ConflictError:  # the step is repeated: its branch is there
+        first = yield Io(lambda: next(parts.journal.commits(key, name)))
+        forked = Head(key, name, first.hash, first.version, seq=first.seq)
+        known = yield from _known(parts, key, turn, state, forked)
+        latest: Latest[S] = yield latest_of(parts, key, name)
+        return Beginning(latest, known)
+    yield from _acts_again(parts, key, held, name)
+    latest = yield latest_of(parts, key, name)
+    warning = f"the thread went on from this state before: the step began branch {name}"
+    return Beginning(latest, None, warning)
+
+
+def _fork_name(state: CompressedCognitiveState, turn: Turn) -> str:
+    """Name a fork by its state and its first turn, so that a repeated step finds it."""
+    parts = (state.hash, *(observation.identity for observation in turn.observations))
+    return "fork-" + hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doing[None]:
+    """Retire on a new branch what the operator retired on the old one after ``held``."""
+    later: list[Any] = yield Io(
+        lambda: [
+            proposal
+            for each in parts.journal.commits(key, held.branch, held.version)
+            if (proposal := operators_act(each.record))
+        ]
+    )
+    ids = {item for each in later for item in each.get("drop", ())}
+    latest: Latest[S] = yield latest_of(parts, key, branch)
+    items = latest.state.items() if latest.state is not None else ()
+    words = {(slot.name, item.text_of) for slot, item in items if item.id in ids}
+    yield from retiring(parts, key, branch, words, "repeated on a branch that began before it")
+
+
+def operators_act(record: Any) -> Any:
+    """Return the proposal of a commit's record if the operator made it; None if not."""
+    proposal = ((record or {}).get("given") or {}).get("proposal")
+    return proposal if proposal and proposal.get("author") == "operator" else None
+
+
+def retiring(
+    parts: Parts[S], key: ThreadKey, branch: str, words: Collection[tuple[str, str]], reason: str
+) -> Doing[Commit[S] | None]:
+    """Commit that the operator retires items of a branch's head; return None if it holds none of them.
+
+    ``words``: slot and text of each item. Ids are given anew on each branch.
+    """
+    latest: Latest[S] = yield latest_of(parts, key, branch)
+    state = latest.state
+    items = state.items() if state is not None else ()
+    there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
+    if state is None or not there:
+        return None
+    policy = parts.memory.policy
+    done = commit(state, policy, proposal=Proposal(drop=there, author="operator"))
+    entry = Entry(done, policy, outcome=reason)
+    head = latest.head
+    yield Io(
+        lambda: parts.journal.commit(
+            key, [entry], follows=head.hash, branch=branch, epoch=head.epoch
+        )
+    )
+    return done
+
+
+def _taken(
+    parts: Parts[S], state: S, turn: Turn, key: ThreadKey, *, adopt: bool
+) -> Doing[Beginning[S]]:
+    """Take a state that the journal does not hold."""
+    latest: Latest[S] = yield latest_of(parts, key, MAIN)
+    is_new = not latest.head.hash
+    if (yield Io(lambda: parts.journal.was_erased(key, state.hash))):
+        raise StateError(
+            "this thread was erased",
+            where=str(key),
+            hint="delete its checkpoints; give None to go on from what is left",
+        )
+    if not _may_be_taken(parts, state, key, is_new=is_new, adopt=adopt):
+        raise StateError(
+            f"the journal does not hold this state of version {state.version}",
+            where=str(key),
+            hint="give a state of this thread, or None; if the journal was restored from an older backup, step with"
+            " adopt=True, once",
+        )
+    made = state.model_copy(update={"branch": MAIN}).sealed()
+    if (yield Io(lambda: parts.journal.commit_with(key, made.hash))) is not None:  # repeated
+        return (yield from beginning(parts, made, turn, key))
+    entry = Entry(Commit(made), parts.memory.policy, kind="taken")
+    head = latest.head
+    yield Io(lambda: parts.journal.commit(key, [entry], follows=head.hash, epoch=head.epoch))
+    latest = yield latest_of(parts, key, MAIN)
+    warning = (
+        ""
+        if is_new
+        else "the journal did not hold the state: the step goes on from it all the same"
+    )
+    return Beginning(latest, None, warning)
+
+
+def _may_be_taken(parts: Parts[S], state: S, key: ThreadKey, *, is_new: bool, adopt: bool) -> bool:
+    if parts.keys:
+        return is_signed(state, key, parts.keys)
+    return is_new or adopt

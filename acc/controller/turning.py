@@ -1,0 +1,271 @@
+"""One turn with a journal: recall, qualify, compress, commit, persist.
+
+Where nothing is asked of a model, turn and commit are one transaction. Where a model is asked, the turn is in the
+journal first; the model runs outside of any transaction; the commits follow by compare-and-swap on the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Generic, TypeVar, cast
+
+from acc.artifacts.protocol import Artifact
+from acc.compress.protocol import Asking, Call
+from acc.controller.beginning import beginning
+from acc.controller.parts import Parts, Taken
+from acc.controller.repeating import again
+from acc.controller.signing import signed_step
+from acc.driving import Doing, Io
+from acc.errors import InputError
+from acc.gate import Verdict, qualify
+from acc.journal import Appended, Entry, Latest, ThreadKey
+from acc.state.model import CompressedCognitiveState
+from acc.state.render import render
+from acc.step import Step, stepping
+from acc.tail import Message, messages_of, rendered
+from acc.telemetry.observer import Watch
+from acc.turn.observations import Channel, Evidence, Observation
+from acc.turn.redact import redacted_turn
+from acc.turn.turn import UNDATED, Turn, dated, normalize
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What was appended after the head, and what of a turn it holds already."""
+
+    messages: tuple[Message, ...] = ()
+    turn: Appended | None = None
+
+
+def taking(
+    parts: Parts[S],
+    state: S | None,
+    turn: Turn,
+    key: ThreadKey,
+    *,
+    watch: Watch,
+    force: bool = False,
+    adopt: bool = False,
+) -> Doing[Taken[S]]:
+    """Take a turn of a thread.
+
+    Args:
+        parts: What it needs.
+        state: The state to go on from (`acc.controller.beginning`); None for the head of the main branch.
+        turn: What happened.
+        key: The thread.
+        watch: Is told of each stage.
+        force: Compress now, whatever the size.
+        adopt: Go on from a state that the journal does not hold.
+
+    Raises:
+        ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
+        StateError: The journal does not hold ``state``.
+    """
+    clean = clean_turn(parts, turn, "step")
+    if not clean.observations:
+        raise InputError(
+            "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
+        )
+    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    branch = begun.latest.head.branch
+    if begun.known is not None:
+        step = yield from again(parts, key, begun.known)
+        return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
+    taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
+    warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
+    step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
+    return Taken(step, taken.is_repeat, branch)
+
+
+def clean_turn(parts: Parts[Any], turn: Turn, where: str) -> Turn:
+    """Return a turn as it is kept: dated unless nobody knows when, pasted passages split off, without secrets."""
+    whole = normalize(dated(turn, parts.now()), where)
+    known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
+    return redacted_turn(known, parts.redact)
+
+
+def _going_on(
+    parts: Parts[S],
+    latest: Latest[S],
+    clean: Turn,
+    key: ThreadKey,
+    watch: Watch,
+    *,
+    force: bool,
+) -> Doing[Taken[S]]:
+    """Take a turn from a branch's head, with what was appended there and never committed."""
+    base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
+    waiting, numbered = yield from _with_waiting(parts, latest, clean, key, base.turn + 1)
+    evidence, verdicts = yield from _qualified(parts, latest, numbered, watch)
+    asking = stepping(
+        parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
+    )
+    with watch.stage("commit"):
+        first = _begun(asking)
+    writing = _Writing(parts, latest, key, numbered, waiting, verdicts, watch)
+    if isinstance(first, Step):
+        turned, step = (yield from writing.at_once(first)), first
+    else:
+        turned = yield from writing.store()
+        if not turned.is_committed:
+            step = yield from _driven(asking, first, watch)
+            yield from writing.persist(step, turned)
+    branch = latest.head.branch
+    if turned.is_committed and not turned.is_new:
+        return Taken((yield from again(parts, key, turned)), True, branch)
+    added = [Artifact(m, branch, writing.first_of(turned) + n) for n, m in enumerate(writing.new)]
+    yield Io(lambda: parts.index.committed(key, branch, added))
+    return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False, branch)
+
+
+class _Writing(Generic[S]):
+    """Writes a turn and its commits."""
+
+    def __init__(
+        self,
+        parts: Parts[S],
+        latest: Latest[S],
+        key: ThreadKey,
+        turn: Turn,
+        waiting: _Waiting,
+        verdicts: Sequence[Verdict],
+        watch: Watch,
+    ) -> None:
+        self._journal, self._key, self._turn, self._watch = parts.journal, key, turn, watch
+        self._waiting, self._verdicts, self._head = waiting, verdicts, latest.head
+        self.new = messages_of(turn)
+        self._own = self.new[len(waiting.messages) :]
+        self._where: dict[str, Any] = {"follows": latest.head.hash, "branch": latest.head.branch}
+
+    def at_once(self, step: Step[S]) -> Doing[Appended]:
+        """Write turn and commits in one transaction."""
+        waiting, epoch = self._waiting.turn, self._head.epoch
+        if not self._own and waiting is not None:
+            yield from self.persist(step, waiting)
+            return waiting
+        with self._watch.stage("store") as told:
+            made = entries_of(step, self._verdicts)
+            turned: Appended = yield Io(
+                lambda: self._journal.append_and_commit(
+                    self._key, self._own, made, epoch=epoch, waiting=waiting, **self._where
+                )
+            )
+            told.result = self._turn
+        return turned
+
+    def store(self) -> Doing[Appended]:
+        """Write the turn, before a model is asked."""
+        waiting = self._waiting.turn
+        if not self._own and waiting is not None:
+            return waiting
+        with self._watch.stage("store") as told:
+            turned: Appended = yield Io(
+                lambda: self._journal.append(self._key, self._own, **self._where)
+            )
+            told.result = self._turn
+        return turned
+
+    def persist(self, step: Step[S], turned: Appended) -> Doing[None]:
+        """Write the commits of a turn that is in the journal."""
+        waiting = self._waiting.turn
+        whole = waiting.and_then(turned) if self._own and waiting is not None else turned
+        made = entries_of(step, self._verdicts)
+        with self._watch.stage("persist"):
+            yield Io(
+                lambda: self._journal.commit(
+                    self._key, made, epoch=self._head.epoch, turn=whole, **self._where
+                )
+            )
+
+    def first_of(self, turned: Appended) -> int:
+        """Return the number of the turn's first message."""
+        return self._waiting.turn.first if self._waiting.turn is not None else turned.first
+
+
+def _begun(asking: Asking[Step[S]]) -> Step[S] | Call:
+    """Return the first call of a computation; its result if it asks nothing."""
+    try:
+        return next(asking)
+    except StopIteration as stop:
+        step: Step[S] = stop.value
+        return step
+
+
+def _with_waiting(
+    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, number: int
+) -> Doing[tuple[_Waiting, Turn]]:
+    """Return what waits after the head, and the turn that has it in front.
+
+    It was recorded, or its step failed or was killed. A turn that begins with the same words says them once.
+    """
+    head = latest.head
+    turn: Appended | None = yield Io(lambda: parts.journal.waiting_turn(key, head.branch))
+    if turn is None:
+        return _Waiting(), clean.numbered(number)
+    messages: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, head.branch))
+    said = tuple(message.observation for message in messages)
+    whole = Turn(observations=(*said, *_rest(said, clean.observations)), at=clean.at)
+    numbered = whole.numbered(number)
+    refs = tuple(each.ref for each in numbered.observations[: len(said)])
+    if refs == turn.refs:
+        return _Waiting(messages, turn), numbered
+    return _Waiting(), numbered  # two workers appended at once: their turns are appended as one
+
+
+def _rest(
+    said: Sequence[Observation], observations: Sequence[Observation]
+) -> Sequence[Observation]:
+    """Return what ``observations`` say after ``said``, if they begin with it; else all."""
+    begun = [each.identity for each in observations[: len(said)]]
+    is_same = begun == [each.identity for each in said][: len(begun)]
+    return observations[len(said) :] if is_same else observations
+
+
+def _qualified(
+    parts: Parts[S], latest: Latest[S], turn: Turn, watch: Watch
+) -> Doing[tuple[tuple[Evidence, ...], tuple[Verdict, ...]]]:
+    """Recall and qualify evidence for the user's words, beside what the agent reads anyway."""
+    question = " ".join(o.text for o in turn.observations if o.channel is Channel.USER)
+    if not question.strip():
+        return (), ()
+    policy, cadence = parts.memory.policy, parts.memory.cadence
+    with watch.stage("recall") as told:
+        told.result = found = yield Io(lambda: parts.index.recall(latest.head, question))
+    shown = rendered(latest.tail, policy, cadence.tool_share)
+    state = render(latest.state, policy.style) if latest.state is not None else ""
+    refs = frozenset(message.ref for message in latest.tail)
+    read = "\n".join((state, *shown))
+    with watch.stage("qualify") as told:
+        qualified = qualify(found, question, read, refs, parts.gate, policy.counter)
+        told.result = qualified
+    return qualified
+
+
+def _driven(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
+    """Go on with a computation that has asked its first call."""
+    go: Callable[[], Call] = lambda: call  # noqa: E731
+    try:
+        while True:
+            call = go()
+            try:
+                with watch.stage("compress") as told:
+                    told.result = done = yield call
+            except Exception as error:
+                go = partial(asking.throw, error)
+            else:
+                go = partial(asking.send, done)
+    except StopIteration as stop:
+        step: Step[S] = stop.value
+        return step
+
+
+def entries_of(step: Step[S], verdicts: Sequence[Verdict] = ()) -> list[Entry[S]]:
+    """Return the commits as the journal takes them. Usage and verdicts stand with the first."""
+    found = [Entry(commit, step.policy, failure=step.failure) for commit in step.commits]
+    found[0] = replace(found[0], usage=step.usage, verdicts=tuple(verdicts))
+    return found

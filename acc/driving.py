@@ -1,0 +1,79 @@
+"""What a step does outside of itself, and the two drivers that do it.
+
+A step is a generator that yields an `Io` where it reads or writes, and a `Call` where it asks a model. So it is
+written once, for threads and for event loops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, NamedTuple, TypeVar
+
+from acc.compress.protocol import Call
+
+T = TypeVar("T")
+
+
+class Io(NamedTuple):
+    """Something that reads or writes, and may block."""
+
+    run: Callable[[], Any]
+
+
+Effect = Io | Call
+Doing = Generator[Effect, Any, T]
+"""A computation with effects on its way to a ``T``."""
+
+
+def perform(doing: Doing[T]) -> T:
+    """Carry out the effects of ``doing`` one after the other."""
+    act: Callable[[], Effect] = lambda: next(doing)  # noqa: E731
+    try:
+        while True:
+            effect = act()
+            try:
+                done = _done(effect)
+            except Exception as error:
+                act = _throwing(doing, error)
+            else:
+                act = _sending(doing, done)
+    except StopIteration as stop:
+        found: T = stop.value
+        return found
+
+
+def _done(effect: Effect) -> Any:
+    if isinstance(effect, Io):
+        return effect.run()
+    return effect.complete()
+
+
+async def aperform(
+    doing: Doing[T], in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread
+) -> T:
+    """Carry out the effects of ``doing`` without blocking the event loop; ``in_thread`` runs what may block."""
+    act: Callable[[], Effect] = lambda: next(doing)  # noqa: E731
+    try:
+        while True:
+            effect = act()
+            try:
+                if isinstance(effect, Io):
+                    done = await in_thread(effect.run)
+                else:
+                    done = await effect.acomplete()
+            except Exception as error:
+                act = _throwing(doing, error)
+            else:
+                act = _sending(doing, done)
+    except StopIteration as stop:
+        found: T = stop.value
+        return found
+
+
+def _sending(doing: Doing[Any], value: Any) -> Callable[[], Effect]:
+    return lambda: doing.send(value)
+
+
+def _throwing(doing: Doing[Any], error: Exception) -> Callable[[], Effect]:
+    return lambda: doing.throw(error)

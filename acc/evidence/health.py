@@ -1,0 +1,141 @@
+"""What an operator wants to know of a memory, and the index written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acc.controller.parts import Parts
+from acc.errors import AccError, InputError
+from acc.journal import Journal, ThreadKey
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How many messages of a branch the index lacks."""
+
+    thread: ThreadKey
+    branch: str
+    behind: int
+
+
+@dataclass(frozen=True)
+class OpenTurn:
+    """Messages that no commit took: recorded, or of a step that failed; the thread's next step takes them."""
+
+    thread: ThreadKey
+    branch: str
+    messages: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a memory is.
+
+    Attributes:
+        threads: Number of threads.
+        branches: Number of their branches.
+        messages: Number of messages.
+        commits: Number of commits.
+        sizes: Bytes of its files: ``journal``, ``log``, ``index``, ``other``.
+        free_bytes: Bytes of the journal that are free.
+        lag: What the index lacks.
+        open: Turns that no commit took.
+        problems: What is wrong: damaged pages, an index that cannot be used.
+    """
+
+    threads: int
+    branches: int
+    messages: int
+    commits: int
+    sizes: Mapping[str, int]
+    free_bytes: int
+    lag: tuple[Lag, ...]
+    open: tuple[OpenTurn, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is wrong and nothing lags."""
+        return not self.problems and not self.lag
+
+
+def health(parts: Parts[Any], folder: Path | None, *, pages: bool = True) -> Health:
+    """Look at a memory; nothing is written.
+
+    Args:
+        parts: The memory's.
+        folder: Its folder.
+        pages: Whether the database's own check reads every page.
+    """
+    journal, problems = parts.journal, list(parts.index.warnings)
+    if pages:
+        problems += [f"journal: {each}" for each in journal.check_pages()]
+    heads, lag, open_ = list(journal.heads()), list[Lag](), list[OpenTurn]()
+    for head in heads:
+        if turn := journal.waiting_turn(head.thread, head.branch):
+            open_.append(OpenTurn(head.thread, head.branch, len(turn.refs)))
+        try:
+            if behind := parts.index.behind(head):
+                lag.append(Lag(head.thread, head.branch, behind))
+        except AccError as error:
+            problems.append(f"index: {error}")
+            break
+    counts = journal.counts()
+    threads = len({head.thread for head in heads})
+    return Health(
+        threads, len(heads), counts["messages"], counts["commits"], _sizes(journal, folder),
+        counts["free"], tuple(lag), tuple(open_), tuple(dict.fromkeys(problems)),
+    )  # fmt: skip
+
+
+def _sizes(journal: Journal, folder: Path | None) -> dict[str, int]:
+    path = Path(journal.where).absolute()
+    names = {path: "journal", Path(f"{path}-wal"): "log", Path(f"{path}-shm"): "log"}
+    found = dict.fromkeys(("journal", "log", "index", "other"), 0)
+    for each in folder.rglob("*") if folder is not None else names:
+        if each.is_file():
+            kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")
+            found[kind] += each.stat().st_size
+    return found
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """What was indexed anew: threads, and the messages that were missing."""
+
+    threads: int
+    messages: int
+
+
+def reindex(parts: Parts[Any]) -> Reindexed:
+    """Make the index what the journal says: delete what is not in the journal, add what is missing.
+
+    Raises:
+        InputError: The memory has no index.
+        StoreError: It cannot be used.
+    """
+    store, journal = parts.index.store, parts.journal
+    if store is None:
+        why = "; ".join(parts.index.warnings) or "it was opened with index='none'"
+        raise InputError("the memory has no index", where=why, hint="open it with index='now'")
+    if store.stale:
+        store.rebuild()
+    threads = messages = 0
+    for key in journal.threads():
+        wanted = sum(parts.index.count(head) for head in journal.branches(key))
+        if store.count(key) > wanted:
+            parts.index.erase(key, None)
+        messages += sum(_refilled(parts, key, head.branch) for head in journal.branches(key))
+        threads += 1
+    return Reindexed(threads, messages)
+
+
+def _refilled(parts: Parts[Any], key: ThreadKey, branch: str) -> int:
+    try:
+        return parts.index.refill(key, branch)
+    except AccError:  # an id with another text
+        parts.index.erase(key, None)
+        return parts.index.refill(key, branch)

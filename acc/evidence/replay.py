@@ -1,0 +1,441 @@
+"""Commit a thread anew from before the erased words: the only erasure that is proved.
+
+The thread returns to the last state before an erased message was taken, and takes the messages after it again, in
+their turns, without the erased ones. What a commit is made of:
+
+- Where nothing was compressed, of the messages alone.
+- Where the recorded proposal did not read the words: neither an erased message, nor a state that one had left a mark
+  in. The state before has to be the same, but for the erased messages' places in the tail. Such a proposal, and what
+  the judge said, are committed as they were.
+- On a board, of what it was told, without what rests on the words: no compressor wrote it.
+- Else of what the compressor proposes now: the keyless one, or the model, whose price the plan tells.
+
+What the operator retired is found again by its words. Nothing is written here: the journal takes all of a thread's new
+commits in one transaction (`acc.journal.keeping.Keeping.commit_anew`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from acc.board.board import AGENT
+from acc.commit.commit import Commit, commit
+from acc.commit.endings import claim_digest
+from acc.driving import Doing
+from acc.errors import CompressionError, StateError
+from acc.gate import Verdict
+from acc.journal import Entry, Head, Journal, StoredCommit, StoredMessage, ThreadKey
+from acc.journal.branching import successor
+from acc.journal.policies import policy_of
+from acc.journal.record import given_of
+from acc.journal.rewriting import Anew, Made
+from acc.journal.wording import strings_of
+from acc.models.protocol import Usage
+from acc.state.items import Pinned
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.step import Memory, Step, stepping
+from acc.text.lines import canonical_json
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
+
+Taint = Callable[[str], bool]
+"""Whether a text holds erased words."""
+
+_PLACE = ("hash", "signature", "parent", "version", "policy")
+"""Fields of a state that say where it stands, and nothing of what it holds."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a thread loses.
+
+    Attributes:
+        thread: The thread.
+        rows: Branch and number of its own messages.
+        refs: Refs of documents that its compressors may have read.
+    """
+
+    thread: ThreadKey
+    rows: frozenset[tuple[str, int]]
+    refs: frozenset[str] = frozenset()
+
+
+@dataclass
+class Line:
+    """A branch as it was read.
+
+    Attributes:
+        head: Its head.
+        commits: Its own commits.
+        messages: What it sees that is not erased, by number.
+        lost: Numbers of its own messages that it loses.
+        gone: Refs of what it saw and loses.
+        first: Place of the first commit that is made anew; None if all stay.
+    """
+
+    head: Head
+    commits: list[StoredCommit]
+    messages: dict[int, StoredMessage]
+    lost: frozenset[int]
+    gone: frozenset[str]
+    first: int | None = None
+
+    @property
+    def groups(self) -> list[list[StoredCommit]]:
+        """The commits that are made anew, those of one step together."""
+        found: list[list[StoredCommit]] = []
+        for each in self.commits[self.first :] if self.first is not None else ():
+            if found and _goes_on(found[-1][0], each):
+                found[-1].append(each)
+            else:
+                found.append([each])
+        return found
+
+    def loses(self, stored: StoredCommit) -> bool:
+        """Whether a commit took a message that goes."""
+        first, last = stored.span
+        return any(first <= seq <= last for seq in self.lost)
+
+    def taken(self, stored: StoredCommit) -> list[StoredMessage]:
+        """Return the messages that a commit took and that stay."""
+        first, last = stored.span
+        span = (self.messages.get(seq) for seq in range(first, last + 1) if last)
+        name = self.head.branch
+        return [m for m in span if m and m.version == stored.version and m.branch == name]
+
+
+def _goes_on(first: StoredCommit, each: StoredCommit) -> bool:
+    """Whether a commit belongs to the step of ``first``: a further request's, a judge's, or a flush's after it."""
+    if each.span[1] or each.turn != first.turn:
+        return False
+    return all(stored.kind == "step" and not _is_act(stored) for stored in (first, each))
+
+
+def _is_act(stored: StoredCommit) -> bool:
+    """Whether it is an operator's act."""
+    return (_given(stored).get("proposal") or {}).get("author") == "operator"
+
+
+def _given(stored: StoredCommit) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (stored.record or {}).get("given") or {}
+    return found
+
+
+def lines_of(journal: Journal, loss: Loss) -> list[Line]:
+    """Read the branches of a thread, the parents first, each with the first commit that is to be made anew.
+
+    Raises:
+        AuditError: A commit is damaged.
+    """
+    lines: list[Line] = []
+    changed: set[str] = set()
+    for head in journal.branches(loss.thread):
+        line = _line(journal, head, loss)
+        line.first = _first(line, loss, changed)
+        if line.first is not None:
+            changed |= {each.hash for each in line.commits[line.first :]}
+        lines.append(line)
+    return lines
+
+
+def _line(journal: Journal, head: Head, loss: Loss) -> Line:
+    seen = list(journal.messages(loss.thread, branch=head.branch, also_open=True))
+    lost = {each.seq: each.message.ref for each in seen if (each.branch, each.seq) in loss.rows}
+    kept = {each.seq: each for each in seen if each.seq not in lost and each.digest}
+    commits = list(journal.commits(loss.thread, head.branch))
+    if bad := next((each for each in commits if each.problem), None):
+        raise StateError(
+            f"version {bad.version} is damaged: {bad.problem}", where=str(loss.thread),
+            hint="restore a backup, or erase with proof='fast'",
+        )  # fmt: skip
+    own = frozenset(seq for branch, seq in loss.rows if branch == head.branch)
+    return Line(head, commits, kept, own, frozenset(lost.values()) | loss.refs)
+
+
+def _first(line: Line, loss: Loss, changed: set[str]) -> int | None:
+    for place, each in enumerate(line.commits):
+        is_taker = line.loses(each)
+        is_reader = bool(loss.refs) and not _read_refs(each).isdisjoint(loss.refs)
+        if is_taker or is_reader or (each.kind == "fork" and each.parent in changed):
+            return _readable(line.commits, place)
+    return None
+
+
+def _readable(commits: Sequence[StoredCommit], place: int) -> int:
+    """Return the place whose state before is there: an earlier erasure may have blanked it."""
+    while place and commits[place - 1].state is None:
+        place -= 1
+    return place
+
+
+def _read_refs(stored: StoredCommit) -> set[str]:
+    given = _given(stored)
+    return {each[0] for each in given.get("read", ())} | {
+        str(each.get("ref", "")) for each in given.get("evidence", ())
+    }
+
+
+def own_policy(line: Line, policies: Sequence[Policy]) -> Policy:
+    """Return the policy with the schema that a branch's states have.
+
+    Raises:
+        StateError: None has it.
+    """
+    names = {str(c.state.get("schema_name")) for c in line.commits if c.state is not None}
+    for policy in policies:
+        if names <= {base.__name__ for base in policy.schema.__mro__}:
+            return policy
+    raise StateError(
+        f"the schema {', '.join(sorted(names))} is not known", where=str(line.head.thread),
+        hint="give its policy: Evidence(memory, policies=[Policy(schema=...)])",
+    )  # fmt: skip
+
+
+def price_of(lines: Sequence[Line]) -> Usage:
+    """Return what a model is asked at most, by what it was asked before."""
+    usage = Usage()
+    for group in (group for line in lines for group in line.groups):
+        if group[0].kind == "step" and not _is_act(group[0]) and not _is_plain(group):
+            spent = [Usage(**(each.record or {}).get("usage", {})) for each in group]
+            whole = sum(spent, Usage())
+            usage += whole if whole.requests else replace(whole, requests=1)
+    return usage
+
+
+def _is_plain(group: Sequence[StoredCommit]) -> bool:
+    """Whether nothing was compressed or judged."""
+    return all(
+        each.record is not None and not {"proposal", "judgements"} & _given(each).keys()
+        for each in group
+    )
+
+
+@dataclass
+class Replay:
+    """Makes the commits of a thread anew.
+
+    Args:
+        memory: Who compresses now, under which policy.
+        others: Policies of threads that have another one, as boards and roles.
+        bodies: The journal's policies by fingerprint (`acc.journal.journal.Journal.policies`).
+        taint: Whether a text holds erased words.
+
+    Attributes:
+        usage: What the models cost.
+    """
+
+    memory: Memory[Any]
+    others: Sequence[Policy]
+    bodies: Mapping[str, Any]
+    taint: Taint
+    usage: Usage = field(default_factory=Usage)
+
+    def running(self, lines: Sequence[Line]) -> Doing[list[Anew]]:
+        """Return what takes the place of which commits.
+
+        Raises:
+            CompressionError: The model failed.
+            StateError: The thread took a state from outside after the erased words.
+        """
+        states: dict[str, CompressedCognitiveState] = {}
+        found: list[Anew] = []
+        for line in lines:
+            if line.first is not None:
+                found += [(yield from _Branch(self, line, states).running())]
+        return found
+
+    def policy(self, fingerprint: str) -> Policy | None:
+        """Return the policy of a stored commit, if it is known."""
+        body = self.bodies.get(fingerprint)
+        text = canonical_json(dict(body)) if body is not None else None
+        return policy_of(fingerprint, text, [self.memory.policy, *self.others])
+
+
+_ELEMENTS = ("rules", "goals", "later", "done", "records", "next")
+
+
+class _Branch:
+    """The commits of one branch on their way."""
+
+    def __init__(
+        self, replay: Replay, line: Line, states: dict[str, CompressedCognitiveState]
+    ) -> None:
+        self._replay, self._line, self._states = replay, line, states
+        self._own = own_policy(line, [replay.memory.policy, *replay.others])
+        self._schema = self._own.schema
+        self._texts = {each.message.ref: each.message for each in line.messages.values()}
+        self._made: list[Made] = []
+        self._before: Mapping[str, Any] = {}
+
+    def running(self) -> Doing[Anew]:
+        line, first = self._line, self._line.first or 0
+        last = line.commits[first - 1] if first else None
+        body = (last.state or {}) if last else self._schema.empty().canonical()
+        self._state: CompressedCognitiveState = self._schema.load(dict(body))
+        self._before = body
+        for group in line.groups:
+            yield from self._group(group)
+            for each in group:
+                self._states[each.hash] = self._state
+            self._before = group[-1].state or {}
+        after = last.version if last else 0
+        return Anew(line.head.branch, line.head.hash, after, tuple(self._made))
+
+    def _group(self, group: Sequence[StoredCommit]) -> Doing[None]:
+        first = group[0]
+        if first.kind == "fork":
+            self._fork(first)
+        elif first.kind == "taken":
+            self._taken(first)
+        elif first.kind == "step" and first.record is not None and _is_act(first):
+            self._act(first)
+        elif first.kind == "step":
+            if _is_plain(group) or self._is_clean(group) or self._line.head.thread.agent == AGENT:
+                for each in group:
+                    self._as_recorded(each)
+            else:
+                yield from self._anew(group)
+
+    def _fork(self, stored: StoredCommit) -> None:
+        base = self._states.get(stored.parent)
+        if base is None:  # its parent stays, and so does what it forked from
+            raise StateError("a fork's parent is missing", where=str(self._line.head.thread))
+        body = successor(base.canonical(), branch=self._line.head.branch)
+        self._state = self._schema.load(body)
+        self._made.append(Made(body, "fork", (), stored.seq, stored.at))
+
+    def _taken(self, stored: StoredCommit) -> None:
+        """Refuse a state from outside: what it was made of is not in the journal."""
+        raise StateError(
+            f"version {stored.version} came from outside after the erased words: it cannot be made anew",
+            where=f"{self._line.head.thread}, branch {self._line.head.branch}",
+            hint="erase with proof='fast', or erase the thread whole",
+        )
+
+    def _act(self, stored: StoredCommit) -> None:
+        """Retire what the operator retired, by its words: ids are given anew."""
+        old = self._schema.load(dict(self._before)) if self._before else self._schema.empty()
+        ids = (_given(stored)["proposal"]).get("drop", ())
+        words = {(slot.name, item.text_of) for slot, item in old.items() if item.id in ids}
+        drop = tuple(i.id for slot, i in self._state.items() if (slot.name, i.text_of) in words)
+        policy = self._policy_of(stored)
+        done = commit(self._state, policy, proposal=Proposal(drop=drop, author="operator"))
+        self._keep(Entry(done, policy, outcome=self._clean("outcome", stored)), (), stored)
+
+    def _is_clean(self, group: Sequence[StoredCommit]) -> bool:
+        """Whether neither the state before nor anything that was read holds a mark of the erased words."""
+        if any(each.record is None or self._replay.policy(each.policy) is None for each in group):
+            return False
+        gone = self._line.gone
+        if self._line.loses(group[0]) or any(not _read_refs(e).isdisjoint(gone) for e in group):
+            return False
+        return self._held(self._before) == self._held(self._state.canonical())
+
+    def _held(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        found = {key: value for key, value in body.items() if key not in _PLACE}
+        tail = [each for each in body.get("unread", ()) if each["ref"] not in self._line.gone]
+        return {**found, "unread": tail}
+
+    def _as_recorded(self, stored: StoredCommit) -> None:
+        """Commit what was given before, without the erased messages."""
+        turn = self._line.taken(stored)
+        said = [each.message for each in turn]
+        given = dict(vars(given_of(self._left(stored), said, self._texts.__getitem__)))
+        given["before"] = tuple(n for n in given["before"] if n.ref not in self._line.gone)
+        if self._line.head.thread.agent == AGENT:
+            self._pared(given)
+        policy = self._policy_of(stored)
+        done: Commit[Any] = commit(self._state, policy, **given)
+        record = stored.record or {}
+        entry = Entry(
+            done, policy, Usage(**record.get("usage", {})), record.get("outcome", ""),
+            self._clean("failure", stored), self._verdicts(stored),
+        )  # fmt: skip
+        self._keep(entry, [each.seq for each in turn], stored)
+
+    def _left(self, stored: StoredCommit) -> dict[str, Any]:
+        """Return the record without the messages that go."""
+        given = dict(_given(stored))
+        given["read"] = [e for e in given.get("read", ()) if e[0] not in self._line.gone]
+        return {**(stored.record or {}), "given": given}
+
+    def _pared(self, given: dict[str, Any]) -> None:
+        """Take from what a board was told what rests on the erased words: each element is a sentence of its own."""
+        claims = {claim_digest(i) for _, i in self._state.items() if isinstance(i, Pinned)}
+        given["judgements"] = tuple(each for each in given["judgements"] if each.digest in claims)
+        proposal: Proposal | None = given["proposal"]
+        if proposal is None:
+            return
+        old = self._schema.load(dict(self._before)) if self._before else self._schema.empty()
+        new = {(slot.name, item.text_of): item.id for slot, item in self._state.items()}
+        ids = {item.id: new.get((slot.name, item.text_of), "") for slot, item in old.items()}
+        lists: dict[str, Any] = {
+            name: tuple(self._kept(getattr(proposal, name), ids)) for name in _ELEMENTS
+        }
+        drop = tuple(ids[each] for each in proposal.drop if ids.get(each))
+        given["proposal"] = replace(proposal, **lists, drop=drop, minor=(), keep=(), notes=())
+
+    def _kept(self, elements: Iterable[Any], ids: Mapping[str, str]) -> Iterator[Any]:
+        """Yield the elements that stay, with the ids that their items have now."""
+        for each in elements:
+            refs = {getattr(each, "ref", ""), *getattr(each, "refs", ())}
+            texts = strings_of({k: v for k, v in asdict(each).items() if k != "slot"})
+            is_tainted = any(map(self._replay.taint, texts))
+            is_there = bool(ids.get(each.id, True))
+            if is_there and not is_tainted and refs.isdisjoint(self._line.gone):
+                yield replace(each, id=ids.get(each.id, each.id))
+
+    def _anew(self, group: Sequence[StoredCommit]) -> Doing[None]:
+        """Compress anew what the step read."""
+        first = group[0]
+        turn, policy = self._line.taken(first), self._policy_of(first)
+        said = Turn(
+            observations=tuple(each.message.observation for each in turn),
+            number=first.turn, at=turn[0].message.at if turn else first.at,
+        )  # fmt: skip
+        tail = [self._texts[e.ref] for e in self._state.unread if e.ref in self._texts]
+        step: Step[Any] = yield from stepping(
+            replace(self._replay.memory, policy=policy), self._state, said, texts=tail,
+            evidence=self._evidence(first), force=first.record is not None,
+        )  # fmt: skip
+        if step.failure:
+            raise CompressionError(
+                f"the model failed at turn {first.turn}; nothing was erased: {step.failure}"[:400],
+                where=str(self._line.head.thread),
+                hint="erase again when it answers, with a keyless memory, or with proof='fast'",
+            )
+        self._replay.usage += step.usage
+        nothing = commit(self._state, policy, number=first.turn)
+        for number, done in enumerate(step.commits or (nothing,)):
+            is_first = number == 0
+            verdicts = self._verdicts(first) if is_first else ()
+            usage = step.usage if is_first else Usage()
+            entry = Entry(done, policy, usage, verdicts=verdicts)
+            self._keep(entry, [each.seq for each in turn] if is_first else (), first)
+
+    def _evidence(self, stored: StoredCommit) -> tuple[Evidence, ...]:
+        found = [Evidence.model_validate(each) for each in _given(stored).get("evidence", ())]
+        gone, taint = self._line.gone, self._replay.taint
+        return tuple(each for each in found if each.ref not in gone and not taint(each.text))
+
+    def _verdicts(self, stored: StoredCommit) -> tuple[Verdict, ...]:
+        found = (Verdict(*each) for each in (stored.record or {}).get("verdicts", ()))
+        return tuple(each for each in found if each.ref not in self._line.gone)
+
+    def _clean(self, name: str, stored: StoredCommit) -> str:
+        """Return a note of the record; of a failure, its kind alone: it may quote what was read."""
+        text = str((stored.record or {}).get(name, ""))
+        text = text.partition(":")[0] if name == "failure" else text
+        return "" if self._replay.taint(text) else text
+
+    def _policy_of(self, stored: StoredCommit) -> Policy:
+        return self._replay.policy(stored.policy) or self._own
+
+    def _keep(self, entry: Entry[Any], taken: Sequence[int], stored: StoredCommit) -> None:
+        state = self._state = entry.commit.state
+        made = Made(state.canonical(), "step", tuple(taken), stored.seq, stored.at, entry)
+        self._made.append(made)

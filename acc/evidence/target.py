@@ -1,0 +1,262 @@
+"""What an erasure is of, and which rows that means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from acc.board.board import AGENT
+from acc.board.origins import Origin
+from acc.controller.documents import is_home
+from acc.errors import InputError
+from acc.evidence.traces import Traces
+from acc.journal import Hold, Journal, StoredMessage, ThreadKey
+from acc.journal.names import MAIN
+from acc.journal.opened import Key, key_of
+from acc.journal.wording import Wanted
+from acc.turn.observations import Channel, is_ingested
+
+_DERIVED = (Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to erase: messages, words, a document, a thread, or everything of a user, an agent or a tenant.
+
+    Attributes:
+        thread: The thread; None for all of the scope.
+        refs: Messages of ``thread``, such as ``u7``.
+        words: Words; every message that holds them is erased whole.
+        document: Ref of a document, such as ``doc.8f1c22ab90``.
+        tenant: The tenant; None for any. So are ``user`` and ``agent``.
+        user: The user.
+        agent: The agent.
+        branch: The branch whose refs are meant.
+
+    Raises:
+        InputError: It names nothing, or refs without a thread.
+    """
+
+    thread: Key | None = None
+    refs: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    document: str = ""
+    tenant: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    branch: str = MAIN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "refs", _listed(self.refs))
+        object.__setattr__(self, "words", _listed(self.words))
+        is_nothing = self.thread is None and not any(
+            (self.words, self.document, self.tenant, self.user, self.agent)
+        )
+        if is_nothing or (self.refs and self.thread is None) or not all(map(str.strip, self.words)):
+            raise InputError(
+                "nothing is named to erase",
+                where="erase",
+                hint="name a thread, refs of a thread, words, a document, a user, an agent or a tenant",
+            )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether threads go whole."""
+        return not (self.refs or self.words or self.document)
+
+    def has(self, key: ThreadKey) -> bool:
+        """Whether a thread is in the scope."""
+        if self.thread is not None:
+            return key == key_of(self.thread)
+        wanted = ((self.tenant, key.tenant), (self.user, key.user), (self.agent, key.agent))
+        return all(want is None or want == name for want, name in wanted)
+
+
+def _listed(given: Iterable[str] | str) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message that goes.
+
+    Attributes:
+        thread: Its thread.
+        branch: Its branch.
+        seq: Its number.
+        ref: Its ref.
+        channel: Who said it.
+        text: Its words.
+        version: The commit that took it; 0 if none did.
+        is_echo: Whether it goes because it repeats words of another one.
+    """
+
+    thread: ThreadKey
+    branch: str
+    seq: int
+    ref: str
+    channel: Channel
+    text: str
+    version: int = 0
+    is_echo: bool = False
+
+
+class Found:
+    """The rows that a target means, read from the journal.
+
+    Args:
+        journal: The journal.
+        target: The target.
+        echoes: Whether what agents and tools repeated of it goes, too.
+    """
+
+    def __init__(self, journal: Journal, target: Target, *, echoes: bool = True) -> None:
+        self._journal, self._target, self.is_wide = journal, target, echoes
+        self._words = Wanted(target.words)
+        self._all = tuple(journal.threads())
+        self.scope = tuple(key for key in self._all if target.has(key))
+
+    @cached_property
+    def deleted(self) -> tuple[ThreadKey, ...]:
+        """The threads that go whole. Documents that others may have read go message by message."""
+        others = [key for key in self._all if key not in self.scope and not is_home(key)]
+        return tuple(
+            key for key in (self.scope if self._target.is_whole else ())
+            if not (is_home(key) and any(_may_read(other, key) for other in others))
+        )  # fmt: skip
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The messages that go from threads that stay.
+
+        Raises:
+            InputError: There is nothing of the target in the memory.
+        """
+        own = tuple(self._own())
+        if not own and not self.deleted:
+            raise InputError(
+                "the memory holds nothing of it",
+                where=str(self._target.thread or self._target.document or "the scope"),
+                hint="acc search and acc threads show what there is; it may have been erased",
+            )
+        return (*own, *self._repeated(own)) if self.is_wide else own
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The words that go."""
+        whole = (
+            each.message.text for key in self.deleted for _, each in rows_of(self._journal, key)
+        )
+        return tuple(dict.fromkeys((*(row.text for row in self.rows), *whole)))
+
+    def _own(self) -> Iterator[Row]:
+        for key in (key for key in self.scope if key not in self.deleted):
+            for branch, each in self._asked(key):
+                if self._is_meant(key, each):
+                    yield _row(key, branch, each)
+
+    def _asked(self, key: ThreadKey) -> Iterator[tuple[str, StoredMessage]]:
+        if not self._target.refs:
+            yield from rows_of(self._journal, key)
+            return
+        seen = self._journal.messages(key, branch=self._target.branch, also_open=True)
+        yield from ((each.branch, each) for each in seen if each.digest)
+
+    def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
+        target, ref = self._target, each.message.ref
+        if ref in target.refs or target.is_whole:
+            return True
+        if target.document and is_home(key):
+            return target.document in (ref, ref.rpartition(".")[0])
+        return self._words.are_in(each.message.text)
+
+    def _repeated(self, own: Sequence[Row]) -> Iterator[Row]:
+        """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
+        gone = {(row.thread, row.branch, row.seq) for row in own}
+        texts = [row.text for row in own]
+        texts += [m.message.text for key in self.deleted for _, m in rows_of(self._journal, key)]
+        traces, origins = Traces(texts), _Origins(self.deleted, own)
+        for key in self.readers(own):
+            is_board = key.agent == AGENT
+            for branch, each in rows_of(self._journal, key):
+                may = is_board or each.message.channel in _DERIVED
+                if not may or (key, branch, each.seq) in gone:
+                    continue
+                is_echo = traces.occur_in(each.message.text, or_part=is_board)
+                if is_echo or (is_board and origins.lead_to(each)):
+                    yield _row(key, branch, each, is_echo=True)
+
+    def readers(self, own: Sequence[Row]) -> tuple[ThreadKey, ...]:
+        """Return the threads that stay and may have read the rows, boards last."""
+        tenants = {key.tenant for key in (*self.deleted, *(row.thread for row in own))}
+        threads = {row.thread for row in own}
+        documents = [key for key in threads if is_home(key)]
+        found = [
+            key for key in self._all
+            if key not in self.deleted and not is_home(key)
+            and (key in threads or (key.agent == AGENT and key.tenant in tenants)
+                 or any(_may_read(key, home) for home in documents))
+        ]  # fmt: skip
+        return tuple(sorted(found, key=lambda key: key.agent == AGENT))
+
+    @property
+    def held(self) -> tuple[Hold, ...]:
+        """The holds that stop it."""
+        rows = {(row.thread, ref) for row in self.rows for ref in ("", *_names(row.ref))}
+        return tuple(
+            hold for hold in self._journal.held()
+            if hold.thread in self.deleted or (hold.thread, hold.ref) in rows
+        )  # fmt: skip
+
+
+class _Origins:
+    """Tells of a board's message whether it comes from what goes."""
+
+    def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[Row]) -> None:
+        self._deleted = set(deleted)
+        self._refs = {(row.thread, row.ref) for row in own}
+        self._documents = {row.ref for row in own if is_ingested(row.ref)}
+        self._since: dict[ThreadKey, int] = {}
+        for row in own:
+            self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
+
+    def lead_to(self, each: StoredMessage) -> bool:
+        """Whether it is a copy of a message that goes, or an agent's fact of after it was read."""
+        origin = Origin.of(each.message)
+        if origin is None:
+            return False
+        refs = origin.ref.split()
+        is_copy = any((origin.thread, ref) in self._refs or ref in self._documents for ref in refs)
+        since = self._since.get(origin.thread)
+        is_later = bool(origin.item) and since is not None and origin.version >= since
+        return is_copy or is_later or origin.thread in self._deleted
+
+
+def _names(ref: str) -> tuple[str, ...]:
+    return (ref, ref.rpartition(".")[0]) if is_ingested(ref) else (ref,)
+
+
+def _may_read(key: ThreadKey, home: ThreadKey) -> bool:
+    is_users = home.user in ("", key.user) and home.agent in ("", key.agent)
+    return is_users and home.tenant == key.tenant
+
+
+def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> Row:
+    message = each.message
+    return Row(
+        key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo
+    )  # fmt: skip
+
+
+def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
+    """Return a thread's branches, the main one first."""
+    return tuple(dict.fromkeys((MAIN, *(head.branch for head in journal.branches(key)))))
+
+
+def rows_of(journal: Journal, key: ThreadKey) -> Iterator[tuple[str, StoredMessage]]:
+    """Yield the messages of a thread that are not erased, of each branch its own, committed or not."""
+    for branch in branches_of(journal, key):
+        for each in journal.messages(key, branch=branch, also_open=True):
+            if each.branch == branch and each.digest:
+                yield branch, each

@@ -1,0 +1,137 @@
+"""Qualify: what of the recalled passages the agent and the compressor read. Recall is not commitment (law 4).
+
+One rule, whatever is asked. The gate opens if the best passage covers enough of the question. Then each passage
+over a lower bound is admitted, the best first, that says something which neither state and tail nor the passages
+admitted before it say, as long as there is room. With w(t) the rarity of a term, the news of a passage is
+
+    news(p) = sum of w over the terms of p that stand in neither the question, nor in what is read or admitted
+              / sum of w over the terms of p that do not stand in the question
+
+Rarity matters: a new figure in a known sentence is news, and so the newer version of a value stands beside an
+older one. Passages of one message are shown together, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from acc.recall import Candidate, candidate_of, passages
+from acc.tail import Message
+from acc.text.ranking import terms
+from acc.text.tokens import TokenCounter, utf8_quarter
+from acc.turn.observations import Evidence
+
+GAP = "[...] "
+"""Stands before a passage where words of its message before it are left out."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Bounds of what is admitted.
+
+    Attributes:
+        tokens: Tokens of all that is admitted together, with a label for each message.
+        label: Tokens of such a label, which says who spoke and when.
+        opens: Score (`acc.recall`) that the best passage has to reach; below it nothing is admitted.
+        least: Score that each passage has to reach.
+        news: Share of a passage's news that it has to have.
+    """
+
+    tokens: int = 300
+    label: int = 6
+    opens: float = 0.15
+    least: float = 0.06
+    news: float = 0.25
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a passage was admitted or not.
+
+    Attributes:
+        ref: Its message.
+        place: Its number within the message, from 0.
+        reason: ``admitted``, ``in_tail``, ``off_topic``, ``known`` or ``no_room``.
+    """
+
+    ref: str
+    place: int
+    reason: str
+
+
+def qualify(
+    candidates: Sequence[Candidate],
+    question: str,
+    read: str,
+    in_tail: Collection[str],
+    gate: Gate = Gate(),
+    counter: TokenCounter = utf8_quarter,
+) -> tuple[tuple[Evidence, ...], tuple[Verdict, ...]]:
+    """Return what is admitted, one text for each message in the order of turns, and a verdict for each candidate.
+
+    Args:
+        candidates: What recall found, the best first.
+        question: What is asked.
+        read: What the agent reads anyway: state and tail.
+        in_tail: Refs of messages that stand word for word in the tail.
+        gate: The bounds.
+        counter: Counts tokens.
+    """
+    asked, known = frozenset(terms(question)), set(terms(read))
+    is_open = any(each.score >= gate.opens for each in candidates)
+    admitted: list[Candidate] = []
+    verdicts: list[Verdict] = []
+    left = gate.tokens
+    for each in candidates:
+        is_begun = any(each.evidence.ref == other.evidence.ref for other in admitted)
+        tokens = counter(f"\n{GAP}{each.evidence.text}") + (0 if is_begun else gate.label)
+        reason = "off_topic"
+        if each.evidence.ref in in_tail:
+            reason = "in_tail"
+        elif is_open and each.score >= gate.least:
+            reason = _reason(each, asked, known, gate, tokens <= left)
+        if reason == "admitted":
+            left -= tokens
+            known |= each.terms.keys()
+            admitted.append(each)
+        verdicts.append(Verdict(each.evidence.ref, each.place, reason))
+    return tuple(_shown(admitted)), tuple(verdicts)
+
+
+def _reason(
+    each: Candidate, asked: frozenset[str], known: Collection[str], gate: Gate, has_room: bool
+) -> str:
+    beyond = each.terms.keys() - asked
+    news = sum(each.terms[term] for term in sorted(beyond) if term not in known)
+    if not beyond or news < gate.news * sum(each.terms[term] for term in sorted(beyond)):
+        return "known"
+    return "admitted" if has_room else "no_room"
+
+
+def admitted_again(
+    messages: Sequence[Message], verdicts: Sequence[Verdict]
+) -> tuple[Evidence, ...]:
+    """Return what was admitted before, from its messages in the order of turns and the recorded verdicts."""
+    found = []
+    for message in messages:
+        admitted = [v for v in verdicts if v.ref == message.ref and v.reason == "admitted"]
+        places = sorted({each.place for each in admitted})
+        texts = dict(enumerate(passages(message.text)))
+        own = [candidate_of(message, texts[each], each) for each in places if each in texts]
+        found += list(_shown(own))
+    return tuple(found)
+
+
+def _shown(admitted: Sequence[Candidate]) -> Iterator[Evidence]:
+    """Yield one evidence for each message in the thread's order, with its passages in order."""
+    in_order = sorted(admitted, key=lambda each: each.at)
+    for _, group in groupby(in_order, key=lambda each: each.at - each.place):
+        own = list(group)
+        due = [0, *(each.place + 1 for each in own)]
+        lines = [
+            ("" if each.place == next_place else GAP) + each.evidence.text
+            for each, next_place in zip(own, due, strict=False)
+        ]
+        yield own[0].evidence.model_copy(update={"text": "\n".join(lines)})

@@ -1,0 +1,204 @@
+"""The list of a branch's commits: small enough that a thousand open at once, and without anybody's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from acc.errors import AuditError, InputError
+from acc.inspector.states import Body, Reader, changes, is_sound, share_of_slots
+from acc.journal import Journal, StoredCommit, ThreadKey
+from acc.journal.record import notes_of
+from acc.state.reasons import Reason
+from acc.text.tokens import utf8_quarter
+
+REFUSED = frozenset(
+    {
+        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
+        Reason.NO_OFFER, Reason.MALFORMED, Reason.UNCITED, Reason.NO_ROOM,
+    }
+)  # fmt: skip
+"""Reasons of what did not come in."""
+
+LEFT = frozenset({Reason.EVICTED, Reason.DROPPED, Reason.ENDED, Reason.DEMOTED})
+"""Reasons of what left the state."""
+
+
+def kind_of(commit: StoredCommit) -> str:
+    """Return what made a commit, in one word."""
+    if commit.kind != "step":
+        return str(commit.kind)
+    given = (commit.record or {}).get("given", {})
+    for name, kind in (("is_provisional", "provisional"), ("is_repair", "repair")):
+        if given.get(name):
+            return kind
+    if given.get("judgements"):
+        return "judge"
+    if (given.get("proposal") or {}).get("author") == "operator":
+        return "operator"
+    return "turn" if commit.span[1] else "compression"
+
+
+def outcome_of(commit: StoredCommit) -> str:
+    """Return how a commit ended, in one word."""
+    record = commit.record or {}
+    if commit.problem or commit.state is None:
+        return "damaged" if commit.problem else "erased"
+    if failure := str(record.get("failure", "")):
+        return failure.partition(":")[0]
+    kind = kind_of(commit)
+    if kind in ("turn", "compression"):
+        return "compressed" if record.get("given", {}).get("proposal") else "in the tail"
+    return kind
+
+
+def entry_of(commit: StoredCommit, before: StoredCommit | None, reader: Reader) -> dict[str, Any]:
+    """Return a commit's line in the list, which follows that of the commit ``before``."""
+    record, state = commit.record or {}, commit.state
+    usage, notes = record.get("usage", {}), [note["reason"] for note in record.get("notes", ())]
+    reasons = [each[2] for each in record.get("verdicts", ())]
+    is_next = before is None or commit.parent == before.hash or commit.kind == "taken"
+    return {
+        "version": commit.version, "branch": commit.branch, "hash": commit.hash,
+        "turn": commit.turn, "at": commit.at, "kind": kind_of(commit), "said": 0,
+        "outcome": outcome_of(commit), "failed": bool(record.get("failure") or commit.problem),
+        "requests": usage.get("requests", 0), "read": usage.get("input", 0),
+        "wrote": usage.get("output", 0),
+        "candidates": len(reasons), "admitted": reasons.count("admitted"),
+        "refused": sum(each in REFUSED for each in notes),
+        "evicted": sum(each in LEFT for each in notes),
+        "is_erased": state is None and not commit.problem,
+        "fault": commit.problem or ("" if is_next else "it does not follow the commit before it"),
+        "limit": reader.policies.get(commit.policy, {}).get("max_tokens", 0),
+        **_figures(state, (before and before.state) or {}, reader),
+    }  # fmt: skip
+
+
+def _figures(state: Body | None, before: Body, reader: Reader) -> dict[str, Any]:
+    if state is None:
+        return {"tokens": 0, "tail": 0, "slots": {}, "added": 0, "changed": 0, "removed": 0}
+    reading = reader.read(state)
+    kinds = [each["change"] for each in changes(before, state)]
+    return {
+        "tokens": reading.tokens, "slots": share_of_slots(reading), "tail": tail_tokens(state),
+        **{kind: kinds.count(kind) for kind in ("added", "changed", "removed")},
+    }  # fmt: skip
+
+
+def tail_tokens(state: Body) -> int:
+    """Return the tokens of the messages in a state's tail, long ones whole."""
+    return sum(
+        each.get("tokens", 0)
+        for each in state.get("unread", ())
+        if each.get("status") != "provisional"
+    )
+
+
+def checked(commit: StoredCommit) -> StoredCommit:
+    """Return a commit without what was changed behind the journal's back; ``problem`` says so."""
+    if commit.problem:
+        return commit
+    if commit.state is not None and not is_sound(commit.state, commit.hash):
+        return replace(commit, state=None, problem="its state was changed after the commit")
+    record = commit.record or {}
+    try:
+        notes_of(record.get("notes", ()))
+        (record.get("given", {}).get("proposal") or {}).get("author")
+        [f"{ref}{place + 0}{reason}" for ref, place, reason in record.get("verdicts", ())]
+        sum(record.get("usage", {}).values())
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return replace(commit, record=None, problem="its record was not written by acc")
+    return commit
+
+
+@dataclass
+class Index:
+    """The commits that led to the head of a branch, the oldest first.
+
+    Attributes:
+        key: The thread.
+        branch: The branch.
+        mark: Hash and epochs up to which the journal was read. An erasure changes the epochs.
+        entries: A line for each commit.
+    """
+
+    key: ThreadKey
+    branch: str
+    mark: tuple[str, tuple[int, ...]] = ("", ())
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    _seq: int = 0
+
+    def update(self, journal: Journal, reader: Reader) -> None:
+        """Read what was committed since, or everything if something was erased.
+
+        Raises:
+            InputError: The branch is not in the journal.
+        """
+        names = [name for name, _ in journal.lineage(self.key, self.branch)]
+        if not names:
+            hint = "choose one of the list"
+            raise InputError("there is no such thread or branch", where=str(self.key), hint=hint)
+        heads = [journal.head(self.key, name) for name in names]
+        mark = heads[-1].hash, tuple(head.epoch for head in heads)
+        if mark == self.mark:
+            return
+        reader.policies.update(journal.policies())
+        if mark[1] != self.mark[1] or not self._add_new(journal, reader):
+            self.entries, self._seq = [], 0
+            self._add(journal, reader, self._commits(journal, names))
+        self.mark = mark
+
+    def _add_new(self, journal: Journal, reader: Reader) -> bool:
+        """Append what came after the last line; return whether the last commit is still there."""
+        last = self.entries[-1] if self.entries else None
+        if last is None or last["branch"] != self.branch:
+            return False
+        try:
+            commits = journal.commits(self.key, self.branch, last["version"] - 1)
+            first = next(commits, None)
+            if first is None or first.hash != last["hash"]:
+                return False
+            self._add(journal, reader, commits, first)
+        except AuditError:  # a damaged row, or none, stands before it
+            return False
+        return True
+
+    def _commits(self, journal: Journal, names: list[str]) -> Iterator[StoredCommit]:
+        """Yield the commits of each branch up to the one that the next branch was forked from."""
+        for name, child in zip(names, [*names[1:], ""], strict=True):
+            first = next(journal.commits(self.key, child), None) if child else None
+            for commit in journal.commits(self.key, name):
+                if first is not None and commit.version >= first.version:
+                    break
+                yield commit
+
+    def _add(
+        self, journal: Journal, reader: Reader, commits: Iterator[StoredCommit], before: Any = None
+    ) -> None:
+        for commit in map(checked, commits):
+            self.entries.append(entry_of(commit, before, reader))
+            before = commit
+        self._count_words(journal)
+
+    def _count_words(self, journal: Journal) -> None:
+        """Add the tokens of what was said to the lines of the commits that took it."""
+        by_version = {entry["version"]: entry for entry in self.entries}
+        for each in journal.messages(self.key, self._seq + 1, branch=self.branch):
+            self._seq = each.seq
+            if entry := by_version.get(each.version):
+                entry["said"] += utf8_quarter(each.message.text)
+
+    def mark_at(self, position: int) -> str:
+        """Return what names the commits up to a position, which an erasure changes; empty if it is none."""
+        if not 0 <= position < len(self.entries):
+            return ""
+        return f"{self.entries[position]['hash']}.{'.'.join(map(str, self.mark[1]))}"
+
+    def at(self, version: int) -> dict[str, Any]:
+        """Return the line of a version; raise `InputError` if there is none."""
+        found = next((entry for entry in self.entries if entry["version"] == version), None)
+        if found is None:
+            what, hint = f"the branch has no version {version}", "open the thread again"
+            raise InputError(what, where=str(self.key), hint=hint)
+        return found

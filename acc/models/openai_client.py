@@ -1,0 +1,162 @@
+"""A model behind any endpoint of OpenAI's chat completions, by the SDK: OpenAI, vLLM, Ollama, gateways."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from acc.errors import ConfigurationError
+from acc.models.asking import AskedModel, Call, judged
+from acc.models.failures import ReplyFailed
+from acc.models.protocol import Completion, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+
+class OpenAIModel(AskedModel):
+    """A model behind OpenAI's API. The SDK's own retries are off, so that they do not multiply."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: OpenAI | AsyncOpenAI | None = None,
+        async_client: AsyncOpenAI | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        **settings: Any,
+    ) -> None:
+        """Name a model at an endpoint.
+
+        Args:
+            model: Its name there.
+            client: A client of your own; by default one is made of ``base_url`` and ``api_key``, or of
+                OPENAI_BASE_URL and OPENAI_API_KEY. An asynchronous one serves asynchronous calls alone.
+            async_client: The same for asynchronous calls. Without it they run ``client`` in a thread.
+            base_url: The address. With it a missing key is no error: local servers need none.
+            api_key: The key.
+            settings: ``price``, ``timeout`` in seconds, ``attempts``, ``deadline``, ``format`` (`AskedModel`).
+
+        Raises:
+            ConfigurationError: A setting is invalid, or an address stands beside a client.
+        """
+        super().__init__(model, **settings)
+        self._given = client or async_client
+        if self._given and (base_url or api_key):
+            hint = "pass a client, or base_url and api_key"
+            raise ConfigurationError("a client has its own address", where=model, hint=hint)
+        is_async = any(kind.__name__ == "AsyncOpenAI" for kind in type(client).__mro__)
+        self._sync: Any = None if is_async else client
+        self._async: Any = async_client or (client if is_async else None)
+        self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._base_url, self._api_key = base_url, api_key
+
+    @property
+    def where(self) -> str:
+        """The model and its address, without credentials."""
+        url = getattr(self._given, "base_url", None) or self._base_url
+        url = str(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
+        return f"{self.name} at {re.sub(r'//[^/]*@', '//', url).rstrip('/')}"
+
+    @property
+    def secret(self) -> str | None:
+        """The key of the client."""
+        key = getattr(self._given, "api_key", None) or self._api_key
+        return key or os.environ.get("OPENAI_API_KEY")
+
+    def send(self, call: Call) -> Completion:
+        """Make one request."""
+        if self._sync is None and self._given is not None:
+            raise ConfigurationError(
+                "an asynchronous client makes no synchronous calls",
+                where=self.name,
+                hint="also pass client=OpenAI(...), or use the asynchronous methods",
+            )
+        self._sync = self._sync or self._made("OpenAI", "DefaultHttpx2Client")
+        return completion_in(self._create(self._sync, call), self.name)
+
+    async def asend(self, call: Call) -> Completion:
+        """Make one request with the asynchronous client, or with the synchronous one in a thread."""
+        client = self._async
+        if client is None and self._given is not None:
+            return await asyncio.to_thread(self.send, call)
+        if client is None:
+            # a client's connections belong to the loop that opened them
+            loop = asyncio.get_running_loop()
+            client = self._of_loop.get(loop) or self._made(
+                "AsyncOpenAI", "DefaultAsyncHttpx2Client"
+            )
+            self._of_loop[loop] = client
+        return completion_in(await self._create(client, call), self.name)
+
+    def _create(self, client: Any, call: Call) -> Any:
+        from openai import Timeout
+
+        client = client.with_options(max_retries=0)
+        # OpenAI's newer models refuse the old name, and other servers do not know the new one
+        is_new = re.search(r"openai\.com|azure\.com", self.where)
+        limit = {"max_completion_tokens" if is_new else "max_tokens": call.max_tokens}
+        return client.chat.completions.create(
+            model=self.name,
+            messages=call.prompt,
+            timeout=Timeout(call.seconds, connect=min(5.0, call.seconds)),
+            **(limit if call.max_tokens else {}),
+            **call.response_format,
+        )
+
+    def _made(self, kind: str, http: str) -> Any:
+        import openai
+
+        needs_none = self._base_url and not os.environ.get("OPENAI_API_KEY")
+        key = self._api_key or ("none" if needs_none else None)
+        try:
+            # the SDK's own HTTP client would close itself in another loop, which fails with noise
+            http_client = getattr(openai, http)()
+            return getattr(openai, kind)(
+                api_key=key, base_url=self._base_url, http_client=http_client
+            )
+        except Exception as error:  # from the SDK, or from the HTTP client about the address
+            raise ConfigurationError(
+                f"the SDK makes no client: {type(error).__name__}",
+                where=self.where,
+                hint="set OPENAI_API_KEY (any value where the server needs none) and check the base URL",
+            ) from error
+
+
+def completion_in(answer: Any, name: str) -> Completion:
+    """Return the completion in a response. It is read leniently, because servers leave fields out.
+
+    Raises:
+        ReplyFailed: The model gave no answer, or the response is none.
+    """
+    to_dict = getattr(answer, "to_dict", None)
+    body = to_dict(warnings=False) if callable(to_dict) else answer
+    if not isinstance(body, Mapping):
+        raise ReplyFailed("malformed_reply", f"no JSON object, but {str(body)[:200]}")
+    if error := body.get("error"):
+        raise ReplyFailed("server_error", str(_map(error).get("message", error)))
+    choices = body.get("choices")
+    choice = _map(choices[0]) if isinstance(choices, list) and choices else {}
+    message, usage = _map(choice.get("message")), _map(body.get("usage"))
+    content = message.get("content") or ""
+    if isinstance(content, list):
+        parts = [p for p in map(_map, content) if p.get("type", "text") in ("text", "output_text")]
+        content = "".join(str(part.get("text") or "") for part in parts)  # others hold reasoning
+    cached = _map(usage.get("prompt_tokens_details")).get("cached_tokens")
+    spent = tokens(usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
+    finish, refusal = str(choice.get("finish_reason")), str(message.get("refusal") or "")
+    return judged(str(content), finish, refusal, spent, str(body.get("model") or name))
+
+
+def tokens(*counts: Any) -> Usage:
+    """Return the usage of one request: input, output, cached. What is no plausible number counts 0."""
+    return Usage(1, *(n if isinstance(n, int) and 0 <= n < 1 << 53 else 0 for n in counts))
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

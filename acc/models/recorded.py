@@ -1,0 +1,148 @@
+"""Keeps what a model answered in a file, and answers from the file later."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import lzma
+from dataclasses import asdict
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from acc.errors import CompressionError, ConfigurationError, InputError
+from acc.models.protocol import ChatModel, Completion, Messages, Price, Schema, Usage
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:32]
+
+
+class RecordingModel:
+    """Asks ``inner`` and appends each answer, and each `CompressionError`, to a file as a JSON line.
+
+    The file holds digests of what was asked, and what was answered as it is.
+    """
+
+    def __init__(self, inner: ChatModel, file: str | Path) -> None:
+        self.name, self.price = inner.name, inner.price
+        self._inner, self._file, self._lock = inner, Path(file), Lock()
+
+    def complete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Return the answer of the inner model."""
+        got: Completion | CompressionError
+        try:
+            got = self._inner.complete(messages, schema, max_tokens=max_tokens)
+        except CompressionError as error:
+            got = error
+        return self._kept(got, messages, schema, max_tokens)
+
+    async def acomplete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Return the answer of the inner model."""
+        got: Completion | CompressionError
+        try:
+            got = await self._inner.acomplete(messages, schema, max_tokens=max_tokens)
+        except CompressionError as error:
+            got = error
+        return await asyncio.to_thread(self._kept, got, messages, schema, max_tokens)
+
+    def _kept(
+        self, got: Completion | CompressionError, messages: Messages, *more: Any
+    ) -> Completion:
+        line = {"messages": _digest(messages), "request": _digest([messages, *more])}
+        failed = isinstance(got, CompressionError)
+        said = _failure(got) if isinstance(got, CompressionError) else asdict(got)
+        with self._lock, self._file.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({**line, "failed": failed, **said}) + "\n")
+        if isinstance(got, CompressionError):
+            raise got
+        return got
+
+
+def _failure(error: CompressionError) -> dict[str, Any]:
+    return {"what": error.what, "hint": error.hint, "outcome": error.outcome, "usage": error.usage}
+
+
+def _text_of(file: Path) -> str:
+    """Return the text of a file, which may be packed: ``.xz``."""
+    data = file.read_bytes()
+    return (lzma.decompress(data) if file.suffix == ".xz" else data).decode()
+
+
+class RecordedModel:
+    """Answers from a file of `RecordingModel`, without a network. The file may be packed by ``xz``.
+
+    A request gets the next answer that the record has for the same messages. Where it has none, since a prompt has
+    changed, it gets the next one in order.
+
+    Args:
+        file: The file; it is read at once.
+        strict: Refuse a request whose messages differ from those of the record.
+        repeat: Begin again after the last answer.
+
+    Raises:
+        InputError: The file cannot be read, or a line of it is none of a record.
+    """
+
+    def __init__(self, file: str | Path, *, strict: bool = False, repeat: bool = False) -> None:
+        self._repeat = repeat
+        self._file, self._strict, self._lock, self._next = str(file), strict, Lock(), 0
+        try:
+            lines = _text_of(Path(file)).splitlines()
+            self._record = [
+                (json.loads(line)["messages"], _got(json.loads(line))) for line in lines
+            ]
+        except (OSError, lzma.LZMAError, ValueError, LookupError, TypeError) as error:
+            what, hint = f"the record cannot be read: {error!r}", "record it with RecordingModel"
+            raise InputError(what, where=self._file, hint=hint) from error
+        answers = [got.model for _, got in self._record if isinstance(got, Completion)]
+        self.name = (answers or ["recorded"])[0]
+        self.price: Price | None = None
+
+    def complete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Return the answer of the record, or raise the failure that it holds there.
+
+        Raises:
+            ConfigurationError: The record is over; with ``strict``, the messages differ.
+        """
+        digest = _digest(messages)
+        with self._lock:
+            if self._repeat and self._next >= len(self._record):
+                self._next = 0
+            place = self._place(digest)
+            self._next = place + 1
+        known, got = self._record[place] if place < len(self._record) else ("", None)
+        if got is None or (self._strict and known != digest):
+            raise ConfigurationError(
+                f"request {place + 1} of {len(self._record)} in the record "
+                + ("had other messages" if got else "does not exist"),
+                where=self._file,
+                hint="record the run anew: prompts or settings have changed since",
+            )
+        if isinstance(got, CompressionError):
+            raise got
+        return got
+
+    def _place(self, digest: str) -> int:
+        later = range(self._next, len(self._record))
+        return next((n for n in later if self._record[n][0] == digest), self._next)
+
+    async def acomplete(
+        self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
+    ) -> Completion:
+        """Return the answer of the record, or raise the failure that it holds there."""
+        return self.complete(messages, schema, max_tokens=max_tokens)
+
+
+def _got(line: dict[str, Any]) -> Completion | CompressionError:
+    if line["failed"]:
+        about = {name: line[name] for name in ("hint", "outcome", "usage")}
+        return CompressionError(line["what"], where="record", **about)
+    return Completion(line["text"], Usage(**line["usage"]), line["model"], line["cut_off"])

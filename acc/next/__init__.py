@@ -1,1 +1,0 @@
-"""The third design's core: state, tail, commit, judge, compressors, `update_state`. Pure; it needs no store."""

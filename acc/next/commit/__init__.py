@@ -1,1 +1,0 @@
-"""The laws: what becomes of a proposal. Pure functions; no list of words of any language."""

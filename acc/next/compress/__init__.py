@@ -1,1 +1,0 @@
-"""C_theta: the compressor's protocol, prompt and judge."""

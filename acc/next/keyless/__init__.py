@@ -1,1 +1,0 @@
-"""The compressor and the judge without a model: English, offline, deterministic."""

@@ -1,1 +1,0 @@
-"""The Compressed Cognitive State: slots, items, policy, rendering, proposals, reasons."""

@@ -1,1 +1,0 @@
-"""Reads texts as a user wrote them: normalises for comparison, finds sentences and quotes."""

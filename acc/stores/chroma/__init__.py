@@ -1,1 +1,0 @@
-"""The artifact store on Chroma: embedded in this process, or a server for several processes."""

@@ -1,0 +1,206 @@
+"""The state update without a store or a framework: `update_state` and `aupdate_state`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from acc.compress.compressor import ModelCompressor
+from acc.compress.judge import ModelJudge
+from acc.compress.protocol import Asking, AskingCompressor, AskingJudge, Compressor, Judge
+from acc.driving import aperform, perform
+from acc.errors import ConfigurationError, InputError
+from acc.overflow import raise_overflow
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.step import Cadence, Memory, Step, stepping
+from acc.tail import Message
+from acc.turn.observations import Evidence
+from acc.turn.redact import Redact, redacted_turn, redactor
+from acc.turn.turn import Turn, normalize
+
+WITH_A_MODEL = (1_600, Cadence(compress_over=2_000))
+KEYLESS = (1_100, Cadence())
+"""Bound of the state and cadence where nothing else is said; `benchmarks/run.py travel` has the curve."""
+
+Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
+"""A state, its canonical JSON, or None for a thread's first turn."""
+
+
+def check_types(where: str, *given: tuple[str, object, Any]) -> None:
+    """Raise for settings that are given and are not of their type.
+
+    Raises:
+        ConfigurationError: One is not.
+    """
+    wrong = [
+        f"{name} is a {type(value).__name__}, not a {kind.__name__}"
+        for name, value, kind in given
+        if value is not None and not isinstance(value, kind)
+    ]
+    if wrong:
+        raise ConfigurationError("; ".join(wrong), where=where, hint=f"see the fields of {where}")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How `update_state` works; every field has a default.
+
+    Attributes:
+        compressor: Proposes what changes; None uses the keyless rules.
+        model: A model to compress and judge (`acc.models.choosing.as_model`), instead of ``compressor``.
+        judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
+        policy: Schema, bounds, how rules end; by default with the bound of `WITH_A_MODEL` or `KEYLESS`.
+        cadence: When to compress; by default `WITH_A_MODEL` if a model is asked, else each turn.
+        redact: Removes secrets from the turn, and from what a compressor writes (`acc.turn.redact`).
+    """
+
+    compressor: Compressor | AskingCompressor | None = None
+    model: Any = None
+    judge: Judge | AskingJudge | None = None
+    policy: Policy | None = None
+    cadence: Cadence | None = None
+    redact: Redact | Literal["secrets"] | None = "secrets"
+
+    def __post_init__(self) -> None:
+        check_types("Options", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence))
+
+
+def update_state(
+    state: Stored,
+    turn: Turn,
+    *,
+    tail: Sequence[Message] = (),
+    evidence: Sequence[Evidence] = (),
+    force: bool = False,
+    options: Options = Options(),
+    **changes: Any,
+) -> Step[CompressedCognitiveState]:
+    """Commit the next state from a prior state and a turn, without a store or a framework.
+
+    Args:
+        state: CCS_t-1, or its canonical JSON; None for an empty one.
+        turn: What happened since the last commit.
+        tail: `Step.tail` of the last step: the messages that the state does not hold yet.
+        evidence: Evidence that the caller recalled and qualified.
+        force: Compress now, whatever the size.
+        options: How to work.
+        changes: Fields of `Options` by name, instead of ``options``.
+
+    Returns:
+        The step. ``step.state`` and ``step.tail`` go into the next call; ``step.messages(role)`` into a prompt. If
+        the compressor fails, ``step.failure`` says why, and the tail carries the agent (law 9).
+
+    Raises:
+        PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.step``.
+        ConfigurationError: The compressor, judge, model or policy is invalid.
+        InputError: ``turn`` is not a turn, or the tail of ``state`` is not given.
+        StateError: The state was edited, or does not match the policy's schema.
+    """
+    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
+    return raise_overflow(perform(asking))
+
+
+async def aupdate_state(
+    state: Stored,
+    turn: Turn,
+    *,
+    tail: Sequence[Message] = (),
+    evidence: Sequence[Evidence] = (),
+    force: bool = False,
+    options: Options = Options(),
+    **changes: Any,
+) -> Step[CompressedCognitiveState]:
+    """Do what `update_state` does without blocking the event loop."""
+    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
+    return raise_overflow(await aperform(asking))
+
+
+def _options(options: Options, changes: Mapping[str, Any]) -> Options:
+    try:
+        return replace(options, **changes)
+    except TypeError as error:
+        raise ConfigurationError(
+            str(error).rpartition(") ")[2], where="update_state", hint="see acc.update.Options"
+        ) from error
+
+
+def _asking(
+    state: Stored,
+    turn: Turn,
+    tail: Sequence[Message],
+    evidence: Sequence[Evidence],
+    force: bool,
+    options: Options,
+) -> Asking[Step[CompressedCognitiveState]]:
+    if not isinstance(turn, Turn):
+        raise InputError(
+            f"the turn is {type(turn).__name__}",
+            where="update_state",
+            hint="create one with Turn.said(text) or Turn.from_messages(messages)",
+        )
+    given = type(state) if isinstance(state, CompressedCognitiveState) else None
+    policy = options.policy or Policy(
+        schema=given or CompressedCognitiveState, max_tokens=bound_of(options)
+    )
+    prior = policy.schema.load(state)
+    _check_read(prior, tail, evidence)
+    clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
+    return stepping(
+        memory_of(options, policy), prior, clean.numbered(prior.turn + 1),
+        texts=tail, evidence=evidence, force=force,
+    )  # fmt: skip
+
+
+def memory_of(options: Options, policy: Policy) -> Memory[CompressedCognitiveState]:
+    """Return who compresses and judges.
+
+    Raises:
+        ConfigurationError: Both a compressor and a model are given, or the model cannot be reached.
+    """
+    if options.compressor is not None and options.model is not None:
+        raise ConfigurationError(
+            "both a compressor and a model", where="update_state", hint="give one of the two"
+        )
+    from acc.keyless.compressor import compress as keyless
+    from acc.keyless.judge import judge as keyless_judge
+
+    compressor: Compressor | AskingCompressor = options.compressor or keyless
+    judge: Judge | AskingJudge = options.judge or keyless_judge
+    if options.model is not None:
+        compressor = ModelCompressor(options.model)
+        judge = options.judge or ModelJudge(compressor.model)
+    cadence = options.cadence or _default(options)[1]
+    return Memory(compressor, judge, keyless, policy, cadence, redactor(options.redact))
+
+
+def bound_of(options: Options) -> int:
+    """Return the bound of the state where no policy is given."""
+    return _default(options)[0]
+
+
+def _default(options: Options) -> tuple[int, Cadence]:
+    asks = options.model is not None or isinstance(options.compressor, AskingCompressor)
+    return WITH_A_MODEL if asks else KEYLESS
+
+
+def _check_read(
+    state: CompressedCognitiveState, tail: Sequence[Message], evidence: Sequence[Evidence]
+) -> None:
+    """Raise if messages are missing that nobody has read yet: without them, what they say would be lost."""
+    for name, values, kind in (("tail", tail, Message), ("evidence", evidence, Evidence)):
+        if not isinstance(values, list | tuple) or not all(isinstance(v, kind) for v in values):
+            raise InputError(
+                f"{name} holds something else than {kind.__name__}",
+                where="update_state",
+                hint="give tail=step.tail of the last step, and evidence that the gate admitted",
+            )
+    given = {message.ref for message in tail}
+    missing = [e.ref for e in state.unread if e.status != "read" and e.ref not in given]
+    if missing:
+        raise InputError(
+            f"the tail lacks {', '.join(missing)}, which the state does not hold yet",
+            where="update_state",
+            hint="give tail=step.tail of the last step, and store it beside the state",
+        )

@@ -1,0 +1,234 @@
+"""Algorithms 1 and 2 of arXiv 2508.08997, held to the lines of the paper. Lines are numbered as it prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acc.board.context import Selection, construct_context
+from acc.errors import AccError, ConfigurationError, InputError
+from acc.text.tokens import utf8_quarter
+
+
+class Words:
+    """Counts words, so that a test can say how many tokens a text has."""
+
+    name = "words"
+
+    def __call__(self, text: str) -> int:
+        return len(text.split())
+
+
+def algorithm_1(
+    conversation_history: Sequence[str],
+    agent_memory: str,
+    max_tokens: int,
+    count_tokens: Callable[[str], int],
+) -> list[str]:
+    """The paper's listing, copied. ``count_tokens(context)`` is the sum over the list."""
+    context = []  # line 2
+    context.append(conversation_history[0])  # line 5
+    context.append(agent_memory)  # line 6
+    remaining_tokens = max_tokens - sum(map(count_tokens, context))  # line 9
+    recent_turns: list[str] = []  # line 10
+    for turn in reversed(conversation_history[1:]):  # line 12
+        turn_tokens = count_tokens(turn)  # line 13
+        if turn_tokens <= remaining_tokens:  # line 14
+            recent_turns.insert(0, turn)  # line 15
+            remaining_tokens -= turn_tokens  # line 16
+        else:  # line 17
+            break  # line 18
+    context.extend(recent_turns)  # line 20
+    return context  # line 21
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from(
+        ["", " ", "\n", "\x00", "\ud800", "🏳️‍🌈" * 9, "x" * 5_000, "<|endoftext|>", "\u202eevil"]
+    ),
+)
+
+
+@given(
+    task=HOSTILE,
+    memory=HOSTILE,
+    history=st.lists(HOSTILE, max_size=12),
+    max_tokens=st.integers(0, 2_000),
+)
+def test_it_is_the_papers_listing_wherever_task_and_memory_fit(
+    task: str, memory: str, history: list[str], max_tokens: int
+) -> None:
+    if utf8_quarter(task) + utf8_quarter(memory) > max_tokens:
+        with pytest.raises(ConfigurationError, match="To fix: set max_tokens to"):
+            construct_context(task, memory, history, max_tokens)
+        return
+    made = construct_context(task, memory, history, max_tokens)
+    assert made == algorithm_1([task, *history], memory, max_tokens, utf8_quarter)
+    assert sum(map(utf8_quarter, made)) <= max_tokens
+    assert made[:2] == [task, memory]
+    turns = len(made) - 2
+    assert made[2:] == history[len(history) - turns :]  # the newest, without a gap
+
+
+def test_lines_5_and_6_the_task_then_the_memory_and_both_always() -> None:
+    assert construct_context("design it", "", [], 2, counter=Words()) == ["design it", ""]
+
+
+def test_lines_12_to_16_the_newest_turns_in_their_order() -> None:
+    history = ["one a", "two b", "three c"]
+    made = construct_context("task", "memory", history, 6, counter=Words())
+    assert made == ["task", "memory", "two b", "three c"]
+
+
+def test_line_14_a_turn_that_takes_exactly_what_remains_fits() -> None:
+    assert len(construct_context("task", "memory", ["a b c"], 5, counter=Words())) == 3
+    assert len(construct_context("task", "memory", ["a b c"], 4, counter=Words())) == 2
+
+
+def test_line_18_the_first_turn_that_does_not_fit_ends_it_even_if_older_ones_would() -> None:
+    history = ["old", "far too long to fit", "new"]
+    assert construct_context("task", "memory", history, 4, counter=Words()) == [
+        "task",
+        "memory",
+        "new",
+    ]
+
+
+def test_line_9_has_no_check_here_it_is_an_error_that_says_how_much_is_needed() -> None:
+    with pytest.raises(ConfigurationError) as found:
+        construct_context("a long task", "and a memory", ["turn"], 5, counter=Words())
+    assert found.value.what == "the task takes 3 tokens and the memory 3, of 5"
+    assert "max_tokens to 6 or more" in found.value.hint
+
+
+def test_a_counter_that_fails_is_estimated_and_the_bound_holds() -> None:
+    class Broken:
+        name = "broken"
+
+        def __call__(self, text: str) -> int:
+            raise ValueError("disallowed special token")
+
+    made = construct_context("task", "m", ["a" * 400, "b" * 40], 15, counter=Broken())
+    assert made == ["task", "m", "b" * 40]
+
+
+@pytest.mark.parametrize("wrong", [-1, True, None, "100", 1.5])
+def test_a_limit_that_is_no_number_of_tokens(wrong: object) -> None:
+    with pytest.raises(ConfigurationError, match="max_tokens is"):
+        construct_context("task", "memory", [], wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("task", "memory", "history", "named"),
+    [
+        (None, "m", [], "the task is NoneType"),
+        ("t", {"a": 1}, [], "the memory is dict"),
+        ("t", "m", ["one", ("user", "two")], "turn 2 of the history is tuple"),
+        ("t", "m", "user: one", "the history is str"),
+        ("t", "m", iter(["one"]), "the history is list_iterator"),
+    ],
+)
+def test_what_is_no_text_is_named(task: str, memory: str, history: list[str], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        construct_context(task, memory, history, 100)
+
+
+def test_only_the_turns_that_fit_are_counted() -> None:
+    counted: list[str] = []
+
+    class Recording(Words):
+        def __call__(self, text: str) -> int:
+            counted.append(text)
+            return super().__call__(text)
+
+    construct_context("t", "m", [f"turn {n}" for n in range(10_000)], 6, counter=Recording())
+    assert counted == ["t", "m", "turn 9999", "turn 9998", "turn 9997"]
+
+
+BOA, DEA, MLA, IA, CDA, KIA, ERA, DJE = "BOA", "DEA", "MLA", "IA", "CDA", "KIA", "ERA", "DJE"
+
+
+class Algorithm2:
+    """The paper's listing, copied; its globals are attributes. None is where the listing returns nothing."""
+
+    def __init__(self) -> None:
+        self.worker_counter = 0
+
+    def __call__(self, last_speaker: str | None, last_message: str) -> str | None:
+        workers = [BOA, DEA, MLA, IA]  # line 1
+        if "FINALIZATION" in last_message:  # line 5
+            return DJE  # line 7
+        if last_speaker is CDA:  # line 8
+            w = workers[self.worker_counter % 4]  # line 10
+            self.worker_counter += 1  # line 11
+            return w  # line 13
+        if last_speaker in workers:  # line 14
+            if self.worker_counter % 4 == 0:  # line 15
+                return KIA  # line 16
+            return CDA  # line 18
+        if last_speaker is KIA:  # line 19
+            return ERA  # line 20
+        return None
+
+
+def test_it_selects_as_the_listing_does_wherever_the_listing_selects() -> None:
+    listing, select = Algorithm2(), Selection()
+    speakers: list[str] = []
+    for turn in range(60):
+        message = "FINALIZATION" if turn == 59 else f"message {turn}"
+        told = listing(speakers[-1] if speakers else None, message)
+        found = select(speakers, message)
+        assert found is not None
+        assert told in (found, None)
+        if told is None:  # the first turn, and after the evaluator
+            assert found == CDA
+            assert not speakers or speakers[-1] == ERA
+        speakers.append(found)
+    assert speakers[:11] == [CDA, BOA, CDA, DEA, CDA, MLA, CDA, IA, KIA, ERA, CDA]
+    assert speakers[-1] == DJE
+
+
+@pytest.mark.parametrize("flag", ["FINALIZATION", "FINALIZE"])
+def test_lines_5_to_7_the_flag_of_the_code_and_that_of_the_text_end_the_discussion(
+    flag: str,
+) -> None:
+    assert Selection()([CDA, BOA], f"All agree. {flag}.") == DJE
+    assert Selection(flags=("FINALIZATION",))([CDA], "FINALIZE") == BOA
+
+
+def test_nobody_follows_the_documenter() -> None:
+    assert Selection()([CDA, DJE], "the FINALIZATION document") is None
+
+
+def test_the_user_among_the_speakers_changes_no_workers_turn() -> None:
+    assert Selection()(["user", CDA, BOA, "user"]) == CDA
+    assert Selection()(["user", CDA, BOA, "user", CDA]) == DEA
+
+
+@given(st.lists(st.sampled_from(["user", BOA, DEA, MLA, IA, CDA, KIA, ERA, DJE, ""])), st.text())
+def test_somebody_is_selected_for_any_speakers_and_message(speakers: list[str], said: str) -> None:
+    found = Selection()(speakers, said)
+    assert found in (BOA, DEA, MLA, IA, CDA, KIA, ERA, DJE) or (
+        found is None and speakers[-1] == DJE
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"workers": ()},
+        {"workers": "BOA"},
+        {"workers": ("A", "A")},
+        {"workers": ("A", "CDA")},
+        {"delegate": ""},
+        {"flags": ("",)},
+        {"evaluator": "KIA"},
+    ],
+)
+def test_a_selection_needs_agents_with_names_of_their_own(wrong: dict[str, object]) -> None:
+    with pytest.raises(AccError, match="To fix: give"):
+        Selection(**wrong)  # type: ignore[arg-type]

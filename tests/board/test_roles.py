@@ -1,0 +1,258 @@
+"""A memory for each role of a team: a thread of its own, a board between, and what each one reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from helpers_board import LIFT, RULE, said, takes_all
+
+from acc.board.board import AGENT, Board, BoardState
+from acc.board.roles import AsyncRoleMemory, Role, RoleMemory, for_role
+from acc.board.shown import HEADING
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConfigurationError, InputError
+from acc.journal import ThreadKey
+from acc.models.protocol import Completion, Usage
+from acc.state.items import Fact
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.slots import Slot
+from acc.step import Cadence
+from acc.turn.observations import Channel
+from acc.turn.turn import Turn
+
+ROLES = (Role("planner", "You plan."), Role("engineer", "You run it."))
+
+
+class TeamState(CompressedCognitiveState):
+    """Risks are the planner's alone."""
+
+    risks: Annotated[
+        tuple[Fact, ...],
+        Slot("risks", "j", "Risks", places=8, guidance="risks", roles=("planner",)),
+    ] = ()
+    costs: Annotated[tuple[Fact, ...], Slot("costs", "l", "Costs", places=8, guidance="costs")] = ()
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
+    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as opened:
+        yield opened
+
+
+def _team(memory: MemoryController[Any], **given: Any) -> RoleMemory:
+    return RoleMemory(memory, ROLES, thread="pipeline", **{"board": Board("pipeline"), **given})
+
+
+def test_what_the_user_says_in_the_conversation_reaches_all_roles(
+    memory: MemoryController[Any],
+) -> None:
+    team = _team(memory)
+    team.update("planner", said(("user", RULE), ("agent", "The cluster has 3 nodes.")))
+    assert RULE in team.reads("engineer")
+    assert "3 nodes" in team.reads("planner")
+    assert "3 nodes" not in team.reads("engineer")
+
+
+def test_a_rule_that_is_lifted_by_any_role_is_lifted_for_all(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, index="none") as memory:
+        team = _team(memory)
+        team.update("planner", Turn.said(RULE))
+        team.update("engineer", Turn.said(LIFT))
+        assert LIFT in team.reads("planner")
+        team.update("planner", Turn.said("Go on."))
+        assert RULE not in team.reads("engineer")
+
+
+def test_what_the_user_says_to_one_role_stays_with_it(memory: MemoryController[Any]) -> None:
+    team = _team(memory)
+    team.update("planner", Turn.said(RULE), to="")
+    assert RULE in team.reads("planner")
+    assert RULE not in team.reads("engineer")
+
+
+def test_it_reads_description_board_and_own_state_within_its_bound(
+    memory: MemoryController[Any],
+) -> None:
+    team = _team(memory)
+    for number in range(30):
+        turn = said(("user", f"Never stop machine {number}."), ("agent", f"Machine {number} runs."))
+        team.update("planner", turn)
+    reads = team.reads("planner")
+    assert reads.startswith(f"You plan.\n\n{HEADING}\n")
+    assert reads.index("Never stop") < reads.index("runs")
+    assert memory.policy.counter(reads) <= team.bound("planner")
+
+
+def test_the_context_is_task_memory_and_the_newest_turns(memory: MemoryController[Any]) -> None:
+    team = _team(memory)
+    team.update("planner", "The cluster has 3 nodes.")
+    task, reads, *turns = team.context("planner", "Design it.", ["old " * 600, "new"], 400)
+    assert (task, turns) == ("Design it.", ["new"])
+    assert reads == team.reads("planner")
+    with pytest.raises(ConfigurationError):
+        team.context("planner", "Design it.", [], 1)
+
+
+def test_the_output_is_the_agents_own_words(memory: MemoryController[Any]) -> None:
+    team = _team(memory, board=None)
+    turn = said(("tool", "port: 8080"), ("agent", "It listens."), ("document", "secret"))
+    step = team.update("planner", turn)
+    assert [fact.text for fact in step.state.relational_map] == ["It listens."]
+    with pytest.raises(InputError, match="user"):
+        team.update("planner", said(("user", RULE), ("agent", "Well.")))
+    with pytest.raises(InputError, match="output"):
+        team.update("planner", said(("tool", "port: 8080")))
+    with pytest.raises(InputError):
+        team.update("planner", 3)  # type: ignore[arg-type]
+
+
+def test_the_whole_turn_counts_where_that_is_chosen(memory: MemoryController[Any]) -> None:
+    team = _team(memory, update_from="turn", board=None)
+    step = team.update("planner", said(("user", RULE), ("tool", "port: 8080")))
+    assert [rule.words.text for rule in step.state.constraints] == [RULE]
+    assert [fact.text for fact in step.state.relational_map] == ["port: 8080"]
+
+
+def test_a_team_goes_on_in_another_process(tmp_path: Path) -> None:
+    for number in range(2):
+        with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
+            step = _team(memory).update("planner", f"Node {number} runs.")
+            assert step.state.turn == number + 1
+            assert _team(memory).state("engineer") is None
+            assert _team(memory).state("planner") == step.state
+
+
+def test_each_role_is_an_agent_of_the_conversation(memory: MemoryController[Any]) -> None:
+    team = RoleMemory(memory, ROLES, thread=ThreadKey("t", "acme", "ann", "crew"))
+    assert team.thread("planner") == ThreadKey("t", "acme", "ann", "crew/planner")
+    team.update("planner", "Node 1 runs.")
+    assert list(memory.threads()) == [team.thread("planner")]
+    assert team.memory("planner").last_state(team.thread("planner")) == team.state("planner")
+    for call in (team.thread, team.memory, team.state, team.reads, team.bound):
+        with pytest.raises(InputError, match="no role"):
+            call("boss")
+
+
+def test_bounds_and_schemas_are_the_roles_own(memory: MemoryController[Any]) -> None:
+    roles = (
+        Role("a", max_tokens=200),
+        Role("b", schema=TeamState, max_tokens=300),
+        Role("planner", schema=BoardState),
+    )
+    team = RoleMemory(memory, roles, thread="t")
+    bounds = [team.memory(role.name).policy.max_tokens for role in roles]
+    assert bounds == [200, 300, BoardState.max_tokens]
+    assert team.memory("a").policy.schema is CompressedCognitiveState
+    assert set(team.memory("b").policy.schema.slots()) ^ set(TeamState.slots()) == {"risks"}
+
+
+def test_a_role_writes_and_reads_the_slots_for_all_and_its_own(tmp_path: Path) -> None:
+    def compressor(reading: Any) -> Proposal:
+        slots = [s for s in ("risks", "costs") if s in reading.policy.schema.slots()]
+        refs = (reading.messages[-1].ref,)
+        return Proposal(
+            records=tuple(ProposedRecord(s, {"text": f"{s}: high"}, refs) for s in slots)
+        )
+
+    with MemoryController.open(
+        tmp_path, index="none", compressor=compressor, policy=Policy(schema=TeamState)
+    ) as memory:
+        team = RoleMemory(memory, ROLES, thread="t")
+        for role, reads in (
+            ("planner", ["risks: high", "costs: high"]),
+            ("engineer", ["costs: high"]),
+        ):
+            team.update(role, "Well.")
+            assert [
+                line for line in ("risks: high", "costs: high") if line in team.reads(role)
+            ] == reads
+        policies = [team.memory(role).policy for role in ("planner", "engineer")]
+        assert memory.journal.verify(policies).is_clean
+        assert for_role(TeamState, "planner") is TeamState
+        assert for_role(TeamState, "engineer") is for_role(TeamState, "engineer")
+        assert for_role(TeamState, "engineer").__name__ == "TeamState[engineer]"
+        loaded = for_role(TeamState, "engineer").load(team.state("engineer").canonical())
+        assert loaded == team.state("engineer")
+
+
+def test_a_slot_for_a_role_that_the_team_lacks_is_an_error(memory: MemoryController[Any]) -> None:
+    with pytest.raises(ConfigurationError, match="planner"):
+        RoleMemory(memory, [Role("engineer", schema=TeamState)], thread="t")
+
+
+def test_a_roles_messages_are_private_unless_it_shares_their_channel(
+    memory: MemoryController[Any],
+) -> None:
+    roles = (Role("planner", shares={Channel.TOOL}), Role("engineer"))
+    team = RoleMemory(memory, roles, thread="t", update_from="turn")
+    team.update("planner", said(("user", RULE), ("tool", "port: 8080")))
+    assert team.open_evidence("u1", "planner").text == RULE
+    assert team.open_evidence("planner/t1", "engineer").text == "port: 8080"
+    for ref in ("planner/u1", "u1", "t1", "boss/t1", "planner/t9"):
+        with pytest.raises(InputError):
+            team.open_evidence(ref, "engineer")
+
+
+@pytest.mark.parametrize("name", ["", " a", "a/b", AGENT, "Board", 3])
+def test_a_role_needs_a_name_that_can_be_one(name: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        Role(name)
+
+
+@pytest.mark.parametrize(
+    ("roles", "given"),
+    [((), {}), ((Role("a"), Role("A")), {}), ((Role("a"),), {"update_from": "all"})],
+)
+def test_a_team_that_cannot_be(
+    memory: MemoryController[Any], roles: Any, given: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigurationError):
+        RoleMemory(memory, roles, thread="t", **given)
+
+
+class Model:
+    """Remembers what it was asked."""
+
+    name, price = "scripted", None
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def complete(self, messages: Any, *_: Any, **__: Any) -> Completion:
+        self.asked.append(messages[0].content)
+        return Completion("{}", Usage(), self.name)
+
+    acomplete = complete
+
+
+def test_a_model_is_told_the_role_whose_memory_it_maintains(tmp_path: Path) -> None:
+    model: Any = Model()
+    with MemoryController.open(tmp_path, index="none", model=model, cadence=Cadence()) as memory:
+        _team(memory).update("planner", "Node 1 runs.")
+    assert len(model.asked) == 1
+    assert "working as planner in a multi-agent conversation. You plan." in model.asked[0]
+
+
+def test_async_roles_share_a_board(tmp_path: Path) -> None:
+    async def run() -> None:
+        opened = AsyncMemoryController.open(tmp_path, index="none", compressor=takes_all)
+        async with opened as memory:
+            team = AsyncRoleMemory(memory, ROLES, thread="pipeline", board=Board("pipeline"))
+            await asyncio.gather(
+                team.update("planner", said(("user", RULE), ("agent", "Node 1 runs."))),
+                team.update("engineer", "Node 2 runs."),
+            )
+            reads = await asyncio.to_thread(team.reads, "engineer")
+            assert RULE in reads
+            assert "Node 2 runs." in reads
+            assert "Node 1 runs." not in reads
+            alone = AsyncRoleMemory(memory, ROLES, thread="other")
+            assert (await alone.update("planner", "Node 3 runs.")).state.relational_map
+
+    asyncio.run(run())

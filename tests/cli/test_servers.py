@@ -1,0 +1,199 @@
+"""`acc inspect`, `acc mcp` and `acc schema`, and commands that other packages add."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+import urllib.error
+import urllib.request
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from helpers_cli import as_lines, failing, operations, printed, started, told
+
+from acc import cli
+from acc.cli import run
+
+extra = typer.Typer(add_completion=False)
+
+
+@extra.command()
+def probe(number: int) -> None:
+    """Probe."""
+    print("probed", number)
+
+
+@extra.command()
+def judge() -> None:
+    """Judge."""
+
+
+def joining(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    entry = EntryPoint("eval", value, cli.GROUP)
+    monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
+
+
+def test_another_package_adds_commands_by_an_entry_point(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "acc_more", sys.modules[__name__])
+    joining(monkeypatch, "acc_more:extra")
+    assert "eval     Commands of the package acc_more." in printed(capsys, "--help")
+    assert printed(capsys, "eval", "probe", "7") == "probed 7\n"
+    assert "see acc eval probe --help" in failing(capsys, "eval", "probe", "x", code=2)
+
+
+def test_a_package_that_cannot_be_loaded_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joining(monkeypatch, "acc_nowhere:app")
+    assert "acc eval cannot be loaded" in failing(capsys, "eval", "probe")
+    assert "threads  List the threads" in printed(capsys, "--help")
+
+
+@pytest.mark.parametrize(("command", "module"), [("inspect", "uvicorn"), ("mcp", "mcp")])
+def test_a_server_without_its_extra_says_what_to_install(
+    command: str, module: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    for name in [n for n in sys.modules if n.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    for package in ("inspector", "mcp_server"):
+        for name in [
+            n for n in sys.modules if n.startswith(f"{cli.__name__.rpartition('.')[0]}.{package}")
+        ]:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
+    said = failing(capsys, command, "--memory", folder)
+    assert f"pip install 'agent-cognitive-compressor[{command}]'" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--http", "localhost"], "'localhost' is not HOST:PORT"),
+        (["--allow-host", "x"], "'' is not HOST:PORT"),
+        (["--http", "0.0.0.0:0"], "without a token"),
+        (["--thread", "a\nb"], "control characters"),
+    ],
+)
+def test_what_no_server_can_serve_is_refused(
+    arguments: list[str], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.delenv("ACC_MCP_TOKEN", raising=False)
+    assert what in failing(capsys, "mcp", *arguments, "--memory", tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.slow
+def test_the_inspector_is_served_and_ends_with_ctrl_c(folder: Path) -> None:
+    process = started(["inspect", "--memory", folder, "--port", "0", "--operator"])
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    assert process.stdout.readline().startswith("operator's token: ")
+    with urllib.request.urlopen(f"{url}api/threads", timeout=10) as answer:
+        rows = json.load(answer)["threads"]
+    assert len(rows) == 1
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(f"{url}api/plan", data=b"{}", timeout=10)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+
+
+@pytest.mark.slow
+def test_mcp_is_served_over_http(tmp_path: Path) -> None:
+    process = started(["mcp", "--memory", tmp_path / "m", "--http", "127.0.0.1:0", "--thread", "t"])
+    assert process.stderr is not None
+    ready = process.stderr.readline()
+    found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)/mcp, without a token", ready)
+    assert found is not None, ready
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{found[1]}/mcp", timeout=10)
+    assert refused.value.code in (400, 406)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) in (0, 143, -signal.SIGTERM)
+
+
+def test_the_page_of_a_thread_is_written_to_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = as_lines(tmp_path / "nodes.jsonl", operations(3))
+    memory, page = tmp_path / "memory", tmp_path / "out.html"
+    printed(capsys, "replay", file, "--memory", memory)
+    assert "out.html shows nodes" in printed(
+        capsys, "inspect", "--memory", memory, "--export", page
+    )
+    text = page.read_text(encoding="utf-8")
+    (inside,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert len(json.loads(inside)["turns"]) >= 3
+    assert "Never restart db-3" in inside
+
+
+def test_schemas_are_listed_though_one_of_them_cannot_be_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from acc.cli import schema
+
+    value = "acc.state.model:CompressedCognitiveState"
+    entries = {"broken": "nowhere:X", "generic": value}
+    found = {name: EntryPoint(name, v, "acc.schemas") for name, v in entries.items()}
+    monkeypatch.setattr(schema, "published", lambda: found)
+    rows = {row["name"]: row for row in told(capsys, "schema")}
+    assert rows["generic"]["class"] == value
+    assert "cannot be loaded" in rows["broken"]["summary"]
+    assert "generic" in printed(capsys, "schema")
+
+
+@pytest.fixture
+def clinic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "clinic.py: the schema" in printed(capsys, "schema", "clinic", "--new")
+    yield "clinic.py"
+    sys.modules.pop("clinic", None)
+
+
+def test_a_schema_is_created_shown_exported_and_compared(
+    clinic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "ClinicState: " in (shown := printed(capsys, "schema", clinic))
+    assert "plus 9 slots of the generic state" in shown
+    assert told(capsys, "schema", clinic)["schema"] == "ClinicState"
+    document = json.loads(printed(capsys, "schema", clinic, "--as", "state"))
+    assert {"cases", "constraints"} <= document["properties"].keys()
+    assert "cases" in printed(capsys, "schema", clinic, "--as", "wire")
+    assert printed(capsys, "schema", clinic, clinic, "--as", "page").startswith(
+        "# Schema reference"
+    )
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    assert "stored states load as they are" in printed(
+        capsys, "schema", "old.json", "--compare", clinic
+    )
+    assert "name one, or add --as page" in failing(capsys, "schema", clinic, clinic)
+
+
+def test_a_thread_of_a_schema_of_ones_own_is_replayed_shown_and_verified(
+    clinic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = as_lines(tmp_path / "nodes.jsonl", operations(2))
+    place = ["--memory", tmp_path / "memory"]
+    printed(capsys, "replay", file, "--schema", clinic, *place)
+    assert "a schema that is not installed (ClinicState)" in failing(capsys, "show", *place)
+    assert run(["verify", *map(str, place)]) == 1
+    assert "set ACC_SCHEMA=file.py" in capsys.readouterr().err
+    monkeypatch.setenv("ACC_SCHEMA", clinic)
+    state = told(capsys, "show", *place)["state"]
+    assert state["schema_name"] == "ClinicState"
+    assert told(capsys, "verify", *place)["is_clean"]
+    (tmp_path / "state.json").write_text(json.dumps(state))
+    checked = printed(capsys, "schema", clinic, "--check", tmp_path / "state.json")
+    assert "loads as ClinicState: turn 2" in checked
+    printed(capsys, "replay", file, *place)

@@ -1,0 +1,139 @@
+"""A step that is cancelled or interrupted anywhere loses nothing that was kept, and doubles nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acc.compress.protocol import Reading
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConflictError
+from acc.journal.aio import AsyncJournal
+from acc.models.protocol import Completion, Usage
+from acc.state.proposal import Proposal, read
+from acc.step import Cadence
+from acc.turn.turn import Turn
+
+RULE = "Never restart nginx during business hours."
+NOW = Cadence(compress_over=0)
+
+
+class Waiting:
+    """A model that never answers while it is held."""
+
+    name, price = "waiting", None
+
+    def __init__(self) -> None:
+        self.asked, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def acomplete(self, messages: Any, schema: Any) -> Completion:
+        self.asked.set()
+        await self.goes_on.wait()
+        return Completion("{}", Usage(requests=1), self.name)
+
+    def complete(self, messages: Any, schema: Any) -> Completion:
+        raise AssertionError
+
+
+def clean(memory: Any) -> bool:
+    return bool(memory.journal.verify([memory.policy]).is_clean)
+
+
+def said(memory: Any) -> list[str]:
+    return [each.message.text for each in memory.journal.messages("t", also_open=True)]
+
+
+def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_asked(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        model = Waiting()
+        async with AsyncMemoryController.open(
+            tmp_path, index="none", model=model, cadence=NOW
+        ) as memory:
+            task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))
+            await model.asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert said(memory) == [RULE]
+            model.goes_on.set()
+            step = await memory.step(None, Turn.said("Go on."), thread="t")
+            assert RULE in step.text()
+            assert said(memory) == [RULE, "Go on."]
+            assert clean(memory)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("place", range(1, 8))
+def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, calls = AsyncJournal.run, iter(range(1, 1_000))
+    cancelled: list[asyncio.Task[Any]] = []
+
+    async def cancelling(self: AsyncJournal, act: Any) -> Any:
+        if next(calls) == place:
+            task = asyncio.current_task()
+            assert task is not None
+            cancelled.append(task)
+            task.cancel()
+        return await run(self, act)
+
+    async def main() -> None:
+        async with AsyncMemoryController.open(tmp_path, index="none") as memory:
+            await memory.step(None, Turn.said("Hello."), thread="t")
+            monkeypatch.setattr(AsyncJournal, "run", cancelling)
+            task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))
+            with suppress(asyncio.CancelledError):
+                await task
+            assert cancelled == [task][: len(cancelled)]
+            assert bool(cancelled) is task.cancelled()
+            monkeypatch.setattr(AsyncJournal, "run", run)
+            for _ in range(3):
+                with suppress(ConflictError):  # the thread of the cancelled call came first
+                    step = await memory.step(None, Turn.said("Go on."), thread="t")
+                    break
+            was_kept = RULE in said(memory)
+            assert (RULE in step.text()) is was_kept
+            if not was_kept:
+                step = await memory.step(step.state, Turn.said(RULE), thread="t")
+            assert said(memory).count(RULE) == 1
+            assert [rule.words.text for rule in step.state.constraints] == [RULE]
+            assert clean(memory)
+
+    asyncio.run(main())
+
+
+class Interrupting:
+    """A compressor that is interrupted, as by Ctrl-C, the first time."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.errors: Iterator[BaseException] = iter([error])
+
+    def __call__(self, reading: Reading) -> Proposal:
+        for error in self.errors:
+            raise error
+        refs = [m.ref for m in reading.messages if RULE in m.text]
+        return read({"rules": [{"quote": RULE, "ref": ref} for ref in refs]}, reading.policy.schema)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)], ids=["Ctrl-C", "exit"])
+def test_an_interrupt_in_a_compressor_comes_through_and_the_thread_goes_on(
+    error: BaseException, tmp_path: Path
+) -> None:
+    with MemoryController.open(
+        tmp_path, index="none", compressor=Interrupting(error), cadence=NOW
+    ) as memory:
+        with pytest.raises(type(error)):
+            memory.step(None, Turn.said(RULE), thread="t")
+        step = memory.step(None, Turn.said(RULE), thread="t")
+        assert [rule.words.text for rule in step.state.constraints] == [RULE]
+        assert said(memory) == [RULE]
+        assert clean(memory)

@@ -1,0 +1,317 @@
+"""What happens beside a step: record, retire, adopt, seeds, signed states, room, compression behind the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConfigurationError, ConflictError, InputError, StateError
+from acc.models.protocol import Completion, Usage
+from acc.overflow import PinnedOverflow
+from acc.seeding import seed
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.state.render import render
+from acc.step import Cadence
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
+
+RULE = "Never restart nginx during business hours."
+OTHER = "Always ask Ann before a deploy."
+KEY = b"k" * 32
+
+
+def _agent(text: str) -> Observation:
+    return Observation(channel=Channel.AGENT, text=text)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[MemoryController[Any]]:
+    with MemoryController.open(tmp_path, index="none") as opened:
+        yield opened
+
+
+def _rules(state: Any) -> list[str]:
+    return [rule.words.text for rule in state.constraints]
+
+
+def _texts(memory: MemoryController[Any]) -> list[str]:
+    return [m.message.text for m in memory.journal.messages("t", also_open=True)]
+
+
+def _is_clean(memory: MemoryController[Any]) -> bool:
+    return bool(memory.journal.verify([memory.policy]).is_clean)
+
+
+def test_what_is_recorded_is_committed_once_by_the_next_step(memory: MemoryController[Any]) -> None:
+    first = memory.step(None, Turn.said(RULE), thread="t")
+    for _ in range(2):  # safe to repeat
+        memory.record([_agent("I looked.")], thread="t", state=first.state)
+        memory.record([_agent("I looked."), _agent("It is db-2.")], thread="t", state=first.state)
+    user = Observation(channel=Channel.USER, text="And now?")
+    turn = Turn(observations=(_agent("I looked."), _agent("It is db-2."), user))
+    step = memory.step(first.state, turn, thread="t")
+    assert _texts(memory) == [RULE, "I looked.", "It is db-2.", "And now?"]
+    assert step.state.turn == 2
+    assert memory.step(first.state, turn, thread="t").state == step.state, "a repeated step"
+    assert _is_clean(memory)
+
+
+def test_a_step_without_the_recorded_words_takes_them_along(memory: MemoryController[Any]) -> None:
+    first = memory.step(None, Turn.said(RULE), thread="t")
+    memory.record([_agent("It is db-2.")], thread="t")
+    step = memory.step(first.state, Turn.said("And now?"), thread="t")
+    assert "It is db-2." in step.text()
+    memory.record([_agent("too late")], thread="t", state=first.state)
+    assert "too late" not in _texts(memory)
+    assert _is_clean(memory)
+
+
+def test_what_the_operator_retires_is_gone_for_older_states_and_branches(
+    memory: MemoryController[Any],
+) -> None:
+    one = memory.step(None, Turn.said(RULE), thread="t")
+    two = memory.step(one.state, Turn.said(OTHER), thread="t")
+    fork = memory.step(one.state, Turn.said("Another way."), thread="t")
+    (rule,) = [r.id for r in two.state.constraints if r.words.text == RULE]
+    done = memory.retire([rule], "frozen by audit", thread="t", state=two.state)
+    assert _rules(done.state) == [OTHER]
+    on = memory.step(two.state, Turn.said("Go on."), thread="t")  # from before the act
+    assert _rules(on.state) == [OTHER]
+    assert on.state.branch == "main"
+    assert not on.warnings
+    assert memory.step(two.state, Turn.said("Go on."), thread="t").state == on.state
+    assert _rules(memory.last_state("t", branch=fork.state.branch)) == []
+    later = memory.step(one.state, Turn.said("A third way."), thread="t")
+    assert later.state.branch not in ("main", fork.state.branch)
+    assert _rules(later.state) == [], "a branch from before the act repeats it"
+    with pytest.raises(InputError, match="no item c99"):
+        memory.retire(["c99"], thread="t")
+    records = [each.record or {} for each in memory.history("t")]
+    assert "frozen by audit" in [record.get("outcome") for record in records]
+    assert _is_clean(memory)
+
+
+def test_a_seed_begins_a_thread_with_the_operators_rules(memory: MemoryController[Any]) -> None:
+    start: Any = seed(rules=[RULE], goals=["Close the books."], policy=memory.policy)
+    step = memory.step(start, Turn.said("hello"), thread="t")
+    assert _rules(step.state) == [RULE]
+    assert step.state.constraints[0].words.channel is Channel.OPERATOR
+    assert not step.warnings
+    assert memory.step(start, Turn.said("hello"), thread="t").state == step.state
+    assert _is_clean(memory)
+    with pytest.raises(ConfigurationError, match="cannot be held"):
+        seed(rules=[RULE, RULE])
+
+
+def test_a_state_of_a_lost_journal_is_taken_if_the_caller_says_so(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path / "lost", index="none") as lost:
+        one: Any = lost.step(None, Turn.said(RULE), thread="t")
+        two: Any = lost.step(one.state, Turn.said(OTHER), thread="t")
+    with MemoryController.open(tmp_path / "restored", index="none") as memory:
+        memory.step(None, Turn.said("an older journal"), thread="t")
+        with pytest.raises(StateError, match="adopt=True"):
+            memory.step(two.state, Turn.said("Go on."), thread="t")
+        step: Any = memory.step(two.state, Turn.said("Go on."), thread="t", adopt=True)
+        assert set(_rules(step.state)) == {RULE, OTHER}
+        assert "did not hold" in step.warnings[0]
+        again: Any = memory.step(two.state, Turn.said("Go on."), thread="t")
+        assert again.state == step.state
+        assert _is_clean(memory)
+
+
+def test_with_a_key_only_signed_states_are_taken(tmp_path: Path) -> None:
+    def opened(folder: str, **more: Any) -> MemoryController[Any]:
+        return MemoryController.open(tmp_path / folder, index="none", **more)
+
+    with opened("a", state_key=KEY) as one, opened("b") as unsigned:
+        mine = one.step(None, Turn.said(RULE), thread="t").state
+        forged = unsigned.step(None, Turn.said(OTHER), thread="t").state
+    assert mine.signature
+    with opened("c", state_key=[b"n" * 16, KEY]) as memory:
+        for state in (forged, replace_signature(forged, mine.signature)):
+            with pytest.raises(StateError):
+                memory.step(state, Turn.said("hi"), thread="t", adopt=True)
+        with pytest.raises(StateError):
+            memory.step(mine, Turn.said("hi"), thread="another")
+        step = memory.step(mine, Turn.said("hi"), thread="t")
+        assert _rules(step.state) == [RULE]
+        loaded = type(step.state).load(step.state.canonical())
+        assert loaded == step.state
+        assert _is_clean(memory)
+    with pytest.raises(ConfigurationError, match="16 bytes"):
+        opened("d", state_key=b"short")
+
+
+def replace_signature(state: Any, signature: str) -> Any:
+    return state.model_copy(update={"signature": signature})
+
+
+def test_without_branches_an_older_state_is_a_conflict(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, index="none", fork=False) as memory:
+        one: Any = memory.step(None, Turn.said(RULE), thread="t")
+        memory.step(one.state, Turn.said(OTHER), thread="t")
+        with pytest.raises(ConflictError, match="last_state"):
+            memory.step(one.state, Turn.said("hi"), thread="t")
+
+
+def test_a_handler_makes_room_and_the_refused_words_are_read_again(tmp_path: Path) -> None:
+    asked: list[PinnedOverflow] = []
+
+    def oldest(overflow: PinnedOverflow) -> list[str]:
+        asked.append(overflow)
+        return [rule.id for rule in overflow.step.state.constraints]
+
+    with MemoryController.open(
+        tmp_path, index="none", policy=Policy(max_tokens=100), on_overflow=oldest
+    ) as memory:
+        state: Any = None
+        said = [
+            f"Never ever do thing number {n} without asking Ann first, please." for n in range(6)
+        ]
+        for each in said:
+            before, step = state, memory.step(state, Turn.said(each), thread="t")
+            state = step.state
+        assert said[-1] in _rules(state)
+        assert asked
+        count = len(asked)
+        assert not memory.step(before, Turn.said(said[-1]), thread="t").no_room
+        assert len(asked) == count, "a repeated step retires nothing again"
+        assert _is_clean(memory)
+
+
+class _Slow:
+    """A model that answers when it is told to."""
+
+    name, price = "slow", None
+
+    def __init__(self, answer: Any = None) -> None:
+        self.goes_on, self.asked, self.answer = Event(), 0, answer or {}
+
+    def complete(self, messages: Any, schema: Any) -> Completion:
+        self.asked += 1
+        assert self.goes_on.wait(20)
+        return Completion(json.dumps(self.answer), Usage(requests=1), self.name)
+
+    async def acomplete(self, messages: Any, schema: Any) -> Completion:
+        return await asyncio.to_thread(self.complete, messages, schema)
+
+
+_FACT = {"facts": [{"text": "checkout: slow since 9:40", "refs": ["u1"]}]}
+_SOON = Cadence(compress_over=5, tail_bound=10_000)
+
+
+def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
+    model = _Slow(_FACT)
+    with MemoryController.open(
+        tmp_path, index="none", model=model, cadence=_SOON, behind=True
+    ) as memory:
+        one: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
+        two: Any = memory.step(one.state, Turn.said("And the database?"), thread="t")
+        assert not two.state.relational_map
+        assert "since 9:40, why?" in two.text()
+        model.goes_on.set()
+        assert memory.settle(20)
+        latest: Any = memory.latest("t")
+        assert [fact.text for fact in latest.state.relational_map] == ["checkout: slow since 9:40"]
+        assert latest.state.turn == 2, "committed anew on the turn that came meanwhile"
+        three: Any = memory.step(two.state, Turn.said("Well?"), thread="t")
+        assert three.state.branch == "main"
+        assert three.state.relational_map, "the next step adopts it"
+        assert memory.settle(20)
+        assert _is_clean(memory)
+
+
+def test_what_was_recorded_while_the_worker_ran_is_committed_after_it(tmp_path: Path) -> None:
+    model = _Slow(_FACT)
+    with MemoryController.open(
+        tmp_path, index="none", model=model, cadence=_SOON, behind=True
+    ) as memory:
+        one: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
+        memory.record([_agent("It is db-2.")], thread="t", state=one.state)
+        model.goes_on.set()
+        assert memory.flush("t") is None, "the worker was waited for, and nothing is left"
+        two: Any = memory.step(one.state, Turn.said("Well?"), thread="t")
+        assert two.state.branch == "main"
+        assert _texts(memory)[1:] == ["It is db-2.", "Well?"]
+        assert memory.settle(20)
+        assert _is_clean(memory)
+
+
+def test_behind_the_agent_a_failing_model_loses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing(_Slow):
+        def complete(self, messages: Any, schema: Any) -> Completion:
+            raise RuntimeError("no")
+
+    with MemoryController.open(
+        tmp_path, index="none", model=Failing(), cadence=_SOON, behind=True
+    ) as memory:
+        step: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
+        assert memory.settle(20)
+        assert "came to nothing" in caplog.text
+        assert "since 9:40" in memory.step(step.state, Turn.said("Well?"), thread="t").text()
+
+
+def test_the_same_for_event_loops(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with AsyncMemoryController.open(tmp_path, index="none") as memory:
+            one: Any = await memory.step(None, Turn.said(RULE), thread="t")
+            await memory.record([_agent("done")], thread="t", state=one.state)
+            two: Any = await memory.step(one.state, Turn.said("ok?"), thread="t")
+            assert (await memory.open_evidence("a2", thread="t")).text == "done"
+            done: Any = await memory.retire([two.state.constraints[0].id], thread="t")
+            assert not done.state.constraints
+            assert (await memory.latest("t")).head.hash == done.state.hash
+            assert (await memory.state_at("t", 1)) == one.state
+
+    asyncio.run(main())
+
+
+def test_a_ref_opens_what_a_branch_sees(memory: MemoryController[Any], tmp_path: Path) -> None:
+    memory.step(None, Turn.said(RULE), thread="t")
+    assert memory.open_evidence("u1", thread="t").text == RULE
+    with pytest.raises(InputError, match="u9"):
+        memory.open_evidence("u9", thread="t")
+    copy = memory.back_up(tmp_path / "copy.sqlite3")
+    assert copy.exists()
+
+
+def test_a_step_explains_itself(memory: MemoryController[Any]) -> None:
+    step = memory.step(None, Turn.said(RULE), thread="t")
+    assert f'added c1 u1: "{RULE}"' in step.explain() or "added c1" in step.explain()
+    assert "warned" in replace(step, warnings=("warned",)).explain()
+
+
+def test_the_agent_reads_what_the_gate_admits_for_its_question(tmp_path: Path) -> None:
+    """What neither state nor tail holds any more comes back, labelled, after the tail (law 1)."""
+
+    def forgetting(_: Any) -> Proposal:
+        return Proposal()
+
+    with MemoryController.open(tmp_path, index="none", compressor=forgetting) as memory:
+        state: Any = None
+        said = [
+            "The vendor's ticket is VN-88213, opened by Ann.",
+            *(f"Talk {n}." for n in range(9)),
+        ]
+        for each in said:
+            state = memory.step(state, Turn.said(each), thread="t").state
+        question = Turn.said("Which ticket did the vendor open?")
+        step = memory.step(state, question, thread="t")
+        assert "VN-88213" not in render(step.state)
+        assert step.text().endswith(
+            "[earlier, user, turn 1] The vendor's ticket is VN-88213, opened by Ann."
+        )
+        assert step.messages()[-1]["content"].endswith("VN-88213, opened by Ann.")
+        again = memory.step(state, question, thread="t")
+        assert again.text() == step.text(), "a repeated step reads the same"

@@ -1,0 +1,118 @@
+"""Files that hold what was said are their owner's alone, whatever the umask is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acc.cli import run
+from acc.controller.controller import MemoryController
+from acc.errors import InputError
+from acc.folders import opened_for_text, opened_private, private_folder, refuse_memorys
+from acc.turn.turn import Turn
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+
+
+@pytest.fixture(autouse=True)
+def permissive() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def readable(folder: Path) -> list[str]:
+    """Paths at and below ``folder`` that others may read, write or enter, but those in a folder that is closed."""
+    found = []
+    for path, folders, files in os.walk(folder):
+        if Path(path).stat().st_mode & 0o077:
+            found.append(path)
+        else:
+            folders.clear()
+            continue
+        found += [f"{path}/{file}" for file in files if Path(path, file).stat().st_mode & 0o077]
+    return [str(Path(each).relative_to(folder.parent)) for each in found]
+
+
+def loose(folder: Path) -> list[str]:
+    """Names of files and folders at and below ``folder`` whose own mode lets others in."""
+    paths = [folder, *folder.rglob("*")]
+    return sorted(path.name for path in paths if path.stat().st_mode & 0o077)
+
+
+def filled(folder: Path, turns: int = 2) -> None:
+    state = None
+    with MemoryController.open(folder) as memory:
+        for number in range(turns):
+            state = memory.step(state, Turn.said(f"My pin is {number}."), thread="t").state
+
+
+def test_nobody_else_reads_a_memory(tmp_path: Path) -> None:
+    filled(tmp_path / "deep" / "m", turns=5)
+    assert readable(tmp_path / "deep") == []
+    own = [tmp_path / "deep", tmp_path / "deep" / "m", *(tmp_path / "deep" / "m").iterdir()]
+    assert [path for path in own if path.stat().st_mode & 0o077] == []
+
+
+def test_nobody_else_reads_it_while_it_is_open(tmp_path: Path) -> None:
+    """Files that Chroma makes inside its own folder may be looser; nobody else enters that folder."""
+    with MemoryController.open(tmp_path / "m") as memory:
+        memory.step(None, Turn.said("My pin is 1234."), thread="t")
+        assert (tmp_path / "m").stat().st_mode & 0o777 == 0o700
+        assert [p.name for p in (tmp_path / "m").iterdir() if p.stat().st_mode & 0o077] == []
+
+
+def test_a_copy_of_it_is_private_too(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path / "m", index="none") as memory:
+        memory.step(None, Turn.said("My pin is 1234."), thread="t")
+        copy = memory.back_up(tmp_path / "copies" / "one.sqlite3")
+    assert loose(tmp_path / "copies") == []
+    assert copy.stat().st_size
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["replay", "{in}", "--memory", "{m}2", "--json", "{out}/j.jsonl"],
+        ["export", "{out}/e.jsonl", "--memory", "{m}"],
+    ],
+    ids=["replay", "export"],
+)  # fmt: skip
+def test_outputs_are_private(tmp_path: Path, command: list[str]) -> None:
+    filled(tmp_path / "m")
+    said = tmp_path / "in.json"
+    said.write_text('[{"role": "user", "content": "My pin is 1234."}]')
+    (tmp_path / "out").mkdir(mode=0o700)
+    named = {"{in}": str(said), "{m}": str(tmp_path / "m"), "{out}": str(tmp_path / "out")}
+    for old, new in named.items():
+        command = [argument.replace(old, new) for argument in command]
+    assert run(command) == 0
+    assert loose(tmp_path / "out") == []
+    assert len(list((tmp_path / "out").iterdir())) >= 1
+
+
+def test_no_output_overwrites_a_file_of_a_memory(tmp_path: Path) -> None:
+    filled(tmp_path / "m")
+    files = [path for path in (tmp_path / "m").rglob("*") if path.is_file()]
+    assert len(files) > 2
+    for file in files:
+        with pytest.raises(InputError, match="overwrite a file of a memory"):
+            refuse_memorys(file)
+    refuse_memorys(tmp_path / "m" / "not_there.jsonl")
+    with opened_for_text(tmp_path / "out" / "a.txt") as out:
+        out.write("é\n")
+    assert (tmp_path / "out" / "a.txt").read_bytes() == "é\n".encode()
+    assert loose(tmp_path / "out") == []
+
+
+def test_folder_and_file_are_made_private(tmp_path: Path) -> None:
+    folder = private_folder(tmp_path / "a" / "b")
+    with opened_private(folder / "f", "w") as file:
+        file.write("x")
+    assert loose(tmp_path / "a") == []
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        private_folder(tmp_path / "file")

@@ -1,0 +1,85 @@
+"""A memory to erase from, and what is left of words in it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from acc.compress.protocol import Reading
+from acc.controller.controller import MemoryController
+from acc.evidence.evidence import Evidence
+from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.turn.turn import Turn
+
+
+def opened(folder: Path, **settings: Any) -> MemoryController[Any]:
+    """Open a memory without Chroma, for speed."""
+    return MemoryController.open(folder, **{"index": "none", **settings})
+
+
+def talk(memory: MemoryController[Any], *said: str, thread: str = "t") -> Any:
+    """Take turns of a user."""
+    step: Any = None
+    for each in said:
+        step = memory.step(None, Turn.said(each), thread=thread)
+    return step
+
+
+def left_of(memory: MemoryController[Any], words: str) -> list[str]:
+    """Return where words are left: in the bytes of files, and in records and states, which are compressed."""
+    found = []
+    for path in (p for p in memory.folder.rglob("*") if p.is_file()):  # type: ignore[union-attr]
+        data = path.read_bytes()
+        if words.encode() in data:
+            found.append(str(path))
+        for at in _starts(data, b"x\x9c"):
+            try:
+                if words.encode() in zlib.decompressobj().decompress(data[at:], 1 << 20):
+                    found.append(f"{path} at {at}")
+            except zlib.error:
+                continue
+    for key in memory.threads():
+        for head in memory.journal.branches(key):
+            found += [
+                f"{key} {head.branch} {each.version}"
+                for each in memory.journal.commits(key, head.branch)
+                if words in repr((each.record, each.state))
+            ]
+    return found
+
+
+def _starts(data: bytes, mark: bytes) -> list[int]:
+    found, at = [], data.find(mark)
+    while at >= 0:
+        found.append(at)
+        at = data.find(mark, at + 1)
+    return found
+
+
+class Scripted:
+    """A compressor that proposes what it was told, one after the other; then nothing."""
+
+    def __init__(self, proposals: Sequence[Proposal]) -> None:
+        self.proposals, self.read = list(proposals), list[Reading]()
+
+    def __call__(self, reading: Reading) -> Proposal:
+        self.read.append(reading)
+        return self.proposals.pop(0) if self.proposals else Proposal()
+
+
+def pin(quote: str, ref: str, **more: str) -> ProposedPin:
+    """Return a proposed rule."""
+    return ProposedPin(quote=quote, ref=ref, **more)
+
+
+def fact(text: str, *refs: str, id: str = "") -> ProposedRecord:
+    """Return a proposed fact."""
+    subject, _, value = text.partition(": ")
+    return ProposedRecord("relational_map", {"text": f"{subject}: {value}"}, refs, id)
+
+
+def evidence_of(memory: MemoryController[Any]) -> Evidence:
+    """Return the evidence of a memory."""
+    return Evidence(memory)

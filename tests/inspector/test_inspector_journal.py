@@ -1,0 +1,404 @@
+"""The journal as the inspector reads it: beside its writer, without writing, whatever is in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers_inspector import (
+    HOSTILE,
+    OPS,
+    SAID,
+    altered,
+    forked,
+    memory_in,
+    remembered,
+    threads_of,
+)
+
+from acc.errors import CompressionError, InputError, StoreError
+from acc.evidence.evidence import Evidence
+from acc.inspector.detail import Details
+from acc.inspector.opening import opened
+from acc.inspector.states import Reader, changes, words_of
+from acc.inspector.threads import Threads, key_of, name_of
+from acc.journal import Journal, ThreadKey
+from acc.journal.opened import FILE
+from acc.state.model import CompressedCognitiveState
+from acc.step import Cadence
+from acc.tail import messages_of
+from acc.turn.turn import Turn
+
+
+def details(threads: Threads, branch: str = "main") -> Details:
+    return Details(threads, threads.index(OPS, branch))
+
+
+def test_the_list_says_what_the_commits_hold(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path))
+    index = threads.index(OPS)
+    assert [e["turn"] for e in index.entries if e["kind"] == "turn"] == [1, 2, 3]
+    assert [entry["version"] for entry in index.entries] == list(range(1, len(index.entries) + 1))
+    with opened(tmp_path) as journal:
+        stored = list(journal.commits("ops"))
+    for entry, commit in zip(index.entries, stored, strict=True):
+        assert (entry["hash"], entry["fault"]) == (commit.hash, "")
+        assert sum(entry["slots"].values()) == entry["tokens"] > 0
+        assert entry["limit"] == 1_100
+    first = index.entries[0]
+    assert (first["added"], first["removed"], first["outcome"]) == (1, 0, "compressed")
+    assert first["said"] == -(-len(SAID[0]) // 4)
+    assert first["tail"] == first["said"]  # the last exchange stays, to be referred to
+
+
+def test_a_turn_shows_what_was_said_what_the_agent_reads_and_why(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path))
+    turn = details(threads).of(1)
+    assert [(part["text"], part["channel"], part["ref"]) for part in turn["said"]] == [
+        (SAID[0], "user", "u1")
+    ]
+    (rule,) = [item for item in turn["items"] if item["slot"] == "constraints"]
+    assert rule["words"]["text"] == "Never restart db-1."
+    assert "Never restart db-1." in turn["rendered"]
+    assert turn["pinned"] == ["constraints", "goal_orientation"]
+    assert [(part["ref"], part["text"], part["status"]) for part in turn["tail"]] == [
+        ("u1", SAID[0], "read")
+    ]
+    (change,) = turn["changes"]
+    assert (change["change"], change["words"]) == ("added", "Never restart db-1.")
+    assert change["reasons"] == [{"reason": "added", "detail": ""}]
+    assert turn["author"] == "keyless"
+
+
+def test_later_words_and_the_claim_stand_beside_the_rule_with_the_verdict(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path))
+    claimed, judged = (details(threads).of(version) for version in (3, 4))
+    (rule,) = [item for item in claimed["items"] if item["slot"] == "constraints"]
+    assert [words["text"] for words in rule["later"]] == [SAID[2]]
+    assert rule["ending"]["words"]["text"] == SAID[2]
+    assert "verdict" not in rule["ending"]
+    assert threads.index(OPS).entries[3]["kind"] == "judge"
+    (rule,) = [item for item in judged["items"] if item["slot"] == "constraints"]
+    assert rule["ending"]["verdict"] == "ends"
+    (change,) = judged["changes"]
+    old, new = change["fields"]["ending"]
+    assert old.endswith("verdict: not judged yet")
+    assert new == "claimed in turn 3: You may restart db-1 now. (u3); verdict: ends"
+
+
+def test_what_the_gate_said_stands_with_the_words_of_the_passage(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path))
+    verdicts = details(threads).of(3)["verdicts"]
+    assert {"ref": "u1", "place": 0, "reason": "known", "text": "Never restart db-1."} in verdicts
+    entry = threads.index(OPS).entries[2]
+    assert entry["candidates"] == len(verdicts) == 2
+    assert entry["admitted"] == sum(each["reason"] == "admitted" for each in verdicts) == 1
+
+
+def test_two_versions_differ_by_what_came_between_with_its_reasons(tmp_path: Path) -> None:
+    found = details(threads_of(remembered(tmp_path))).between(4, 1)
+    by_words = {change["words"]: change for change in found}
+    assert by_words["The limit is 40 pods."]["change"] == "added"
+    rule = by_words["Never restart db-1."]
+    assert rule["change"] == "changed"
+    assert {each["reason"] for each in rule["reasons"]} >= {"later", "ending"}
+
+
+def test_a_failed_compression_says_why_and_the_tail_grows(tmp_path: Path) -> None:
+    def failing(_: Any) -> Any:
+        raise CompressionError("the model is away", outcome="unreachable")
+
+    threads = threads_of(remembered(tmp_path, SAID[:1], compressor=failing))
+    (entry,) = threads.index(OPS).entries
+    assert (entry["outcome"], entry["failed"]) == ("unreachable", True)
+    turn = details(threads).of(1)
+    assert "the model is away" in turn["failure"]
+    assert [part.get("status", "unread") for part in turn["tail"]] == ["unread"]
+    assert threads.rows()[0]["failed"]
+
+
+def test_what_is_not_compressed_yet_is_told(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path, SAID[:2], cadence=Cadence(compress_over=500)))
+    assert [entry["outcome"] for entry in threads.index(OPS).entries] == ["in the tail"] * 2
+    turn = details(threads).of(2)
+    assert [part["text"] for part in turn["tail"]] == list(SAID[:2])
+    assert (turn["items"], turn["author"]) == ([], "")
+
+
+def test_a_turn_that_no_commit_took_is_shown_as_waiting(tmp_path: Path) -> None:
+    remembered(tmp_path, SAID[:1])
+    with Journal.open(tmp_path) as journal:
+        head = journal.head("ops")
+        turn = Turn.said("Is anybody there?").numbered(2)
+        journal.append("ops", messages_of(turn), follows=head.hash)
+        journal.append("new", messages_of(Turn.said("Hello.").numbered(1)))
+    threads = threads_of(tmp_path)
+    assert [part["text"] for part in details(threads).of(1)["waiting"]] == ["Is anybody there?"]
+    outcomes = {row["thread"]: row["outcome"] for row in threads.rows()}
+    assert outcomes == {"ops": "compressed", "new": "not committed"}
+
+
+def test_an_operators_act_is_one(tmp_path: Path) -> None:
+    remembered(tmp_path, SAID[:1])
+    with memory_in(tmp_path) as memory:
+        memory.retire(["c1"], "the freeze is over", thread="ops")
+    threads = threads_of(tmp_path)
+    assert [entry["kind"] for entry in threads.index(OPS).entries] == ["turn", "operator"]
+    turn = details(threads).of(2)
+    assert [change["change"] for change in turn["changes"]] == ["removed"]
+    assert turn["outcome"] == "the freeze is over"
+
+
+def test_only_what_is_new_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    remembered(tmp_path)
+    threads = threads_of(tmp_path)
+    first = threads.index(OPS)
+    known = len(first.entries)
+    read: list[Any] = []
+    real = threads.reader.read
+    monkeypatch.setattr(threads.reader, "read", lambda body: read.append(body) or real(body))
+    assert threads.index(OPS) is first
+    assert read == []
+    remembered(tmp_path, ["Is node-8 ready?"])
+    assert [entry["turn"] for entry in threads.index(OPS).entries[known:]] == [4]
+    assert len(read) == 1
+    assert threads.index(OPS).entries[-1]["said"] == 4
+
+
+def test_a_fork_leaves_the_other_branch_out_of_its_past(tmp_path: Path) -> None:
+    branch = forked(tmp_path)
+    threads = threads_of(tmp_path)
+    assert threads.branches(OPS) == ["main", branch]
+    index = threads.index(OPS, branch)
+    assert [(e["branch"], e["version"], e["kind"]) for e in index.entries] == [
+        ("main", 1, "turn"), (branch, 2, "fork"), (branch, 3, "turn"),
+    ]  # fmt: skip
+    assert details(threads, branch).source("u2")["text"] == "The limit is 50 pods."
+    assert details(threads).source("u2")["text"] == "The limit is 40 pods."
+    (row,) = threads.rows()
+    assert (row["branch"], row["branches"]) == (branch, 2)
+    assert details(threads, branch).of(2)["changes"] == []
+    remembered_words = [part["text"] for part in details(threads, branch).of(1)["said"]]
+    assert remembered_words == [SAID[0]]
+
+
+def test_a_search_finds_the_newest_messages_that_hold_every_word(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path, [*SAID, "PODS: " + "x " * 500 + "Limit reached"]))
+    found = threads.search(OPS, "main", "limit pods")
+    assert [(hit["ref"], hit["turn"]) for hit in found] == [("u4", 4), ("u2", 2)]
+    assert found[0]["excerpt"].startswith("…")
+    assert "Limit reached" in found[0]["excerpt"]
+    assert len(found[0]["excerpt"]) < 300
+    assert threads.search(OPS, "main", "  ") == threads.search(OPS, "main", "nowhere") == []
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_damaged_row_is_told_and_the_rest_is_shown(version: int, tmp_path: Path) -> None:
+    altered(remembered(tmp_path), version, None)
+    threads = threads_of(tmp_path)
+    entries = threads.index(OPS).entries
+    assert [entry["turn"] for entry in entries] == [1, 2, 3, 3]
+    assert "damaged" in entries[version - 1]["fault"]
+    assert entries[version - 1]["failed"]
+    assert (entries[0]["fault"] == "") == (version == 2)
+    turn = details(threads).of(version)
+    assert [part["text"] for part in turn["said"]] == [SAID[version - 1]]
+    assert "damaged" in turn["unread"]
+    assert details(threads).of(version + 1)["version"] == version + 1
+
+
+def test_a_state_that_was_changed_is_told(tmp_path: Path) -> None:
+    def forge(state: dict[str, Any]) -> None:
+        state["constraints"][0]["words"]["text"] = "Always restart db-1."
+
+    altered(remembered(tmp_path, SAID[:1]), 1, forge)
+    threads = threads_of(tmp_path)
+    assert threads.index(OPS).entries[0]["fault"] == "its state was changed after the commit"
+    assert threads.rows()[0]["fault"] == "its state was changed after the commit"
+    assert "Always" not in json.dumps(details(threads).of(1))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        [1], {"notes": [{"reason": "invented"}]}, {"notes": [7]}, {"verdicts": [["u1"]]}, {"given": 7},
+        {"usage": {"input": "x"}},
+    ],
+)  # fmt: skip
+def test_a_record_that_was_changed_is_told(record: Any, tmp_path: Path) -> None:
+    remembered(tmp_path)
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        data = zlib.compress(json.dumps(record).encode())
+        database.execute("UPDATE commits SET record = ? WHERE version = 2", (data,))
+        database.commit()
+    threads = threads_of(tmp_path)
+    faults = [entry["fault"] for entry in threads.index(OPS).entries]
+    assert faults == ["", "its record was not written by acc", "", ""]
+    turn = details(threads).of(2)
+    assert (turn["verdicts"], turn["notes"]) == ([], [])
+    assert "The limit is 40 pods." in turn["rendered"]
+    assert details(threads).between(1, 4)
+
+
+def test_a_broken_chain_is_told(tmp_path: Path) -> None:
+    remembered(tmp_path)
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("UPDATE commits SET parent = 'x' WHERE version = 2")
+        database.commit()
+    faults = [entry["fault"] for entry in threads_of(tmp_path).index(OPS).entries]
+    assert faults == ["", "it does not follow the commit before it", "", ""]
+
+
+def test_an_erasure_is_read_anew_and_leaves_no_words(tmp_path: Path) -> None:
+    remembered(tmp_path)
+    threads = threads_of(tmp_path)
+    ends = threads.ends()
+    assert not threads.index(OPS).entries[1]["is_erased"]
+    with Journal.open(tmp_path) as journal:
+        journal.blank("ops", ["u2"], why="asked")
+    assert threads.ends() != ends
+    index = threads.index(OPS)
+    assert [entry["is_erased"] for entry in index.entries][:2] == [False, True]
+    assert index.entries[-1]["kind"] == "erasure"
+    assert all(entry["fault"] == "" for entry in index.entries)
+    shown = [details(threads).of(entry["version"]) for entry in index.entries]
+    assert "40 pods" not in json.dumps([shown, index.entries, threads.search(OPS, "main", "pods")])
+    assert shown[1]["unread"] == "an erasure removed this state"
+    assert details(threads).source("u2")["unavailable"] == "an erasure removed this text"
+
+
+def test_a_thread_that_was_deleted_disappears(tmp_path: Path) -> None:
+    remembered(tmp_path)
+    threads = threads_of(tmp_path)
+    threads.index(OPS)
+    with Journal.open(tmp_path) as journal:
+        journal.delete_thread("ops")
+    assert threads.rows() == []
+    with pytest.raises(InputError, match="no such thread"):
+        threads.index(OPS)
+
+
+def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None:
+    remembered(tmp_path)
+    threads = Threads(opened(tmp_path), Reader(lambda _: None))
+    turn = details(threads).of(1)
+    assert turn["rendered"] is None
+    assert "is not installed" in turn["unread"]
+    assert "Never restart db-1." in [item["says"] for item in turn["items"]]
+    assert turn["pinned"] == ["constraints"]
+    assert threads.index(OPS).entries[0]["tokens"] > 0
+
+
+def test_a_state_of_a_domain_is_read_under_its_class(tmp_path: Path) -> None:
+    class OpsState(CompressedCognitiveState):
+        """A domain."""
+
+    from acc.state.policy import Policy
+
+    remembered(tmp_path, SAID[:1], policy=Policy(schema=OpsState, style="predicates"))
+    reader = Reader({"OpsState": OpsState}.get)
+    text = details(Threads(opened(tmp_path), reader)).of(1)["rendered"]
+    assert 'constraints("Never restart db-1.")' in text
+
+
+def test_reading_writes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
+    remembered(tmp_path)
+
+    def files() -> dict[str, str]:
+        return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in tmp_path.iterdir()}
+
+    before = files()
+    with closing(sqlite3.connect(tmp_path / FILE, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")  # as while a commit is written
+        threads = threads_of(tmp_path)
+        threads.rows()
+        for entry in threads.index(OPS).entries:
+            details(threads).of(entry["version"])
+        threads.search(OPS, "main", "pods")
+        writer.execute("ROLLBACK")
+        threads.journal.close()
+    assert {name: files()[name] for name in before} == before
+
+
+def test_the_journal_of_the_page_cannot_write(tmp_path: Path) -> None:
+    remembered(tmp_path)
+    with opened(tmp_path) as journal:
+        with pytest.raises(StoreError):
+            journal.append("x", messages_of(Turn.said("Hello.").numbered(1)))
+        with pytest.raises(StoreError):
+            journal.delete_thread("ops")
+        assert [key.thread for key in journal.threads()] == ["ops"]
+
+
+def test_where_no_memory_is_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no memory in this folder"):
+        opened(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / FILE).write_bytes(b"")
+    with pytest.raises(InputError):
+        opened(tmp_path)
+    assert (tmp_path / FILE).read_bytes() == b""
+
+
+def test_a_copy_of_a_journal_is_read_and_stays_as_it_is(tmp_path: Path) -> None:
+    with memory_in(remembered(tmp_path / "memory")) as memory:
+        (tmp_path / "copy").mkdir()
+        copy = memory.back_up(tmp_path / "copy" / FILE)
+    before = copy.read_bytes()
+    threads = threads_of(copy.parent)
+    assert threads.index(OPS).entries[-1]["turn"] == 3
+    threads.journal.close()
+    assert copy.read_bytes() == before
+    assert list(copy.parent.iterdir()) == [copy]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        ThreadKey("ops"), ThreadKey("a/b & c=d?#%", "T", "ü", "x y"), ThreadKey(HOSTILE[:-2]),
+        ThreadKey("thread=ops&user=x"),
+    ],
+)  # fmt: skip
+def test_any_thread_has_a_name_in_addresses(key: ThreadKey) -> None:
+    assert key_of(name_of(key)) == key
+
+
+@pytest.mark.parametrize("name", ["", "ops", "user=ann", "thread=", "thread=a&file=/etc/passwd"])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="no such thread"):
+        key_of(name)
+
+
+def test_what_an_item_says_and_what_changed() -> None:
+    assert words_of({"id": "r1", "text": "a", "sources": ["u1"], "touched": 3}) == "a"
+    assert words_of({"id": "x1", "host": "web-3", "is_up": True, "uses": 2}) == "web-3 is_up"
+    old = {"relational_map": [{"id": "r1", "text": "a", "touched": 1}, {"id": "r2", "text": "b"}]}
+    new = {"relational_map": [{"id": "r1", "text": "a", "touched": 2}, {"id": "r3", "text": "c"}]}
+    assert [(c["change"], c["id"]) for c in changes(old, new)] == [
+        ("added", "r3"),
+        ("removed", "r2"),
+    ]
+    assert list(changes(new, new)) == []
+
+
+def test_hostile_words_have_an_entry(tmp_path: Path) -> None:
+    threads = threads_of(remembered(tmp_path, [HOSTILE[:-2], "A" * 200_000]))
+    entries = [entry for entry in threads.index(OPS).entries if entry["kind"] == "turn"]
+    assert [entry["said"] > 0 for entry in entries] == [True, True]
+
+
+def test_a_documents_text_is_opened_where_its_owner_reads_it(tmp_path: Path) -> None:
+    remembered(tmp_path, SAID[:1], ThreadKey("ops", user="ann"))
+    with memory_in(tmp_path) as memory:
+        made = Evidence(memory).ingest_text("runbook.md", "Drain node-7 first.", user="ann")
+    threads = threads_of(tmp_path)
+    owned = Details(threads, threads.index("thread=ops&user=ann"))
+    assert owned.source(made.ref)["text"] == "Drain node-7 first."
+    remembered(tmp_path, SAID[:1])
+    assert "unavailable" in Details(threads, threads.index(OPS)).source(made.ref)

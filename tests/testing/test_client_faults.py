@@ -1,0 +1,209 @@
+"""What goes wrong with a model never loses a turn: every fault of the scripted server, and every SDK's exceptions."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from acc.errors import AuthenticationError, CompressionError, ConfigurationError
+from acc.models import OpenAIModel
+from acc.models.failures import error_of, failure_of
+from acc.models.openai_client import completion_in
+from acc.models.protocol import Usage
+from acc.step import Cadence
+from acc.testing import FAULTS, Fault, FixedClock, ModelServer, ScriptedCompressor
+from acc.testing.chat_model import ScriptedChatModel
+from acc.turn.turn import Turn
+from acc.update import update_state
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+RULE = "Never restart nginx."
+GOOD = {"rules": [{"quote": RULE, "ref": "u1"}]}
+RAISED = {"401": AuthenticationError, "403": AuthenticationError, "404": ConfigurationError}
+
+
+def model_at(url: str) -> OpenAIModel:
+    return OpenAIModel(
+        "m", base_url=url, api_key="none", attempts=1, timeout=0.2, clock=FixedClock()
+    )
+
+
+def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
+    state, tail = (before.state, before.tail) if before else (None, ())
+    return update_state(
+        state, Turn.said(said), tail=tail, model=model, cadence=Cadence(compress_over=0)
+    )
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_after_each_fault_the_turn_is_in_the_state_or_still_in_the_tail(name: str) -> None:
+    needs = {"seconds": 0.001, "chunk": 64} if name in ("delay", "slow_drip") else {}
+    broken = [True]
+
+    def fault(_: Any) -> Fault | None:
+        return Fault(name, **needs) if broken[0] else None  # type: ignore[arg-type]
+
+    with ModelServer(lambda _: GOOD, faults=fault) as server:
+        model = model_at(server.base_url)
+        if name in RAISED:
+            with pytest.raises(RAISED[name]):
+                stepped(model)
+            return
+        step = stepped(model)
+        in_state = [rule.words.text for rule in step.state.constraints]
+        in_tail = [m.text for m in step.tail if m.status == "unread"]
+        assert RULE in (*in_state, *in_tail)
+        assert bool(step.failure) == (RULE not in in_state)
+        broken[0] = False
+        after = stepped(model, step, "Why is checkout slow?")
+    assert [rule.words.text for rule in after.state.constraints] == [RULE]
+    assert not after.failure
+    assert after.usage.requests == 1
+
+
+def test_an_answer_without_an_object_is_asked_for_again_on_the_same_format() -> None:
+    with ModelServer(["no json at all", GOOD]) as server:
+        step = stepped(model_at(server.base_url))
+        formats = [request.format for request in server.requests]
+    assert step.usage.requests == len(formats)
+    assert set(formats) == {"json_schema"}
+    rules = [rule.words.text for rule in step.state.constraints]
+    assert rules == [RULE] or "unread" in {m.status for m in step.tail}
+
+
+@pytest.mark.parametrize("formats", [(), ("json_object",)])
+def test_a_server_that_ignores_the_format_in_silence_works(formats: Any) -> None:
+    from acc.testing import Capabilities
+
+    can = Capabilities(formats=formats, unsupported="ignore")
+    with ModelServer([f"Sure! {json.dumps(GOOD)}"], capabilities=can) as server:
+        step = stepped(model_at(server.base_url))
+        assert len(server.requests) == 1
+    assert [rule.words.text for rule in step.state.constraints] == [RULE]
+
+
+@pytest.mark.parametrize(
+    "wrote", [f"<think>{json.dumps({'rules': []})}</think>", "Done:\n```json\n"]
+)
+def test_what_stands_around_an_answer_does_no_harm(wrote: str) -> None:
+    chat = ScriptedChatModel(script=[wrote + json.dumps(GOOD)])
+    assert [rule.words.text for rule in stepped(chat).state.constraints] == [RULE]
+
+
+# --- what SDKs raise ----------------------------------------------------------------------
+
+
+class ResponseError(Exception):
+    """As Ollama's: a status, and no response."""
+
+    def __init__(self, error: str, status_code: int) -> None:
+        super().__init__(error)
+        self.status_code = status_code
+
+
+class ClientError(Exception):
+    """As Google's (a code), or as AWS's (a mapping as response)."""
+
+    def __init__(self, message: str, **told: Any) -> None:
+        super().__init__(message)
+        self.__dict__.update(told)
+
+
+def aws(status: int, **headers: str) -> dict[str, Any]:
+    return {"ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": headers}}
+
+
+def of_client(status: int) -> httpx2.HTTPStatusError:
+    request = httpx2.Request("POST", "http://127.0.0.1/v1")
+    response = httpx2.Response(status, headers={"Retry-After": "3"}, request=request)
+    return httpx2.HTTPStatusError("refused", request=request, response=response)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ResponseError("llama-x does not support tools", 400), "bad_request"),
+        (ResponseError("overloaded", 503), "server_error"),
+        (ResponseError("maximum context length is 8192", 400), "context_overflow"),
+        (ClientError("Resource exhausted", code=429), "rate_limited"),
+        (ClientError("Throttled", response=aws(429)), "rate_limited"),
+        (of_client(429), "rate_limited"),
+        (ClientError("Closed", code=1006), "error"),
+        (ClientError("Odd", code="429", status_code=True, response=None), "error"),
+        (ClientError("Odd", response={"ResponseMetadata": "none"}), "error"),
+        *((ClientError("?", code=status), "error") for status in (200, 399, 600, -1, 10**9)),
+    ],
+)
+def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: str) -> None:
+    failure = failure_of(error, NOW)
+    assert failure.outcome == outcome
+    assert isinstance(error_of(failure, "m", None, Usage()), CompressionError)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ResponseError("unauthorized", 401), AuthenticationError),
+        (ClientError("API key not valid", code=403), AuthenticationError),
+        (ClientError("No access", response=aws(403)), AuthenticationError),
+        (ResponseError("model 'llama-x' not found", 404), ConfigurationError),
+    ],
+)
+def test_what_can_never_work_is_an_error_with_the_fix(error: Exception, kind: type) -> None:
+    found = error_of(failure_of(error, NOW), "m at 127.0.0.1", None, Usage())
+    assert isinstance(found, kind)
+    assert found.hint
+
+
+def test_an_error_that_wraps_an_sdks_is_read_through_with_its_wait() -> None:
+    wrapped = ValueError("the chat model failed")
+    wrapped.__cause__ = of_client(503)
+    found = failure_of(wrapped, NOW)
+    assert (found.outcome, found.wait, found.passing) == ("server_error", 3.0, True)
+    assert failure_of(ClientError("slow", response=aws(429, **{"retry-after": "7"})), NOW).wait == 7
+
+
+@pytest.mark.parametrize("kind", ["thinking", "reasoning", "redacted_thinking"])
+def test_parts_of_a_message_that_hold_reasoning_are_no_answer(kind: str) -> None:
+    parts = [{"type": kind, "text": "a draft"}, {"type": "text", "text": "the answer"}]
+    body = {"choices": [{"finish_reason": "stop", "message": {"content": parts}}]}
+    assert completion_in(body, "m").text == "the answer"
+
+
+@pytest.mark.parametrize("code", ["json_validate_failed", "output_parse_failed"])
+def test_a_report_of_one_bad_answer_is_no_refusal_of_the_format(code: str) -> None:
+    bad = Fault("400", code=code, message="Failed to validate JSON. Please adjust your prompt.")
+    with ModelServer(lambda _: GOOD, faults=[bad]) as server:
+        waits: list[float] = []
+        model = OpenAIModel("m", base_url=server.base_url, api_key="none", sleep=waits.append)
+        step = stepped(model)
+        assert {request.format for request in server.requests} == {"json_schema"}
+    assert [rule.words.text for rule in step.state.constraints] == [RULE]
+    assert step.usage.requests == 2
+
+
+# --- the scripted compressor --------------------------------------------------------------
+
+
+def test_a_scripted_compressor_proposes_its_lines_in_turn() -> None:
+    script = [GOOD, TimeoutError("slow"), lambda reading: {"facts": [f"turn: {reading.number}"]}]
+    compressor = ScriptedCompressor(script)
+    step: Any = None
+    failures = []
+    for said in (RULE, "Why?", "And now?", "The end."):
+        state, tail = (step.state, step.tail) if step else (None, ())
+        step = update_state(state, Turn.said(said), tail=tail, compressor=compressor)
+        failures.append(step.failure.partition(":")[0])
+    assert failures == ["", "raised", "", "raised"], "the script has three lines"
+    assert [rule.words.text for rule in step.state.constraints] == [RULE]
+    assert [fact.text for fact in step.state.relational_map] == ["turn: 3"]
+    assert compressor.unused == 0
+    assert [m.text for m in compressor.readings[2].messages if m.status == "unread"] == [
+        "Why?", "And now?",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="empty script"):
+        ScriptedCompressor([], at_end="repeat")

@@ -1,0 +1,196 @@
+"""`acc.text.ranking`: exact against its own formula, incremental, deterministic, hard to upset."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acc.text.ranking import HEAD, LONGEST, LexicalIndex, Weights, terms
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates and NUL included
+WORDS = st.sampled_from(["lisbon", "hotel", "budget", "flight", "INC-4211", "the"])
+THREADS = st.lists(st.lists(WORDS, min_size=1, max_size=8).map(" ".join), min_size=1, max_size=12)
+
+
+def index_of(*documents: str, linked: bool = False) -> LexicalIndex:
+    index = LexicalIndex()
+    for previous, document in pairwise(("", *documents)):
+        index.add(document, previous if linked else "")
+    return index
+
+
+def by_formula(documents: list[str], query: str, *, linked: bool) -> dict[int, float]:
+    """The module's docstring, written down word for word."""
+    weights = Weights() if linked else Weights(predecessor=0.0, share=0.0)
+    counts = [Counter(terms(document)) for document in documents]
+    before = [Counter[str](), *counts]
+    tf = [
+        {t: own[t] + weights.predecessor * past[t] for t in (own | past if linked else own)}
+        for own, past in zip(counts, before, strict=False)
+    ]
+    lengths = [sum(each.values()) for each in tf]
+    average = sum(lengths) / len(lengths)
+    bm25: dict[int, float] = {}
+    for t in set(terms(query)):
+        df = sum(t in each for each in tf)
+        idf = math.log(1 + (len(tf) - df + 0.5) / (df + 0.5))
+        for at, each in enumerate(tf):
+            if t in each:
+                norm = weights.k1 * (1 - weights.b + weights.b * lengths[at] / average)
+                gain = idf * each[t] * (weights.k1 + 1) / (each[t] + norm)
+                bm25[at] = bm25.get(at, 0.0) + gain
+    return {
+        d: own + weights.share * sum(weights.decay ** abs(d - e) * bm25[e] for e in bm25 if e != d)
+        for d, own in bm25.items()
+    }
+
+
+class TestTerms:
+    @pytest.mark.parametrize(
+        ("identifier", "parts"),
+        [
+            ("ORA-00942", ["ora", "00942"]),
+            ("10.2.3.4", ["10", "2", "3", "4"]),
+            ("INC-4211", ["inc", "4211"]),
+            ("db-prod-3", ["db", "prod", "3"]),
+            ("v2.14.1", ["v2", "14", "1"]),
+            ("ops_team@example.com", ["op", "team", "exampl", "com"]),
+        ],
+    )
+    def test_an_identifier_is_found_whole_and_by_its_parts(
+        self, identifier: str, parts: list[str]
+    ) -> None:
+        assert terms(f"see {identifier}, please")[1:-1] == (identifier.lower(), *parts)
+        index = index_of("nothing here", f"It was {identifier}.", "nor there")
+        for query in (identifier, identifier.lower(), *parts):
+            assert [at for at, _ in index.best(query, 3)] == [1]
+
+    def test_the_whole_identifier_tells_apart_what_shares_its_parts(self) -> None:
+        index = index_of("4.3.2.10 answers", "10.2.3.4 answers", "2.10.4.3 answers")
+        assert index.best("10.2.3.4", 1)[0][0] == 1
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("Bookings", "booked"),
+            ("went", "going"),
+            ("thoughts", "think"),
+            ("children", "child"),
+            ("Caroline’s", "caroline"),
+            ("MÜNCHEN", "münchen"),
+        ],
+    )
+    def test_forms_of_one_word_are_one_term(self, one: str, other: str) -> None:
+        assert terms(one) == terms(other) != ()
+
+    def test_stopwords_have_no_term(self) -> None:
+        assert terms("What did you do there, and who wasn't it?") == ()
+
+    def test_what_is_too_long_for_a_term_is_found_all_the_same(self) -> None:
+        word, path = "x" * 1_000, "/".join(["srv"] * 100)
+        assert terms(word) == ("x" * LONGEST,)
+        assert set(terms(path)) == {"srv"}
+
+    @given(ANY_TEXT)
+    def test_any_text_has_terms(self, text: str) -> None:
+        assert all(0 < len(term) <= LONGEST for term in terms(text))
+
+    @pytest.mark.parametrize("garbage", ["a", "x-", "a.b:c/d@", "\ud800", "\x00", "_", " q1"])
+    def test_the_terms_of_a_megabyte_are_no_larger_than_it(self, garbage: str) -> None:
+        text = garbage * (1_000_000 // len(garbage))
+        assert sum(map(len, terms(text))) <= len(text)
+
+
+class TestScores:
+    @given(THREADS, THREADS.map(" ".join), st.booleans())
+    def test_they_are_what_the_formula_says(
+        self, thread: list[str], query: str, linked: bool
+    ) -> None:
+        scores = index_of(*thread, linked=linked).scores(query)
+        assert scores == pytest.approx(by_formula(thread, query, linked=linked))
+        assert all(score > 0 for score in scores.values())
+
+    @given(THREADS, ANY_TEXT)
+    def test_querying_between_additions_changes_nothing(
+        self, documents: list[str], query: str
+    ) -> None:
+        index = LexicalIndex()
+        for at, (previous, document) in enumerate(pairwise(("", *documents))):
+            assert index.add(document, previous) == at
+            index.scores(f"{query} {document}")
+        batch = index_of(*documents, linked=True)
+        assert len(index) == len(batch) == len(documents)
+        for asked in (query, *documents):
+            assert index.scores(asked) == batch.scores(asked)
+
+    @given(st.lists(ANY_TEXT, max_size=5), ANY_TEXT)
+    def test_no_text_upsets_them(self, documents: list[str], query: str) -> None:
+        index = index_of(*documents, linked=True)
+        assert index.scores(query).keys() <= set(range(len(documents)))
+        assert len(index.best(query, 3)) <= 3
+
+    def test_only_documents_that_match_have_one(self) -> None:
+        index = index_of("a hotel in Lisbon", "", "the budget", "\x00\ud800")
+        assert index.scores("Lisbon budget").keys() == {0, 2}
+
+    @pytest.mark.parametrize("query", ["", "the", "\ud800\x00", "unheard"])
+    def test_a_query_without_known_terms_has_none(self, query: str) -> None:
+        assert index_of("a hotel in Lisbon").scores(query) == {}
+        assert LexicalIndex().scores(query) == {}
+
+
+class TestContext:
+    def test_an_answer_is_found_by_its_question(self) -> None:
+        index = index_of("Which hotel?", "The Bairro, two nights.", "Thanks!", linked=True)
+        assert [at for at, _ in index.best("hotel", 5)] == [0, 1]
+
+    def test_without_weight_a_predecessor_makes_no_match(self) -> None:
+        index = LexicalIndex(Weights(predecessor=0.0))
+        index.add("answer", "hotel")
+        assert index.scores("hotel") == {}
+
+    def test_only_the_head_of_a_predecessor_counts(self) -> None:
+        index = LexicalIndex()
+        index.add("answer", "hotel " + "x " * HEAD + "budget")
+        assert index.scores("hotel")
+        assert not index.scores("budget")
+
+    def test_a_match_among_matches_is_worth_more(self) -> None:
+        thread = ["budget"] + ["flight"] * 30 + ["budget", "flight", "budget"]
+        scores = index_of(*thread, linked=True).scores("budget")
+        assert scores[31] > scores[0]
+
+    def test_nothing_is_shared_between_runs(self) -> None:
+        near = index_of("budget", "budget", "flight").scores("budget")
+        far = index_of("budget", "flight", "budget").scores("budget")
+        assert [*near.values()] == [*far.values()]
+
+
+class TestBest:
+    def test_equal_scores_put_the_later_first(self) -> None:
+        index = index_of("budget", "flight", "budget", "budget")
+        assert [at for at, _ in index.best("budget", 2)] == [3, 2]
+        assert [at for at, _ in index.best("budget", 9)] == [3, 2, 0]
+
+    def test_what_keep_refuses_is_left_out_before_the_cut(self) -> None:
+        index = index_of("budget", "flight", "budget", "budget")
+        assert [at for at, _ in index.best("budget", 2, keep=lambda at: at != 3)] == [2, 0]
+
+    @pytest.mark.parametrize("k", [0, -1])
+    def test_none_are_asked_for(self, k: int) -> None:
+        assert index_of("budget").best("budget", k) == []
+
+    def test_an_empty_index_finds_nothing(self) -> None:
+        assert len(LexicalIndex()) == 0
+        assert LexicalIndex().best("budget", 5) == []
+
+    @given(THREADS, THREADS.map(" ".join))
+    def test_the_same_thread_always_gives_the_same(self, thread: list[str], query: str) -> None:
+        once, again = (index_of(*thread, linked=True).best(query, 5) for _ in range(2))
+        assert once == again
+        assert once == sorted(once, key=lambda found: (found[1], found[0]), reverse=True)

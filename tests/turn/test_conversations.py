@@ -1,0 +1,125 @@
+"""`acc.turn.conversations`: every form of a conversation gives the same turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from conversation_files import (
+    agent,
+    as_json,
+    as_lines,
+    call,
+    operations,
+    result,
+    user,
+)
+
+from acc.errors import InputError
+from acc.text.tokens import utf8_quarter
+from acc.turn.conversations import read_conversation
+from acc.turn.observations import Channel
+
+SCENARIO = {
+    "id": "s",
+    "domain": "d",
+    "role": "An agent.",
+    "turns": [
+        {"t": 1, "user": "Where is it?", "tool_outputs": [{"tool": "find", "content": "on 4"}],
+         "assistant": "On the fourth floor."},
+        {"t": 2, "user": "Thanks.", "tool_outputs": [], "assistant": "Gladly."},
+    ],
+    "constraints": [],
+}  # fmt: skip
+
+
+def test_array_object_and_lines_are_one_conversation(tmp_path: Path) -> None:
+    messages = operations(3)
+    lines = as_lines(tmp_path / "a.jsonl", messages)
+    spaced = tmp_path / "b.jsonl"
+    spaced.write_text("\ufeff" + lines.read_text().replace("\n", "\r\n\r\n"), encoding="utf-8")
+    files = [
+        lines,
+        spaced,
+        as_json(tmp_path / "c.json", messages),
+        as_json(tmp_path / "d.json", {"model": "m", "messages": messages}),
+    ]
+    first, *others = [read_conversation(file) for file in files]
+    assert all(other == first for other in others)
+    assert first.role == "You are the operations agent."
+    assert len(first.turns) == 3
+    channels = [o.channel.value for o in first.turns[0].observations]
+    assert channels == ["user", "agent", "agent", "tool", "tool", "agent"]
+
+
+def test_a_single_message_on_a_line_is_a_conversation(tmp_path: Path) -> None:
+    read = read_conversation(as_lines(tmp_path / "a.jsonl", [user("hello")]))
+    assert [o.text for o in read.turns[0].observations] == ["hello"]
+
+
+def test_a_scenario_is_a_conversation(tmp_path: Path) -> None:
+    first, second = read_conversation(as_json(tmp_path / "s.json", SCENARIO)).turns
+    assert [(o.channel, o.name, o.text) for o in first.observations] == [
+        (Channel.USER, "", "Where is it?"),
+        (Channel.TOOL, "find", "on 4"),
+        (Channel.AGENT, "", "On the fourth floor."),
+    ]
+    assert [o.text for o in second.observations] == ["Thanks.", "Gladly."]
+
+
+def test_a_tool_may_be_no_more_than_a_document(tmp_path: Path) -> None:
+    file = as_json(tmp_path / "s.json", SCENARIO)
+    read = read_conversation(file, channels={"find": Channel.DOCUMENT})
+    assert read.turns[0].observations[1].channel is Channel.DOCUMENT
+
+
+def test_transcript_tokens_count_every_message_so_far(tmp_path: Path) -> None:
+    messages = [
+        {"role": "system", "content": "abcd"},
+        user("abcdefgh"),
+        call("c", "get", "abcdefg"),
+        result("c", "abcd"),
+        agent("abcde"),
+        {"role": "user", "content": [{"type": "text", "text": "abcd"}, {"type": "image_url"}]},
+    ]
+    read = read_conversation(as_json(tmp_path / "a.json", messages))
+    assert read.transcript_tokens(utf8_quarter) == [1 + 2 + 3 + 1 + 2, 9 + 1]
+
+
+def test_repair_replaces_what_no_store_can_hold(tmp_path: Path) -> None:
+    messages = [user("a\x00b \ud800"), call("c", "get", "\udfff"), result("other", "kept")]
+    file = as_lines(tmp_path / "a.jsonl", messages)
+    file.write_bytes(file.read_bytes() + b'{"role": "assistant", "content": "\xff"}\n')
+    with pytest.raises(InputError):
+        read_conversation(file)
+    texts = [o.text for o in read_conversation(file, repair=True).turns[0].observations]
+    assert texts == ["a\ufffdb \ufffd", "get(\ufffd)", "kept", "\ufffd"]
+
+
+@pytest.mark.parametrize("kept", [range(2, 30), [-1]])
+def test_a_last_line_that_is_cut_off_costs_that_line_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: Iterable[int]
+) -> None:
+    messages = [user("Hello."), agent("Hi."), user("Größe?")]
+    last = json.dumps(messages[-1], ensure_ascii=False).encode()
+    for end in kept:
+        file = as_lines(tmp_path / "a.jsonl", messages[:-1])
+        file.write_bytes(file.read_bytes() + last[:end])
+        with pytest.raises(InputError, match=r"line 3\).*--repair"):
+            read_conversation(file)
+        read = read_conversation(file, repair=True)
+        assert [o.text for turn in read.turns for o in turn.observations] == ["Hello.", "Hi."]
+        assert len(read.dropped) == 1
+        assert "line 3" in read.dropped[0]
+        assert caplog.messages[-1].startswith(read.dropped[0])
+
+
+def test_a_broken_line_in_the_middle_is_refused_with_repair_too(tmp_path: Path) -> None:
+    file = as_lines(tmp_path / "a.jsonl", [user("Hello."), agent("Hi.")])
+    whole = file.read_text().splitlines()
+    for broken in ([whole[0], '{"role": "us', whole[1]], ['{"role": "us']):
+        file.write_text("\n".join(broken) + "\n")
+        with pytest.raises(InputError, match="not JSON"):
+            read_conversation(file, repair=True)

@@ -1,0 +1,66 @@
+"""Law 6, of what users paste: whatever it says, and however it tries to get out, it is nobody's rule."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from pastes import CANARY, CLOSED, INJECTED, LED, OPEN, RULE, every_marked_paste, pastes
+
+from acc.state.model import CompressedCognitiveState
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn, normalize
+from acc.update import update_state
+
+BEFORE = update_state(None, Turn.said(RULE))
+
+
+def after(message: str) -> CompressedCognitiveState:
+    """The state after the rule and a message, without a model."""
+    return update_state(BEFORE.state, Turn.said(message), tail=BEFORE.tail).state
+
+
+def changed(state: CompressedCognitiveState) -> bool:
+    """Whether the message stands beside the rule or took it away."""
+    return any(rule.later or rule.ending for rule in state.constraints) or not state.constraints
+
+
+@given(pastes({**CLOSED, **OPEN, **LED}))
+def test_nothing_of_a_marked_paste_is_the_users(message: str) -> None:
+    turn = Turn.said(message)
+    assert CANARY not in turn.user_words
+    assert any(o.channel is Channel.DOCUMENT and CANARY in o.text for o in turn.observations)
+
+
+@pytest.mark.slow
+def test_nothing_of_any_two_marks_in_one_another_is_the_users() -> None:
+    """The same of each combination: 54,834 messages."""
+    messages = list(every_marked_paste())
+    assert len(messages) == 54_834
+    assert not [message for message in messages if CANARY in Turn.said(message).user_words]
+
+
+@given(pastes({**CLOSED, **OPEN, **LED}))
+def test_a_marked_paste_makes_changes_and_lifts_no_rule(message: str) -> None:
+    assert after(message).constraints == BEFORE.state.constraints
+
+
+@given(pastes({**CLOSED, **OPEN, **LED}))
+def test_a_paste_is_a_few_documents_however_it_is_made(message: str) -> None:
+    turn = Turn.said(message)
+    by_hand = Turn(observations=(Observation(channel=Channel.USER, text=message),))
+    once = normalize(by_hand, "t")
+    assert once == turn
+    assert normalize(once, "t") is once
+    assert len(turn.observations) < 10
+
+
+@pytest.mark.parametrize("sentence", INJECTED)
+def test_the_sentences_would_act_if_the_user_said_them(sentence: str) -> None:
+    """Else nothing above is tested: without marks they are the user's."""
+    assert CANARY in Turn.said(sentence).user_words
+
+
+def test_some_sentences_make_and_change_rules_if_the_user_says_them() -> None:
+    states = [after(sentence) for sentence in INJECTED]
+    assert sum(len(state.constraints) > 1 for state in states) > 2
+    assert any(map(changed, states))
