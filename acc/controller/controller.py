@@ -16,6 +16,7 @@ from acc.controller.behind import Behind, patient
 from acc.controller.documents import document
 from acc.controller.indexing import Indexing
 from acc.controller.parts import Parts, Taken
+from acc.controller.repeating import evidence_of
 from acc.controller.room import with_room
 from acc.controller.settings import Settings
 from acc.controller.signing import keys_of, signed, signed_step
@@ -23,6 +24,7 @@ from acc.controller.turning import taking
 from acc.driving import Doing, Io, aperform, perform
 from acc.errors import InputError
 from acc.folders import expanded
+from acc.gate import Verdict
 from acc.journal import Journal, Latest, StoredCommit, ThreadKey
 from acc.journal.aio import AsyncJournal
 from acc.journal.opened import key_of as thread_of
@@ -34,7 +36,7 @@ from acc.step import Cadence, Memory, Step
 from acc.tail import Message
 from acc.telemetry.observer import Observers
 from acc.telemetry.step_log import StepLog
-from acc.turn.observations import Observation, is_ingested
+from acc.turn.observations import Evidence, Observation, is_ingested
 from acc.turn.redact import key_of, redactor
 from acc.turn.turn import Turn
 from acc.update import Options, bound_of, memory_of
@@ -204,6 +206,15 @@ class _Common(Generic[S]):
                 hint="give a ref as the state shows it, such as u7; it may have been erased",
             )
         return found
+
+    def admitted(
+        self, verdicts: Sequence[Verdict], *, thread: ThreadKey | str, branch: str = "main"
+    ) -> tuple[Evidence, ...]:
+        """Return the evidence that a step's verdicts admitted, as the agent reads it. It blocks.
+
+        What was erased since is left out.
+        """
+        return perform(evidence_of(self._parts, _key(thread), branch, verdicts))
 
     def _close(self) -> None:
         if self._behind is not None:

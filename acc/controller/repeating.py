@@ -50,7 +50,7 @@ def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
         tuple(ref for each in records for ref in each.get("no_room", ())),
     )
     verdicts = [Verdict(*each) for each in (records[0].get("verdicts", ()) if records else ())]
-    evidence = yield from _evidence(parts, key, head.branch, verdicts)
+    evidence = yield from evidence_of(parts, key, head.branch, verdicts)
     failure = next((each["failure"] for each in records if each.get("failure")), "")
     tail = marked(state.unread, tail)
     return Step(
@@ -59,7 +59,7 @@ def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
     )  # fmt: skip
 
 
-def _evidence(
+def evidence_of(
     parts: Parts[S], key: ThreadKey, branch: str, verdicts: Sequence[Verdict]
 ) -> Doing[tuple[Evidence, ...]]:
     """Return what the gate admitted, as far as its messages are there still."""

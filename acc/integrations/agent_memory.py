@@ -24,6 +24,7 @@ from langchain_core.runnables import RunnableConfig
 from acc.clock import SystemClock, now_line
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StateError
+from acc.gate import Verdict
 from acc.integrations.delegation import misplaced, tasks_of
 from acc.integrations.identity import Identify, Identity, Owner, owner, thread_of
 from acc.integrations.leaving import Given, Looked, Passed, by_ref
@@ -37,7 +38,7 @@ from acc.integrations.messages import (
     role_and_rest,
 )
 from acc.integrations.notes import Notes
-from acc.integrations.prompting import Shown, View, carried, viewed
+from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.resuming import Begun, Resuming
 from acc.integrations.reviews import Marks
 from acc.integrations.sharing import Share, Shared, Sharing, To
@@ -57,6 +58,7 @@ from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message, digest_of
+from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
@@ -332,7 +334,8 @@ class AgentMemory:
 
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:
-            return Passed(looked, step, step.state, step.tail)
+            notes = _with_evidence(looked, step)
+            return Passed(replace(looked, notes=notes), step, step.state, step.tail)
         return Passed(looked, None, looked.state, ())
 
     # What the model reads
@@ -347,9 +350,14 @@ class AgentMemory:
         shown = Shown(reads, places(reads, entries), {}, entries)
         if state is not None and (missing := shown.missing):
             refs = [entry.ref for entry in missing]
-            found = self.controller.journal.texts(thread(), refs, branch=state.branch)
-            shown = shown._replace(texts=by_ref(found))
-        return viewed(shown, self.controller.policy, self.controller.cadence)
+            texts = self.controller.journal.texts(thread(), refs, branch=state.branch)
+            shown = shown._replace(texts=by_ref(texts))
+        view = viewed(shown, self.controller.policy, self.controller.cadence)
+        if state is None or not notes.admitted:
+            return view
+        verdicts = [Verdict(ref, place, "admitted") for ref, place in notes.admitted]
+        found = self.controller.admitted(verdicts, thread=thread(), branch=state.branch)
+        return with_evidence(view, notes.question, found)
 
     def _memory_text(
         self, state: State | None, view: View, config: RunnableConfig, thread: ThreadKey
@@ -400,6 +408,15 @@ class AgentMemory:
                 )
             return Given(messages, raw or None, noted, config), whose
         return Given(messages, None, Notes(), config, raw), whose
+
+
+def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:
+    """Return the notes with what was admitted for the user's newest message of a turn, if it has one."""
+    asked = [r.id for r in looked.new if any(o.channel is Channel.USER for o in r.observations)]
+    if not asked:
+        return looked.notes
+    admitted = tuple((v.ref, v.place) for v in step.verdicts if v.reason == "admitted")
+    return replace(looked.notes, question=asked[-1] if admitted else "", admitted=admitted)
 
 
 def _left(looked: Looked | None) -> Looked | None:

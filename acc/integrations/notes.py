@@ -30,6 +30,8 @@ class Notes:
             its tail; and of what repeats stored words under another id.
         again: While a run repeats what a killed one said: the place up to which it did, and the place where that
             ends (`acc.journal.Head.seq`). Empty otherwise.
+        question: Id of the human message for which evidence was admitted; empty if none was.
+        admitted: Ref and passage of each piece of it (`acc.gate.Verdict`). The words are read from the journal.
         is_new: Whether no run has left notes yet.
     """
 
@@ -40,6 +42,8 @@ class Notes:
     speakers: Mapping[str, str] = field(default_factory=dict)
     taken: Mapping[str, str] = field(default_factory=dict)
     again: tuple[int, ...] = ()
+    question: str = ""
+    admitted: tuple[tuple[str, int], ...] = ()
     is_new: bool = True
 
     @classmethod
@@ -58,7 +62,11 @@ class Notes:
             named = raw.get("thread")
             thread = ThreadKey(*map(str, named)) if named else None
             again = tuple(map(int, raw.get("again", ())))
-            return cls(thread, **ids, speakers=speakers, taken=taken, again=again, is_new=False)
+            admitted = tuple((str(ref), int(place)) for ref, place in raw.get("admitted", ()))
+            return cls(
+                thread, **ids, speakers=speakers, taken=taken, again=again, is_new=False,
+                question=str(raw.get("question", "")), admitted=admitted,
+            )  # fmt: skip
         except (AttributeError, TypeError, ValueError) as error:
             raise StateError(
                 "the memory's notes in the checkpoint are damaged",
@@ -73,6 +81,7 @@ class Notes:
         noted["speakers"] = dict(self.speakers)
         noted["taken"] = dict(self.taken)
         noted["again"] = list(self.again)
+        noted |= {"question": self.question, "admitted": [list(each) for each in self.admitted]}
         return {name: value for name, value in noted.items() if value}
 
     def within(self, ids: Collection[str]) -> Self:
@@ -84,6 +93,8 @@ class Notes:
             written=_those(self.written, ids),
             speakers={k: v for k, v in self.speakers.items() if k in ids},
             taken={k: v for k, v in self.taken.items() if k in ids},
+            question=self.question if self.question in ids else "",
+            admitted=self.admitted if self.question in ids else (),
         )
 
     def and_these(

@@ -1,0 +1,69 @@
+"""What the gate admits for a question stands behind it (law 1), in the node and in the middleware."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from chat_model import ScriptedChatModel
+from helpers_integrations import CONFIG, graph_of, looping, memory_of, read_logs, say, spoken, whole
+from langchain.agents import create_agent
+from langgraph.checkpoint.memory import InMemorySaver
+
+from acc.errors import StateError
+from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
+from acc.gate import Verdict
+from acc.integrations.langchain import MemoryMiddleware
+from acc.state.proposal import Proposal
+
+TICKET = "The vendor's ticket is VN-88213, opened by Ann."
+QUESTION = "Which ticket did the vendor open?"
+
+
+def _forgetting() -> Any:
+    """A memory whose compressor keeps nothing."""
+    return memory_of(compressor=lambda _: Proposal())
+
+
+def _talk(graph: Any, question: str = QUESTION) -> Any:
+    for text in (TICKET, *(f"Talk {n}." for n in range(9)), question):
+        out = say(graph, text)
+    return out
+
+
+@pytest.mark.parametrize("kind", ["node", "middleware"])
+def test_the_question_is_read_with_what_was_recalled_for_it(kind: str) -> None:
+    memory, model = _forgetting(), ScriptedChatModel(script=looping(2))
+    if kind == "node":
+        graph: Any = graph_of(memory, model)
+    else:
+        graph = create_agent(
+            model, [read_logs], middleware=[MemoryMiddleware(memory)], checkpointer=InMemorySaver()
+        )
+    out = _talk(graph)
+    asked = [prompt for prompt in model.prompts if QUESTION in whole(prompt)]
+    assert len(asked) == 3, "before each call, and before the answer"
+    for prompt in asked:
+        (question,) = [text for kind, text in spoken(prompt) if QUESTION in text]
+        assert question.startswith(QUESTION)
+        assert f"\n[earlier, user, turn 1] {TICKET}" in question
+    assert "VN-88213" not in str(out["messages"]), "what is recalled stands in no message"
+    say(graph, "Thank you.")
+    assert "VN-88213" not in whole(model.prompts[-1])
+
+
+def test_what_was_erased_since_is_not_read() -> None:
+    memory, model = _forgetting(), ScriptedChatModel(script=lambda _: "Fine.")
+    graph = graph_of(memory, model)
+    _talk(graph)
+    values = graph.get_state(CONFIG).values
+    assert "VN-88213" not in str(values), "nor in the checkpoint"
+    assert values["ccs_run"]["admitted"]
+    (key,) = memory.threads()
+    verdicts = [Verdict(ref, place, "admitted") for ref, place in values["ccs_run"]["admitted"]]
+    assert [each.text for each in memory.admitted(verdicts, thread=key)] == [TICKET]
+    Evidence(memory).erase(Target(thread=key, refs=("u1",)), proof="replay")
+    assert memory.admitted(verdicts, thread=key) == ()
+    with pytest.raises(StateError, match="delete its checkpoints"):
+        say(graph, QUESTION)
