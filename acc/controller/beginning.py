@@ -206,11 +206,7 @@ def _taken(
     latest: Latest[S] = yield latest_of(parts, key, MAIN)
     is_new = not latest.head.hash
     if (yield Io(lambda: parts.journal.was_erased(key, state.hash))):
-        raise StateError(
-            "this thread was erased",
-            where=str(key),
-            hint="delete its checkpoints; give None to go on from what is left",
-        )
+        return (yield from _after_erasure(parts, state, key))
     if not _may_be_taken(parts, state, key, is_new=is_new, adopt=adopt):
         raise StateError(
             f"the journal does not hold this state of version {state.version}",
@@ -231,6 +227,22 @@ def _taken(
         else "the journal did not hold the state: the step goes on from it all the same"
     )
     return Beginning(latest, None, warning)
+
+
+def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning[S]]:
+    """Go on from what an erasure left, if the erased state was the last one of its branch.
+
+    Raises:
+        StateError: The thread is gone, or went on since: the state's own past cannot be had without the words.
+    """
+    left: Latest[S] = yield latest_of(parts, key, state.branch)
+    if left.state is None or left.state.turn != state.turn:
+        raise StateError(
+            "the state was erased",
+            where=str(key),
+            hint="delete the checkpoints that hold it; give None to go on from what is left of the thread",
+        )
+    return Beginning(left, None, "an erasure changed the state: the step goes on from what it left")
 
 
 def _may_be_taken(parts: Parts[S], state: S, key: ThreadKey, *, is_new: bool, adopt: bool) -> bool:

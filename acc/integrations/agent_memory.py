@@ -8,6 +8,7 @@ current step stays.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,7 @@ from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message, digest_of
 from acc.turn.observations import Channel
+from acc.turn.redact import key_of
 from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
@@ -93,7 +95,7 @@ class AgentMemory:
         key = controller.policy.digest_key
         self.voices = heard_by(
             voices, redact=controller.parts.redact, key=key,
-            marks=Marks(key or secrets.token_bytes(32)) if is_hooked else None,
+            marks=Marks(_marks_key(controller)) if is_hooked else None,
         )  # fmt: skip
         self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
@@ -408,6 +410,12 @@ class AgentMemory:
                 )
             return Given(messages, raw or None, noted, config), whose
         return Given(messages, None, Notes(), config, raw), whose
+
+
+def _marks_key(controller: Controller) -> bytes:
+    """Return the key of our marks on messages: of the memory, so that another process knows them again."""
+    own = controller.policy.digest_key or key_of(controller.folder) or secrets.token_bytes(32)
+    return hashlib.blake2b(own, digest_size=32, person=b"marks").digest()
 
 
 def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:

@@ -80,7 +80,7 @@ class Resuming:
             return Begun(thread, state, last)
         held = self.journal.commit_with(thread, state.hash) if state is not None else None
         if state is not None and held is None:
-            return Begun(thread, state, Head(thread, branch))
+            return self._after_erasure(thread, state) or Begun(thread, state, Head(thread, branch))
         latest: Latest[State] = self.journal.latest(
             thread, branch=held.branch if held else branch, schema=self.policy.schema
         )
@@ -97,6 +97,17 @@ class Resuming:
         anew = self._anew(thread, reads)
         again: Latest[State] = self.journal.latest(anew, schema=self.policy.schema)
         return Begun(anew, again.state, again.head)
+
+    def _after_erasure(self, thread: ThreadKey, state: State) -> Begun | None:
+        """Return what an erasure left of the checkpoint's state, if that was the thread's last one."""
+        if not self.journal.was_erased(thread, state.hash):
+            return None
+        latest: Latest[State] = self.journal.latest(
+            thread, branch=state.branch, schema=self.policy.schema
+        )
+        if latest.state is None or latest.state.turn != state.turn:
+            return None
+        return Begun(thread, latest.state, latest.head)
 
     def _is_repeated(self, latest: Latest[State], before: Head, reads: Sequence[Read]) -> bool:
         """Return whether the channel holds everything that was committed since: the checkpoint alone is missing."""

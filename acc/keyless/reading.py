@@ -14,7 +14,10 @@ from acc.text.sentences import Sentence, sentences
 from acc.turn.observations import Channel
 
 MOST_SENTENCES = 200
-"""Maximum number of sentences read of one message, half from each end."""
+"""Maximum number of sentences read of a message of agent, tool or document, half from each end.
+
+Of user and operator all are read: each may be a rule.
+"""
 
 LONGEST = 400
 """Maximum length in characters of a sentence that is read."""
@@ -123,7 +126,7 @@ def _lays_down(reading: Reading, message: Message) -> bool:
 
 def _said(message: Message, place: int, unread: list[str]) -> Iterator[Said]:
     found = sentences(message.text)
-    if len(found) > MOST_SENTENCES:
+    if len(found) > MOST_SENTENCES and message.channel not in (Channel.USER, Channel.OPERATOR):
         found = [*found[: MOST_SENTENCES // 2], *found[-MOST_SENTENCES // 2 :]]
     texts = ["", *(plain(" ".join(each.text.split())) for each in found), ""]
     is_foreign = not is_english(" ".join(texts))

@@ -191,7 +191,7 @@ def test_a_replay_that_is_stopped_in_any_way_ends_as_if_nothing_had_happened(
     assert "\x1b" not in ended.stdout
 
     objects = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert [o["turn"] for o in objects] == list(range(1, 41))
+    assert [o["turn"] for o in objects] == list(range(1, 301))
     assert run(["verify", "--memory", str(memory)]) == 0
     assert run(["replay", str(conversation), "--memory", str(whole)]) == 0
     texts = []

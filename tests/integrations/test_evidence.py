@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 from chat_model import ScriptedChatModel
-from helpers_integrations import CONFIG, graph_of, looping, memory_of, read_logs, say, spoken, whole
+from helpers_integrations import (
+    CONFIG,
+    graph_of,
+    looping,
+    memory_of,
+    patient,
+    read_logs,
+    say,
+    spoken,
+    whole,
+)
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -16,6 +26,7 @@ from acc.evidence.target import Target
 from acc.gate import Verdict
 from acc.integrations.langchain import MemoryMiddleware
 from acc.state.proposal import Proposal
+from acc.turn.turn import Turn
 
 TICKET = "The vendor's ticket is VN-88213, opened by Ann."
 QUESTION = "Which ticket did the vendor open?"
@@ -65,5 +76,36 @@ def test_what_was_erased_since_is_not_read() -> None:
     assert [each.text for each in memory.admitted(verdicts, thread=key)] == [TICKET]
     Evidence(memory).erase(Target(thread=key, refs=("u1",)), proof="replay")
     assert memory.admitted(verdicts, thread=key) == ()
-    with pytest.raises(StateError, match="delete its checkpoints"):
-        say(graph, QUESTION)
+    say(graph, "Thank you.")
+    assert "VN-88213" not in whole(model.prompts[-1])
+    assert memory.journal.verify([memory.policy]).is_clean
+
+
+@pytest.mark.parametrize("proof", ["replay", "fast"])
+def test_a_live_thread_goes_on_after_an_erasure(proof: Any) -> None:
+    """The checkpoint holds state and messages with the erased words; the model reads neither."""
+    memory, model = patient(), ScriptedChatModel(script=lambda _: "Fine.")
+    graph = graph_of(memory, model)
+    for text in (TICKET, "Never page Ann."):
+        say(graph, text)
+    (key,) = memory.threads()
+    Evidence(memory).erase(Target(thread=key, words=("VN-88213",)), proof=proof)
+    out = say(graph, "And now?")
+    assert "VN-88213" not in whole(model.prompts[-1])
+    assert "Never page Ann." in whole(model.prompts[-1])
+    assert "VN-88213" not in str(out["messages"])
+    assert "VN-88213" not in str(graph.get_state(CONFIG).values)
+    assert memory.journal.verify([memory.policy]).is_clean
+
+
+def test_a_step_from_an_erased_state_goes_on_from_what_is_left() -> None:
+    memory = patient()
+    one: Any = memory.step(None, Turn.said(TICKET), thread="t")
+    two: Any = memory.step(one.state, Turn.said("Never page Ann."), thread="t")
+    Evidence(memory).erase(Target(thread="t", words=("VN-88213",)), proof="replay")
+    step = memory.step(two.state, Turn.said("Well?"), thread="t", adopt=True)
+    assert "VN-88213" not in step.text()
+    assert "Never page Ann." in step.text()
+    assert "erasure" in step.warnings[0]
+    with pytest.raises(StateError, match="the state was erased"):
+        memory.step(two.state, Turn.said("Something else."), thread="t", adopt=True)

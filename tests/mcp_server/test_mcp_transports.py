@@ -161,7 +161,7 @@ def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
     server.process.stdin.write("this is no JSON\n")
     rest, errors = server.end()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert "WARNING acc.mcp_server.remembering: the index is not used" in errors
+    assert "WARNING acc.mcp_server.remembering: a stored turn has warnings" in errors
     assert "Traceback" not in errors
     assert server.process.returncode == 0
 

@@ -1,7 +1,8 @@
 """A scripted stand-in for the chat model: it plans, acts and reflects by what its prompt says.
 
 It is as gullible as models are: a version that its prompt shows is a version it believes, and
-what the prompt says last on approvals is how approvals stand.
+what the prompt says last on approvals is how approvals stand. What is labelled as recalled of its own words, of a tool or a
+document it does not follow.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ STEPS = {
 _FIX = re.compile(r"\b5\.2\.(?:9|1\d)\b")
 _HOST = re.compile(r"\bpg-\d+\b")
 _APPROVALS = re.compile(r"[^.\n;\"]*\bapprovals?\b[^.\n;\"]*", re.I)
+
+_RECALLED = re.compile(r"^\[earlier, (?:agent|tool|document).*(?:\n  .*)*", re.M)
 
 
 def decide(prompt: list[BaseMessage]) -> AIMessage:
@@ -59,4 +62,4 @@ def _reflection(prompt: Sequence[BaseMessage], *, none_left: bool) -> tuple[str,
 
 
 def _read(prompt: Sequence[BaseMessage]) -> str:
-    return "\n".join(str(m.text) for m in prompt)
+    return _RECALLED.sub("", "\n".join(str(m.text) for m in prompt))
