@@ -140,10 +140,10 @@ def retiring_everywhere(
     words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
     reason = parts.redact(reason) if parts.redact is not None else reason
     heads: tuple[Head, ...] = yield Io(lambda: parts.journal.branches(key))
-    made = yield from retiring(parts, key, own, words, reason)
     for head in heads:
         if head.branch != own:
             yield from retiring(parts, key, head.branch, words, reason)
+    made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
     latest = yield latest_of(parts, key, own)
     return _told(parts, latest, (made,) if made is not None else ())
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from acc.commit.commit import Commit, commit
 from acc.controller.parts import Parts
@@ -214,11 +214,13 @@ def _taken(
             hint="give a state of this thread, or None; if the journal was restored from an older backup, step with"
             " adopt=True, once",
         )
-    made = state.model_copy(update={"branch": MAIN}).sealed()
-    if (yield Io(lambda: parts.journal.commit_with(key, made.hash))) is not None:  # repeated
-        return (yield from beginning(parts, made, turn, key))
-    entry = Entry(Commit(made), parts.memory.policy, kind="taken")
     head = latest.head
+    held = yield Io(lambda: _taken_before(parts, key, state))
+    if held is not None:  # the step is repeated
+        return (yield from beginning(parts, held, turn, key))
+    version = max(state.version, head.version + 1)
+    made = state.model_copy(update={"branch": MAIN, "version": version}).sealed()
+    entry = Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")
     yield Io(lambda: parts.journal.commit(key, [entry], follows=head.hash, epoch=head.epoch))
     latest = yield latest_of(parts, key, MAIN)
     warning = (
@@ -229,6 +231,15 @@ def _taken(
     return Beginning(latest, None, warning)
 
 
+def _taken_before(parts: Parts[S], key: ThreadKey, state: S) -> S | None:
+    """Return what was taken for a state of outside before; it may have got another version or branch."""
+    schema = parts.memory.policy.schema
+    for each in parts.journal.commits(key):
+        if each.kind == "taken" and (each.record or {}).get("outcome") == state.hash:
+            return cast("S | None", parts.journal.state(key, each.hash, schema=schema))
+    return None
+
+
 def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning[S]]:
     """Go on from what an erasure left, if the erased state was the last one of its branch.
 
@@ -236,7 +247,8 @@ def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning
         StateError: The thread is gone, or went on since: the state's own past cannot be had without the words.
     """
     left: Latest[S] = yield latest_of(parts, key, state.branch)
-    if left.state is None or left.state.turn != state.turn:
+    is_another = yield Io(lambda: parts.journal.was_deleted(key))
+    if is_another or left.state is None or left.state.turn != state.turn:
         raise StateError(
             "the state was erased",
             where=str(key),

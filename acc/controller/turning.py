@@ -220,10 +220,14 @@ def _with_waiting(
 def _rest(
     said: Sequence[Observation], observations: Sequence[Observation]
 ) -> Sequence[Observation]:
-    """Return what ``observations`` say after ``said``, if they begin with it; else all."""
-    begun = [each.identity for each in observations[: len(said)]]
-    is_same = begun == [each.identity for each in said][: len(begun)]
-    return observations[len(said) :] if is_same else observations
+    """Return what ``observations`` say beyond ``said``, which may hold them, or end with how they begin."""
+    before, now = [o.identity for o in said], [o.identity for o in observations]
+    if any(before[i : i + len(now)] == now for i in range(len(before) - len(now) + 1)):
+        return ()
+    for same in range(min(len(before), len(now)), 0, -1):
+        if before[-same:] == now[:same]:
+            return observations[same:]
+    return observations
 
 
 def _qualified(

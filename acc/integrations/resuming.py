@@ -100,7 +100,7 @@ class Resuming:
 
     def _after_erasure(self, thread: ThreadKey, state: State) -> Begun | None:
         """Return what an erasure left of the checkpoint's state, if that was the thread's last one."""
-        if not self.journal.was_erased(thread, state.hash):
+        if self.journal.was_deleted(thread) or not self.journal.was_erased(thread, state.hash):
             return None
         latest: Latest[State] = self.journal.latest(
             thread, branch=state.branch, schema=self.policy.schema

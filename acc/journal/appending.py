@@ -169,7 +169,7 @@ def conflict(connection: Connection, place: Place, follows: str) -> ConflictErro
     return ConflictError(
         f"version {head.version} was committed after version {found or 0}: the head is {head.hash[:16]}",
         where=where,
-        hint="read the head and step again from it, or fork the branch to go on from the older state",
+        hint="repeat the step with the same state and turn: it finds what was committed; or go on from the head",
     )
 
 

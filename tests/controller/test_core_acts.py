@@ -315,3 +315,47 @@ def test_the_agent_reads_what_the_gate_admits_for_its_question(tmp_path: Path) -
         assert step.messages()[-1]["content"].endswith("VN-88213, opened by Ann.")
         again = memory.step(state, question, thread="t")
         assert again.text() == step.text(), "a repeated step reads the same"
+
+
+class _Stop(BaseException):
+    """A kill."""
+
+
+class _Dying(_Slow):
+    """A model in whose second call the process dies."""
+
+    def complete(self, messages: Any, schema: Any) -> Completion:
+        self.asked += 1
+        if self.asked == 2:
+            raise _Stop
+        return Completion("{}", Usage(requests=1), self.name)
+
+
+@pytest.mark.parametrize("again", ["the same", "another"])
+def test_a_step_that_was_killed_after_a_record_is_repeated(tmp_path: Path, again: str) -> None:
+    with MemoryController.open(tmp_path, index="none", model=_Dying(), cadence=Cadence()) as memory:
+        one: Any = memory.step(None, Turn.said("Why is checkout slow?"), thread="t")
+        memory.record([_agent("I restarted it.")], thread="t", state=one.state)
+        with pytest.raises(_Stop):
+            memory.step(one.state, Turn.said("And now?"), thread="t")
+        said = "And now?" if again == "the same" else "Something else."
+        for _ in range(2):
+            two: Any = memory.step(one.state, Turn.said(said), thread="t")
+            assert two.state.branch == "main"
+        expected = ["Why is checkout slow?", "I restarted it.", "And now?", "Something else."]
+        assert _texts(memory) == (expected[:3] if again == "the same" else expected)
+        assert _is_clean(memory)
+
+
+def test_a_state_of_a_lost_journal_is_taken_whatever_its_version(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path / "lost", index="none") as lost:
+        state: Any = lost.step(None, Turn.said(RULE), thread="t").state
+    with MemoryController.open(tmp_path / "restored", index="none") as memory:
+        for said in ("one", "two", "three"):
+            memory.step(None, Turn.said(said), thread="t")
+        for _ in range(2):
+            step: Any = memory.step(state, Turn.said("Go on."), thread="t", adopt=True)
+            assert _rules(step.state) == [RULE]
+            assert step.state.branch == "main"
+        assert _texts(memory) == ["one", "two", "three", "Go on."]
+        assert _is_clean(memory)

@@ -1,8 +1,8 @@
 """A scripted stand-in for the chat model: it plans, acts and reflects by what its prompt says.
 
 It is as gullible as models are: a version that its prompt shows is a version it believes, and
-what the prompt says last on approvals is how approvals stand. What is labelled as recalled of its own words, of a tool or a
-document it does not follow.
+what the prompt says last on approvals is how approvals stand. It does not follow what is labelled as
+recalled of its own words, of a tool or a document.
 """
 
 from __future__ import annotations
