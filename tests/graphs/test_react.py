@@ -204,6 +204,7 @@ def inspecting(prompt: list[BaseMessage]) -> AIMessage:
     if isinstance(last, ToolMessage):
         return AIMessage(str(last.text)[:60])
     said = str(next(m.text for m in reversed(prompt) if isinstance(m, HumanMessage)))
+    said = said.split("\n")[0]  # what was recalled for it stands behind it
     if said.startswith("Look"):
         return AIMessage("", tool_calls=[call("read_mounts", host=said.split()[-1])])
     if ref := re.search(r"\bt\d+(?:\.\d+)?\b", said):
