@@ -107,7 +107,11 @@ def recording(
     number = (latest.state.turn if latest.state is not None else 0) + 1
     whole = Turn(observations=(*said, *new), at=given.at).numbered(number)
     messages = messages_of(whole)[len(said) :]
-    yield Io(lambda: parts.journal.append(key, messages, follows=head.hash, branch=branch))
+    yield Io(
+        lambda: parts.journal.append(
+            key, messages, follows=head.hash, branch=branch, is_record=True
+        )
+    )
 
 
 def retiring_everywhere(

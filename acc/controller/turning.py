@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import beginning
+from acc.controller.beginning import beginning, latest_of
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
@@ -21,6 +21,7 @@ from acc.driving import Doing, Io
 from acc.errors import InputError
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Latest, ThreadKey
+from acc.journal.committing import Overtaken
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step, stepping
@@ -31,6 +32,10 @@ from acc.turn.redact import redacted_turn
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
 S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+TRIES = 3
+"""How often a step is made again at once whose turn was not written, since words were recorded meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +81,35 @@ def taking(
     if begun.known is not None:
         step = yield from again(parts, key, begun.known)
         return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
-    taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
+    taken = yield from _taken(parts, begun.latest, clean, key, watch, force=force)
     warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
     step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
     return Taken(step, taken.is_repeat, branch)
+
+
+def _taken(
+    parts: Parts[S],
+    latest: Latest[S],
+    clean: Turn,
+    key: ThreadKey,
+    watch: Watch,
+    *,
+    force: bool,
+) -> Doing[Taken[S]]:
+    """Take a turn; once more if words were recorded meanwhile, where nothing was asked of a model."""
+    branch = latest.head.branch
+    for _ in range(TRIES):
+        try:
+            return (yield from _going_on(parts, latest, clean, key, watch, force=force))
+        except Overtaken:
+            again: Latest[S] = yield latest_of(parts, key, branch)
+            waiting = yield Io(lambda: parts.journal.waiting(key, branch))
+            said = {message.observation.identity for message in waiting}
+            is_there = any(each.identity in said for each in clean.observations)
+            if is_there or again.head.hash != latest.head.hash:
+                raise  # a model was asked, or somebody committed: the caller decides
+            latest = again
+    return (yield from _going_on(parts, latest, clean, key, watch, force=force))
 
 
 def clean_turn(parts: Parts[Any], turn: Turn, where: str) -> Turn:

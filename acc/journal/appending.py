@@ -35,6 +35,10 @@ class Desk:
     recent: Recent
 
 
+RECORD = b"record"
+"""Begins the identity of words that were recorded: a commit that would leave them behind is refused."""
+
+
 def identity_of(messages: Sequence[Message], follows: str) -> bytes:
     """Return what names a turn: its messages and the head that it follows.
 
@@ -69,10 +73,12 @@ def append(
     follows: str,
     *,
     version: int = 0,
+    is_record: bool = False,
 ) -> tuple[Appended, Place]:
     """Write a turn, or find it; return it, and where the branch lies.
 
-    ``version`` is that of a commit in the same transaction.
+    ``version`` is that of a commit in the same transaction. ``is_record``: the words belong to the next step, whoever
+    makes it.
     """
     if not messages or len({m.ref for m in messages} - {""}) != len(messages):
         raise InputError(
@@ -81,6 +87,8 @@ def append(
         )  # fmt: skip
     place = places.find(connection, key, branch)
     identity = identity_of(messages, follows)
+    if is_record:
+        identity = RECORD + identity[len(RECORD) :]
     known = _known(connection, place, messages[0].turn, identity) if place else None
     if place and known:
         if not known.is_committed and place.head.hash != follows:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from acc.errors import ConflictError, StateError
 from acc.journal import places
-from acc.journal.appending import Desk, conflict
+from acc.journal.appending import RECORD, Desk, conflict
 from acc.journal.names import Appended, Head, ThreadKey
 from acc.journal.places import Place
 from acc.journal.policies import policy_body
 from acc.journal.record import Entry, as_bytes, packed, record_of, squeezed
 from acc.journal.states import WHOLE_EVERY, read_state
-from acc.journal.tables import COMMITS, HEADS, MESSAGES, POLICIES
+from acc.journal.tables import COMMITS, HEADS, MESSAGES, POLICIES, TURNS
 
 ADD_COMMIT = COMMITS.insert()
 
@@ -52,6 +52,7 @@ def commit(
     _check(entries, place, turn)
     if turn is not None:
         take(connection, place, turn, entries[0].commit.state.version)
+        _leave_no_record(connection, place, turn)
     return _write(connection, desk, place, entries, turn)
 
 
@@ -100,6 +101,32 @@ def take(connection: Connection, place: Place, turn: Appended, version: int) -> 
             "the turn is not in the journal any more",
             where=f"{place.head.thread}, branch {place.head.branch}",
             hint="append it again",
+        )
+
+
+_LEFT = select(MESSAGES.c.id).join(
+    TURNS,
+    (TURNS.c.branch_id == MESSAGES.c.branch_id)
+    & (TURNS.c.first_seq <= MESSAGES.c.seq) & (TURNS.c.last_seq >= MESSAGES.c.seq),
+).where(
+    MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq > bindparam("after"),
+    MESSAGES.c.seq < bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
+    func.substr(TURNS.c.identity, 1, len(RECORD)) == RECORD,
+).limit(1)  # fmt: skip
+
+
+class Overtaken(ConflictError):
+    """Words were recorded after the step had read what waits. They belong to it: it has to be made again."""
+
+
+def _leave_no_record(connection: Connection, place: Place, turn: Appended) -> None:
+    """Raise `Overtaken` if recorded words lie before the end of a turn that does not hold them."""
+    where = {"of_branch": place.branch_id, "after": place.head.seq, "last": turn.last}
+    if connection.execute(_LEFT, where).first() is not None:
+        raise Overtaken(
+            "words were recorded while the step was made",
+            where=f"{place.head.thread}, branch {place.head.branch}",
+            hint="repeat the step with the same state and turn: it takes them along",
         )
 
 

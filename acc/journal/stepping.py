@@ -45,7 +45,13 @@ class Stepping(Opened):
     """Append, commit, fork; head, state, tail."""
 
     def append(
-        self, thread: Key, messages: Sequence[Message], *, follows: str = "", branch: str = MAIN
+        self,
+        thread: Key,
+        messages: Sequence[Message],
+        *,
+        follows: str = "",
+        branch: str = MAIN,
+        is_record: bool = False,
     ) -> Appended:
         """Write a turn. It is on the disk when this returns.
 
@@ -56,6 +62,7 @@ class Stepping(Opened):
             messages: The numbered messages of the turn.
             follows: Hash of the branch's head; empty while it has none.
             branch: The branch.
+            is_record: The words belong to the next step, whoever makes it: no commit may leave them behind.
 
         Raises:
             ConflictError: The head is another one: somebody committed since ``follows``. Nothing was written.
@@ -63,7 +70,11 @@ class Stepping(Opened):
             InputError: There are no messages, or they carry no refs.
         """
         key = key_of(thread)
-        return self._write(lambda c, d: appending.append(c, d, key, branch, messages, follows)[0])
+        return self._write(
+            lambda c, d: appending.append(
+                c, d, key, branch, messages, follows, is_record=is_record
+            )[0]
+        )
 
     def commit(
         self,

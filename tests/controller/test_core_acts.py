@@ -359,3 +359,35 @@ def test_a_state_of_a_lost_journal_is_taken_whatever_its_version(tmp_path: Path)
             assert step.state.branch == "main"
         assert _texts(memory) == ["one", "two", "three", "Go on."]
         assert _is_clean(memory)
+
+
+@pytest.mark.parametrize("with_model", [False, True])
+def test_words_recorded_while_a_step_is_made_are_not_left_behind(
+    tmp_path: Path, with_model: bool
+) -> None:
+    model = _Slow()
+    model.goes_on.set()
+    settings = {"model": model, "cadence": Cadence()} if with_model else {}
+    with (
+        MemoryController.open(tmp_path, index="none", **settings) as memory,
+        MemoryController.open(tmp_path, index="none") as other,
+    ):
+        one: Any = memory.step(None, Turn.said("One?"), thread="t")
+        recall, asked = memory.index.recall, []
+
+        def recalling(*given: Any) -> Any:
+            if not asked:
+                asked.append(1)
+                other.record([_agent("I restarted db-7.")], thread="t", state=one.state)
+            return recall(*given)
+
+        memory.index.recall = recalling  # type: ignore[method-assign]
+        if with_model:
+            with pytest.raises(ConflictError, match="recorded while"):
+                memory.step(one.state, Turn.said("Two?"), thread="t")
+        for _ in range(2):
+            two: Any = memory.step(one.state, Turn.said("Two?"), thread="t")
+            assert two.state.branch == "main"
+        assert sorted(_texts(memory)) == ["I restarted db-7.", "One?", "Two?"]
+        assert not memory.journal.waiting("t")
+        assert _is_clean(memory)

@@ -41,7 +41,12 @@ def test_nothing_of_any_two_marks_in_one_another_is_the_users() -> None:
 
 @given(pastes({**CLOSED, **OPEN, **LED}))
 def test_a_marked_paste_makes_changes_and_lifts_no_rule(message: str) -> None:
-    assert after(message).constraints == BEFORE.state.constraints
+    """What stands outside of the marks is the user's, and may become a rule."""
+    (rule,) = BEFORE.state.constraints
+    held = after(message).constraints
+    assert held[0] == rule
+    outside = Turn.said(message).user_words
+    assert all(other.words.text in outside for other in held[1:])
 
 
 @given(pastes({**CLOSED, **OPEN, **LED}))
