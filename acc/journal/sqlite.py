@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.pool import QueuePool
 
 from acc.errors import StoreError
 from acc.folders import opened_private, private_folder
+from acc.journal.connections import Connections
 from acc.journal.database import Gate, watch
 from acc.journal.faults import told
 from acc.journal.files import Files, is_network
+from acc.journal.shield import Shield
 from acc.journal.together import Queue
 
-CONNECTIONS = 8
 CHECKPOINT_PAGES = 1_000
 
 T = TypeVar("T")
@@ -52,9 +52,8 @@ class Sqlite:
         with told(self.where):
             _create(path)
             made = engine or create_engine(
-                "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool,
-                pool_size=CONNECTIONS, max_overflow=0, pool_timeout=wait,
-            )  # fmt: skip
+                "sqlite+pysqlite://", creator=self._connect, poolclass=Connections
+            )
             made.dispose()  # a connection that the caller had open would lack the settings
             event.listen(made, "connect", self._set_up)
             self._engine = made.execution_options(isolation_level="AUTOCOMMIT")
@@ -65,6 +64,7 @@ class Sqlite:
     def _begin(self) -> None:
         self._gate = Gate()
         self._queue = Queue(self._transaction)
+        self._shield = Shield()
 
     def _connect(self) -> sqlite3.Connection:
         # mode=rw: a file that was deleted is an error, no empty journal
@@ -124,6 +124,9 @@ class Sqlite:
 
     def write(self, job: Callable[[Connection], T]) -> T:
         """See `acc.journal.database.Database.write`."""
+        return self._shield.run(lambda: self._written(job))
+
+    def _written(self, job: Callable[[Connection], T]) -> T:
         with self._gate, told(self.where):
             self._check_usable()
             return self._queue.run(job)
@@ -202,6 +205,7 @@ class Sqlite:
                 self._is_closed = True
                 self._files.forget()
                 self._engine.dispose()
+            self._shield.close()
 
     def before_fork(self) -> None:
         """See `acc.journal.database.Forkable`."""

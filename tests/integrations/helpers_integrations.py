@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chat_model import ScriptedChatModel, call
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -22,6 +21,7 @@ from acc.integrations.recording import RecordNode
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.step import Cadence
+from acc.testing.chat_model import ScriptedChatModel, call
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 10_000}
 RULE = "Never restart the database without my word."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chat_model import ScriptedChatModel
 from helpers_integrations import (
     CONFIG,
     graph_of,
@@ -26,6 +25,7 @@ from acc.evidence.target import Target
 from acc.gate import Verdict
 from acc.integrations.langchain import MemoryMiddleware
 from acc.state.proposal import Proposal
+from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.turn import Turn
 
 TICKET = "The vendor's ticket is VN-88213, opened by Ann."

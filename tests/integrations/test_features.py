@@ -9,7 +9,6 @@ import time
 from typing import Any
 
 import pytest
-from chat_model import ScriptedChatModel, call
 from helpers_integrations import (
     CONFIG,
     RULE,
@@ -48,6 +47,7 @@ from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
 from acc.integrations.subgraph import PrunedSubgraph
 from acc.integrations.summarizer import MemorySummarizer
+from acc.testing.chat_model import ScriptedChatModel, call
 
 
 def agent_of(memory: Any, model: Any, *before: Any, tools: Any = (), **options: Any) -> Any:

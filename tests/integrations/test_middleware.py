@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_model import ScriptedChatModel, call
 from helpers_integrations import (
     CONFIG,
     RULE,
@@ -34,6 +33,7 @@ from langgraph.types import Command, interrupt
 
 from acc.errors import ConfigurationError
 from acc.integrations.langchain import MemoryMiddleware
+from acc.testing.chat_model import ScriptedChatModel, call
 
 
 def agent_of(

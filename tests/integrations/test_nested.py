@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import langgraph_swarm
 import pytest
-from chat_model import ScriptedChatModel, call
 from deepagents import create_deep_agent
 from helpers_integrations import (
     CONFIG,
@@ -39,6 +38,7 @@ from acc.integrations.identity import Identity, nested_agent, owner
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.journal import ThreadKey
+from acc.testing.chat_model import ScriptedChatModel, call
 
 RULE = "Never restart nginx during business hours."
 TASK = "Find the owner of db-7. Never page Ravi."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from chat_model import ScriptedChatModel
 from helpers_integrations import (
     RULE,
     fine,
@@ -20,6 +19,8 @@ from helpers_integrations import (
     system,
 )
 from langchain_core.messages import AIMessage, HumanMessage
+
+from acc.testing.chat_model import ScriptedChatModel
 
 
 def test_below_the_limit_the_messages_are_untouched() -> None:

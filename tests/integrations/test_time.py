@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from chat_model import ScriptedChatModel, call
 from helpers_integrations import (
     CONFIG,
     RULE,
@@ -36,6 +35,7 @@ from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
+from acc.testing.chat_model import ScriptedChatModel, call
 
 MEMORIES = [memory_of, patient]
 
