@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,57 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from acc.cli.options import parse_price as parse_price
+from acc.cli.output import coloured as coloured
+from acc.cli.output import count as count
+from acc.cli.output import print_json as print_json
+from acc.cli.output import print_table as print_table
 from acc.errors import AccError, InputError
 from acc.folders import opened_for_text
-from acc.models.protocol import Price
-from acc.text.lines import inert, inert_line, raw
+from acc.text.lines import inert, raw
 from acc_eval.scenarios import Scenario
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-
-def coloured() -> bool:
-    """Whether colours may be used: stdout is a terminal that has them, and NO_COLOR is not set."""
-    dumb = os.environ.get("TERM") in ("dumb", "unknown")
-    return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
-
-
-def count(number: int, noun: str) -> str:
-    """A number and its noun, such as ``1 turn`` or ``2,000 turns``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def print_json(value: Any) -> None:
-    """Write ``value`` to stdout as JSON."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def print_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: Sequence[str] = ()
-) -> None:
-    """Write a table to stdout. On a terminal the columns in ``wrap`` wrap.
-
-    Elsewhere each row stays on one line, which keeps the output searchable.
-    """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = [[inert_line(cell) for cell in row] for row in rows]
-    longest = sum(max(map(len, column)) + 2 for column in zip(headings, *rows, strict=True))
-    console = Console(
-        width=None if sys.stdout.isatty() else max(80, longest), no_color=not coloured(),
-        file=raw(sys.stdout),
-    )  # fmt: skip
-    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in headings:
-        drawn.add_column(name, overflow="fold", no_wrap=name not in wrap)
-    for row in rows:
-        drawn.add_row(*(Text(cell) for cell in row))
-    with console.capture() as capture:
-        console.print(drawn)
-    raw(sys.stdout).write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
 
 
 class Screen:
@@ -152,22 +112,6 @@ def check_apart(out: str, scenarios: Sequence[Scenario]) -> None:
             raise InputError(
                 "the output would overwrite a scenario", where=out, hint="name another file"
             )
-
-
-def parse_price(text: str) -> Price:
-    """Parse IN,OUT or IN,OUT,CACHED: money per million tokens.
-
-    Raises:
-        typer.BadParameter: The text has another form.
-        ConfigurationError: A number is negative.
-    """
-    try:
-        numbers = [float(number) for number in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not 2 <= len(numbers) <= 3:
-        raise typer.BadParameter(f"{text!r} is not IN,OUT or IN,OUT,CACHED per million tokens")
-    return Price(*numbers)
 
 
 ScenarioArgument = Annotated[
