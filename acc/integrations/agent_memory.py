@@ -117,30 +117,30 @@ class AgentMemory:
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next pass goes on from it.
             ConflictError: Another run goes on with the thread, again and again.
         """
-        for tries in range(TRIES):
+        tries = 0
+        while True:
             looked = self._look(given, whose, is_same_run)
             try:
                 return self._done(looked, self._step(looked, force=force))
             except ConflictError:
-                if tries + 1 == TRIES:
+                if (tries := tries + 1) == TRIES:
                     raise
-        raise AssertionError("unreachable")
 
     async def _apassed(
         self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
     ) -> Passed:
         """Like `_passed`, without blocking the event loop."""
         beside = self.controller.beside
-        for tries in range(TRIES):
+        tries = 0
+        while True:
             looked = await beside(self._look, given, whose, is_same_run)
             try:
                 step = await self._astep(looked, force=force)
             except ConflictError:
-                if tries + 1 == TRIES:
+                if (tries := tries + 1) == TRIES:
                     raise
             else:
                 return await beside(self._done, looked, step)
-        raise AssertionError("unreachable")
 
     def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
         """Return what a pass finds."""
