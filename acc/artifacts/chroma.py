@@ -10,13 +10,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 from acc.artifacts.clients import EmbeddedClient, ServerClient, forked
 from acc.artifacts.embedding import Embedder, HashedWords
 from acc.artifacts.faults import translated
 from acc.artifacts.store import Store
 from acc.artifacts.upkeep import is_foreign, opened, rewritten, scrub, staleness
-from acc.errors import StoreError
+from acc.errors import ConfigurationError, StoreError
 
 NAME = "acc-artifacts"
 """The collection."""
@@ -51,6 +53,24 @@ class ChromaStore(Store):
             StoreError: The folder cannot be used.
         """
         return cls(EmbeddedClient(Path(folder)), embedder or HashedWords(), collection)
+
+    @classmethod
+    def at(cls, address: str, embedder: Embedder | None = None, **more: Any) -> ChromaStore:
+        """Use a Chroma server at an address such as ``http://chroma:8000``; the rest is that of `server`.
+
+        Raises:
+            ConfigurationError: It is no such address.
+            StoreError: The server cannot be reached.
+        """
+        found = urlsplit(address)
+        if found.scheme not in ("http", "https") or not found.hostname:
+            raise ConfigurationError(
+                f"no address of a Chroma server: {address!r}", where="store",
+                hint="such as http://127.0.0.1:8000",
+            )  # fmt: skip
+        is_secure = found.scheme == "https"
+        port = found.port or (443 if is_secure else 8000)
+        return cls.server(found.hostname, port, embedder, ssl=is_secure, **more)
 
     @classmethod
     def server(

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 from acc import __version__
 from acc.cli import options
-from acc.cli.opening import check_memory, looking, opened
+from acc.cli.opening import CHROMA, Memory, check_memory, looking, opened
 from acc.cli.options import option
 from acc.cli.output import count, print_json
 from acc.controller.indexing import FOLDER
@@ -102,16 +102,18 @@ def _api_key() -> Finding:
     return Finding("ok", f"OPENAI_API_KEY is set{at}; acc doctor --endpoint MODEL tests it")
 
 
-def _memory(memory: Path, details: dict[str, Any]) -> Iterator[Finding]:
+def _memory(memory: Memory, details: dict[str, Any]) -> Iterator[Finding]:
     """Check the memory in a folder, if there is one. A folder without one is no error: nothing is made."""
-    if not memory.exists() or (memory.is_dir() and not (memory / FILE).exists()):
-        yield Finding("ok", f"no memory in {memory} yet")
-        return
-    check_memory(memory)
-    if not os.access(memory, os.W_OK) or not os.access(memory / FILE, os.W_OK):
-        what = "the folder or its journal cannot be written: every step would fail"
-        raise InputError(what, where=str(memory), hint="give this user write access")
-    has_index = (memory / FOLDER).is_dir()
+    has_index = bool(os.environ.get(CHROMA))
+    if isinstance(memory, Path):
+        if not memory.exists() or (memory.is_dir() and not (memory / FILE).exists()):
+            yield Finding("ok", f"no memory in {memory} yet")
+            return
+        check_memory(memory)
+        if not os.access(memory, os.W_OK) or not os.access(memory / FILE, os.W_OK):
+            what = "the folder or its journal cannot be written: every step would fail"
+            raise InputError(what, where=str(memory), hint="give this user write access")
+        has_index = has_index or (memory / FOLDER).is_dir()
     with opened(memory) if has_index else looking(memory) as controller:
         health = Evidence(controller).health()
         warnings = controller.index.warnings

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from acc.cli import options
-from acc.cli.opening import Place, conversations, last_policy, opened, reading, thread_named
+from acc.cli.opening import Memory, Place, conversations, last_policy, opened, reading, thread_named
 from acc.cli.options import flag, option
 from acc.cli.policies import Schema, digest_key, schema_of
 from acc.errors import ConfigurationError, extra
@@ -49,7 +49,7 @@ def _export(journal: Journal, place: Place, out: Path) -> None:
     print(f"{out} shows {place.label}")
 
 
-def _inspect(journal: Journal, memory: Path, port: int, *, operator: bool) -> None:
+def _inspect(journal: Journal, memory: Memory, port: int, *, operator: bool) -> None:
     with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
         from acc.inspector.server import Inspector, application, bound, new_token, server
 

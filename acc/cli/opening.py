@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from sqlalchemy import URL, create_engine, event
 
 from acc.cli.policies import digest_key, policy_for, state_keys
 from acc.controller.controller import MemoryController
@@ -43,8 +42,17 @@ class Place(NamedTuple):
         return "/".join((key.tenant, key.user, key.agent, key.thread))
 
 
-def check_memory(memory: Path) -> None:
+CHROMA = "ACC_CHROMA"
+"""The environment's name for the address of the Chroma server."""
+
+Memory = Path | str
+"""A memory's folder, or the address of its journal."""
+
+
+def check_memory(memory: Memory) -> None:
     """Raise `InputError` if the folder holds no memory. Opening it would make one."""
+    if isinstance(memory, str):
+        return
     file = memory / FILE
     if memory.exists() and not memory.is_dir():
         what, hint = "this is a file, not the folder of a memory", "name the folder with --memory"
@@ -57,39 +65,40 @@ def check_memory(memory: Path) -> None:
 
 
 @contextmanager
-def reading(memory: Path) -> Iterator[Journal]:
+def reading(memory: Memory) -> Iterator[Journal]:
     """Open the journal of a memory by connections that cannot write. Agents go on meanwhile.
 
     Raises:
-        InputError: There is no memory in the folder; none is made.
+        InputError: There is no memory; none is made.
     """
     check_memory(memory)
-    engine = create_engine(URL.create("sqlite+pysqlite", database=str(memory / FILE)))
-    event.listen(engine, "connect", _only_reading)
-    with Journal.open(engine, digest_key=digest_key()) as journal:
+    with Journal.open(memory, digest_key=digest_key(), reads_only=True) as journal:
         yield journal
 
 
-def _only_reading(connection: Any, _: Any) -> None:
-    connection.execute("PRAGMA query_only=ON").close()
-
-
 @contextmanager
-def looking(memory: Path) -> Iterator[MemoryController[Any]]:
+def looking(memory: Memory) -> Iterator[MemoryController[Any]]:
     """Open a memory as `reading` does, for what needs a controller. It has no index and no model."""
     with reading(memory) as journal:
         yield MemoryController(journal, Settings(index="none"))
 
 
-def opened(memory: Path, *, create: bool = False, **settings: Any) -> MemoryController[Any]:
+def opened(memory: Memory, *, create: bool = False, **settings: Any) -> MemoryController[Any]:
     """Open a memory to change it, beside its agents; ``settings`` as of `MemoryController.open`.
+
+    Its index is on the server that the environment names (`CHROMA`), or in its folder.
 
     Raises:
         InputError: There is no memory, and ``create`` is False.
     """
     if not create:
         check_memory(memory)
-    settings = {"policy": Policy(digest_key=digest_key()), **settings}
+        if isinstance(memory, str):
+            with reading(memory):  # raises if there is none
+                pass
+    found = os.environ.get(CHROMA)
+    index = {"store": found} if found else {"index": "none"} if isinstance(memory, str) else {}
+    settings = {"policy": Policy(digest_key=digest_key()), **index, **settings}
     return MemoryController.open(memory, state_key=state_keys(), **settings)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from acc.folders import expanded
+from acc.journal.connecting import is_url
 from acc.journal.names import ThreadKey
 from acc.models.protocol import Price
 
@@ -68,9 +69,9 @@ def parse_price(text: str) -> Price:
     return Price(*numbers)
 
 
-def _expand(path: Path | None) -> Path | None:
-    """Expand ``~``. A shell expands it in ``--memory ~/x`` but not in ``--memory=~/x``."""
-    return expanded(path) if path is not None else None
+def _memory(text: str) -> Path | str:
+    """Return a folder or an address. A shell expands ``~`` in ``--memory ~/x`` but not in ``--memory=~/x``."""
+    return text if is_url(text) else expanded(text)
 
 
 def _schema(name: str) -> Any:
@@ -81,12 +82,15 @@ def _schema(name: str) -> Any:
 
 _WITH_THREAD = partial(parse_scope, names=("user", "agent", "tenant", "thread"))
 
-MemoryOption = Annotated[Path, option("DIR", "The memory's folder.", "--memory", callback=_expand)]
+_WHERE = (
+    "The memory's folder, or postgresql://... ACC_CHROMA names its Chroma server, if it has one."
+)
+MemoryOption = Annotated[Any, option("DIR", _WHERE, "--memory", parser=_memory)]
 _KEEP = (
     "Keep the memory in this folder. If it holds the thread, continue after its last turn. "
     "[default: a temporary folder]"
 )
-NewMemoryOption = Annotated[Path | None, option("DIR", _KEEP, "--memory", callback=_expand)]
+NewMemoryOption = Annotated[Any, option("DIR", _KEEP, "--memory", parser=_memory)]
 _THREAD = "The thread, as acc threads names it. [default: the only one]"
 ThreadOption = Annotated[str | None, option("NAME", _THREAD, "--thread")]
 _OWNER = "Whose: user=NAME, agent=NAME, tenant=NAME, or several with commas between."

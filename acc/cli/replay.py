@@ -14,7 +14,7 @@ import typer
 
 from acc.cli import options
 from acc.cli.models import model_named
-from acc.cli.opening import Place, last_policy, opened, reading
+from acc.cli.opening import Memory, Place, last_policy, opened, reading
 from acc.cli.options import argument, flag, option, parse_price
 from acc.cli.output import JsonLines
 from acc.cli.policies import Schema, digest_key
@@ -99,9 +99,9 @@ def replay(
             raise InputError(what, where=where, hint=hint) from error
 
 
-def _policy_before(memory: Path | None, key: ThreadKey) -> Policy | None:
+def _policy_before(memory: Memory | None, key: ThreadKey) -> Policy | None:
     """Return the policy of the thread's last commit, if there is one."""
-    if memory is None or not (memory / FILE).is_file():
+    if memory is None or (isinstance(memory, Path) and not (memory / FILE).is_file()):
         return None
     with reading(memory) as journal:
         return last_policy(journal, Place(key)) if journal.head(key).hash else None

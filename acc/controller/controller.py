@@ -22,11 +22,12 @@ from acc.controller.settings import Settings
 from acc.controller.signing import keys_of, signed, signed_step
 from acc.controller.turning import taking
 from acc.driving import Doing, Io, aperform, perform
-from acc.errors import InputError
+from acc.errors import ConfigurationError, InputError
 from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, StoredCommit, ThreadKey
 from acc.journal.aio import AsyncJournal
+from acc.journal.connecting import is_url
 from acc.journal.opened import key_of as thread_of
 from acc.logs import code, log_event
 from acc.overflow import PinnedOverflow, raise_overflow
@@ -37,7 +38,7 @@ from acc.tail import Message
 from acc.telemetry.observer import Observers
 from acc.telemetry.step_log import StepLog
 from acc.turn.observations import Evidence, Observation, is_ingested
-from acc.turn.redact import key_of, redactor
+from acc.turn.redact import redactor
 from acc.turn.turn import Turn
 from acc.update import Options, bound_of, memory_of
 
@@ -47,10 +48,8 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
-def _parts(
-    journal: Journal, settings: Settings, index: Indexing, folder: Path | None
-) -> Parts[Any]:
-    redact = redactor(settings.redact, key_of(folder) if settings.redact == "secrets" else b"")
+def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
+    redact = redactor(settings.redact, journal.key("secrets") if settings.redact else b"")
     options = Options(
         model=settings.model, compressor=settings.compressor, judge=settings.judge,
         cadence=settings.cadence, redact=redact,
@@ -58,7 +57,6 @@ def _parts(
     policy = settings.policy or Policy(max_tokens=bound_of(options))
     memory: Memory[Any] = memory_of(options, policy)
     clock = settings.clock or SystemClock()
-    redact = redactor(settings.redact, key_of(folder) if settings.redact == "secrets" else b"")
     own = [settings.telemetry] if settings.telemetry is not None else []
     observers = Observers(StepLog(), *own)
     return Parts(
@@ -88,11 +86,8 @@ class _Common(Generic[S]):
         self.journal = journal
         self.folder = expanded(folder).absolute() if folder is not None else None
         chosen = self.settings
-        if chosen.store is None and self.folder is not None:
-            self.index = Indexing.in_folder(journal, self.folder, chosen.index)
-        else:
-            self.index = Indexing(journal, chosen.store, chosen.index)
-        self._whole: Parts[Any] = _parts(journal, chosen, self.index, self.folder)
+        self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
+        self._whole: Parts[Any] = _parts(journal, chosen, self.index)
         self._parts, self._behind = self._whole, None
         if chosen.behind:
             memory = self._whole.memory
@@ -102,16 +97,29 @@ class _Common(Generic[S]):
             self._behind = Behind(self._whole, _tell_behind)
 
     @classmethod
-    def open(cls, folder: str | Path, **settings: Any) -> Self:
-        """Open a memory in a folder; ``settings`` are fields of `Settings` by name.
+    def open(cls, where: str | Path, **settings: Any) -> Self:
+        """Open a memory; ``settings`` are fields of `Settings` by name.
+
+        Args:
+            where: Its folder; or the address of its journal in PostgreSQL, ``postgresql://...``, for several
+                machines. Such a memory has no folder: name the Chroma server with ``store``, or say
+                ``index="none"``.
+            settings: The settings.
 
         Raises:
             ConfigurationError: A setting is invalid, or the model cannot be reached.
             StoreError: The journal cannot be opened.
         """
         chosen = Settings.of(settings)
+        folder = None if is_url(where) else where
+        if folder is None and chosen.store is None and chosen.index != "none":
+            raise ConfigurationError(
+                "a memory in a database has no folder for its index",
+                where="open",
+                hint='name a Chroma server, store="http://chroma:8000", or say index="none"',
+            )
         key = chosen.policy.digest_key if chosen.policy else b""
-        journal = Journal.open(folder, digest_key=key, clock=chosen.clock)
+        journal = Journal.open(where, digest_key=key, clock=chosen.clock)
         try:
             return cls(journal, chosen, folder)
         except BaseException:

@@ -56,14 +56,27 @@ class Indexing:
         self._recall = Recall(used)
 
     @classmethod
-    def in_folder(cls, journal: Journal, folder: str | Path, index: Index) -> Indexing:
-        """Open Chroma in a memory's folder. If it cannot be used, the memory goes on without it, and says so."""
-        if index == "none":
-            return cls(journal)
-        try:
-            store = ChromaStore.embedded(Path(folder).expanduser() / FOLDER)
-        except StoreError as error:
-            return cls(journal, problem=error)
+    def of(
+        cls,
+        journal: Journal,
+        store: ArtifactStore | str | None,
+        index: Index,
+        folder: Path | None,
+    ) -> Indexing:
+        """Open the index of a memory: a store, a Chroma server, or Chroma in the memory's folder.
+
+        If the folder's Chroma cannot be used, the memory goes on without it, and says so.
+
+        Raises:
+            StoreError: The server cannot be reached.
+        """
+        if isinstance(store, str):
+            store = ChromaStore.at(store) if index != "none" else None
+        elif store is None and folder is not None and index != "none":
+            try:
+                store = ChromaStore.embedded(folder / FOLDER)
+            except StoreError as error:
+                return cls(journal, problem=error)
         return cls(journal, store, index)
 
     @property

@@ -34,7 +34,8 @@ class Settings:
         policy: Schema, bounds, how rules end; by default with the bound that `acc.update` names.
         cadence: When to compress; by default that of the same.
         redact: Removes secrets before anything is kept.
-        store: Where artifacts are indexed, which `close` closes; None for Chroma in the memory's folder.
+        store: Where artifacts are indexed, which `close` closes: a store, or the address of a Chroma server such as
+            ``http://chroma:8000``; None for Chroma in the memory's folder.
         index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``:
             recall reads the journal alone, and finds by words.
         gate: Bounds of the evidence that is admitted.
@@ -58,7 +59,7 @@ class Settings:
     policy: Policy | None = None
     cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
-    store: ArtifactStore | None = None
+    store: ArtifactStore | str | None = None
     index: Index = "now"
     gate: Gate = field(default_factory=Gate)
     on_overflow: OnOverflow | None = None
@@ -71,7 +72,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_types(
             "Settings", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence),
-            ("store", self.store, ArtifactStore), ("gate", self.gate, Gate),
+            ("store", self.store, (ArtifactStore, str)), ("gate", self.gate, Gate),
             ("on_overflow", self.on_overflow, Callable), ("behind", self.behind, bool),
             ("fork", self.fork, bool),
         )  # fmt: skip

@@ -321,8 +321,8 @@ class _Work:
                 yield Artifact(each.message, branch, each.seq)
 
     def _scrubbed(self) -> Iterator[str]:
-        if not self.journal.scrub():
-            yield "another process still reads the journal's log: erase again when it is done"
+        if left := self.journal.scrub():
+            yield left
 
     def _tell_readers(self) -> None:
         """Let nobody commit what was made of a document before: its readers may have recalled it just now."""

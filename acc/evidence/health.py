@@ -92,9 +92,13 @@ def health(parts: Parts[Any], folder: Path | None, *, pages: bool = True) -> Hea
 
 
 def _sizes(journal: Journal, folder: Path | None) -> dict[str, int]:
-    path = Path(journal.where).absolute()
-    names = {path: "journal", Path(f"{path}-wal"): "log", Path(f"{path}-shm"): "log"}
+    names = {
+        path.absolute(): "log" if path.name.endswith(("-wal", "-shm")) else "journal"
+        for path in journal.files
+    }
     found = dict.fromkeys(("journal", "log", "index", "other"), 0)
+    if not names:  # a server has them
+        found["journal"] = journal.size()
     for each in folder.rglob("*") if folder is not None else names:
         if each.is_file():
             kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")

@@ -76,7 +76,6 @@ def _rows(journal: Journal, key: ThreadKey) -> Iterator[tuple[str, object]]:
 
 def _files(journal: Journal, folder: Path | None) -> Iterator[Path]:
     if folder is None:
-        path = Path(journal.where)
-        yield from (p for name in ("", "-wal", "-shm") if (p := Path(f"{path}{name}")).is_file())
+        yield from journal.files
         return
     yield from sorted(path for path in folder.rglob("*") if path.is_file())

@@ -60,7 +60,6 @@ from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message, digest_of
 from acc.turn.observations import Channel
-from acc.turn.redact import key_of
 from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
@@ -414,7 +413,7 @@ class AgentMemory:
 
 def _marks_key(controller: Controller) -> bytes:
     """Return the key of our marks on messages: of the memory, so that another process knows them again."""
-    own = controller.policy.digest_key or key_of(controller.folder) or secrets.token_bytes(32)
+    own = controller.policy.digest_key or controller.journal.key("marks") or secrets.token_bytes(32)
     return hashlib.blake2b(own, digest_size=32, person=b"marks").digest()
 
 

@@ -10,6 +10,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.folders import expanded
 from acc.integrations.stepping import Controller
+from acc.journal.connecting import is_url
 
 KEYLESS = "keyless"
 """Names the memory without a model."""
@@ -17,7 +18,7 @@ KEYLESS = "keyless"
 FOLDER = "memory"
 """The memory's folder, if none is named: in the working folder."""
 
-_OPEN: dict[tuple[Path, str], MemoryController[Any]] = {}
+_OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
 _GUARD = threading.Lock()
 
 
@@ -36,7 +37,8 @@ def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
                 hint='give a folder with a model\'s name: MemoryMiddleware("openai:NAME", folder=...)',
             )
         return memory
-    where = expanded(folder or FOLDER).absolute()
+    named = folder or FOLDER
+    where = str(named) if is_url(named) else expanded(named).absolute()
     with _GUARD:
         held = _OPEN.get((where, memory))
         if held is None:

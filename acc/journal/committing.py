@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select, text
 
 from acc.errors import ConflictError, StateError
 from acc.journal import places
@@ -135,6 +135,9 @@ _HEAD = (
     .where(HEADS.c.branch_id == bindparam("of_branch"), HEADS.c.hash == bindparam("old"))
     .values(hash=bindparam("new"), version=bindparam("to"), seq=bindparam("up_to"))
 )
+_KEEP_POLICY = text(
+    "INSERT INTO policies (fingerprint, body) VALUES (:fingerprint, :body) ON CONFLICT DO NOTHING"
+)
 _POLICY = select(POLICIES.c.fingerprint).where(POLICIES.c.fingerprint == bindparam("fingerprint"))
 
 
@@ -176,7 +179,7 @@ def keep_policy(connection: Connection, entry: Entry[Any]) -> None:
     """Keep the numbers of a policy that is not known yet."""
     fingerprint = {"fingerprint": entry.policy.fingerprint}
     if connection.execute(_POLICY, fingerprint).first() is None:
-        connection.execute(POLICIES.insert(), {**fingerprint, "body": policy_body(entry.policy)})
+        connection.execute(_KEEP_POLICY, {**fingerprint, "body": policy_body(entry.policy)})
 
 
 def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> dict[str, Any]:

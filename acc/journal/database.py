@@ -1,20 +1,26 @@
 """What the journal asks of a database: to read in one snapshot, and to write in one transaction.
 
-SQLite's is `acc.journal.sqlite.Sqlite`. Everything above it speaks SQLAlchemy Core, so that another database needs a
-class of this form, and migrations of its own.
+There are `acc.journal.sqlite.Sqlite` and `acc.journal.postgresql.Postgresql`. Everything above them speaks SQLAlchemy
+Core, so that another database needs a class of this form, and migrations of its own.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import URL, Connection
 
 T = TypeVar("T")
+
+_POLL = 0.002
 
 
 class Database(Protocol):
@@ -22,28 +28,57 @@ class Database(Protocol):
 
     Attributes:
         where: Names it in errors, without credentials.
+        dialect: Names its migrations.
     """
 
     where: str
+    dialect: str
 
     def read(self, job: Callable[[Connection], T]) -> T:
         """Return what ``job`` reads. It sees one state of the database."""
         ...
 
-    def write(self, job: Callable[[Connection], T]) -> T:
+    def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         """Run ``job`` in a transaction of its own or with others, and return once it is on the disk.
 
         If ``job`` raises, nothing of it was written. It may be run again after a failure of the database, so that
-        it must have no effect but on the connection.
+        it must have no effect but on the connection. ``about`` names the thread that it writes to: jobs about one
+        follow each other. A job about nothing in particular waits for all, and all wait for it.
         """
         ...
 
-    def scrub(self) -> bool:
-        """Remove what was deleted or overwritten from the files beside the database, as far as nobody reads them.
+    def scrub(self) -> str:
+        """Remove what was deleted or overwritten from where the database keeps it besides.
 
         Returns:
-            Whether nothing is left.
+            Where it is left; empty if nothing is.
         """
+        ...
+
+    def back_up(self, path: Path) -> None:
+        """Copy the database to a file while others write."""
+        ...
+
+    def damages(self) -> list[str]:
+        """Return what the database's own check finds wrong with its pages."""
+        ...
+
+    def free_bytes(self) -> int:
+        """Return how many bytes of it nothing uses, as far as it tells."""
+        ...
+
+    def size(self) -> int:
+        """Return its bytes."""
+        ...
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold it, as far as this process can read them."""
+        ...
+
+    @property
+    def address(self) -> URL | None:
+        """What another process opens it by (`acc.journal.connecting.connected`); None if only the caller knows."""
         ...
 
     def close(self) -> None:
@@ -52,35 +87,42 @@ class Database(Protocol):
 
 
 class Gate:
-    """Lets operations through, and holds them off while the process forks."""
+    """Lets operations through, and holds them off while the process forks.
+
+    It has no lock of Python's, which an interrupt of the main thread could leave held, so that every other thread
+    would wait for ever. An interrupt may leave the main thread's name inside: if that thread forks, it is not inside.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._inside = 0
+        self._inside: deque[int] = deque()  # an operation on it is not divided
         self._is_shut = False
 
     def __enter__(self) -> None:
-        with self._changed:
-            while self._is_shut:
-                self._changed.wait()
-            self._inside += 1
+        while True:
+            self._inside.append(threading.get_ident())
+            if not self._is_shut:
+                return
+            self.__exit__()
+            time.sleep(_POLL)
 
     def __exit__(self, *_: object) -> None:
-        with self._changed:
-            self._inside -= 1
-            self._changed.notify_all()
+        with suppress(ValueError):
+            self._inside.remove(threading.get_ident())
 
     def shut(self, seconds: float) -> bool:
         """Let nobody in, and wait until nobody is inside; return whether that came about."""
-        with self._changed:
-            self._is_shut = True
-            return self._changed.wait_for(lambda: self._inside == 0, seconds)
+        self._is_shut = True
+        own, end = threading.get_ident(), time.monotonic() + seconds
+        while any(each != own for each in list(self._inside)):
+            if time.monotonic() > end:
+                return False
+            time.sleep(_POLL)
+        self._inside.clear()
+        return True
 
     def open(self) -> None:
         """Let operations through again."""
-        with self._changed:
-            self._is_shut = False
-            self._changed.notify_all()
+        self._is_shut = False
 
 
 class Forkable(Protocol):

@@ -46,13 +46,13 @@ class Blanked:
         messages: Rows of messages whose text was overwritten.
         commits: Commits whose record and state were overwritten.
         heads: Branches whose head held the words: a state without them was committed.
-        is_scrubbed: Whether nothing of it is left in the files beside the database, either.
+        left: Where it is left besides; empty if nowhere.
     """
 
     messages: int
     commits: int
     heads: tuple[str, ...]
-    is_scrubbed: bool = False
+    left: str = ""
 
 
 class _Traces:

@@ -26,7 +26,22 @@ _TOLD: dict[str, tuple[type[AccError], str, str]] = {
     "SQLITE_NOMEM": (StoreError, "memory is full", _REPEAT),
     "SQLITE_TOOBIG": (StoreError, "a text is too long for the database", "shorten it"),
     "SQLITE_INTERRUPT": (StoreError, "the statement was interrupted", _REPEAT),
+    # PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+    "55P03": (StoreLockedError, "another worker is writing to the thread", _REPEAT),
+    "40": (StoreLockedError, "another transaction was in the way", _REPEAT),
+    "25P03": (StoreError, "the transaction was idle for too long", _REPEAT),
+    "25006": (StoreError, "the server only reads", "name the primary server"),
+    "3F": (StoreError, "there is no such schema", "create it, or name another"),
+    "42501": (StoreError, "the role may not do this", "GRANT it, or use the role for it (roles.sql)"),
+    "53100": (StoreError, "the server's disk is full", f"make room, then {_REPEAT}"),
+    "53": (StoreError, "the server is short of something", _REPEAT),
+    "54": (StoreError, "a name is too long for the database", "shorten it"),
+    "57": (StoreError, "the server stopped the statement", _REPEAT),
+    "XX": (AuditError, "the server finds damage", "see its log; restore a backup"),
 }  # fmt: skip
+
+_UNREACHED = "the server cannot be reached, or refuses the connection"
+_CONNECT = f"check address, user and password; then {_REPEAT}"
 
 
 @contextmanager
@@ -48,18 +63,24 @@ def told(where: object) -> Iterator[None]:
 def translated(error: BaseException, where: object) -> AccError:
     """Return the library's error for ``error``."""
     cause = getattr(error, "orig", None) or error
-    name = getattr(cause, "sqlite_errorname", None) or ""
+    name = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
     if not name and "is not a database" in str(cause):
         name = "SQLITE_NOTADB"
     for known, (kind, what, hint) in _TOLD.items():
         if name.startswith(known):
-            return kind(f"{what}: {cause}", where=str(where), hint=hint)
+            return kind(f"{what}: {_first_line(cause)}", where=str(where), hint=hint)
+    if isinstance(error, exc.OperationalError) and not isinstance(cause, sqlite3.Error):
+        return StoreError(f"{_UNREACHED}: {_first_line(cause)}", where=str(where), hint=_CONNECT)
     if isinstance(cause, OSError):
         said = cause.strerror or str(cause)
         return StoreError(said, where=str(where), hint="check the folder, its rights and the disk")
     return StoreError(
         f"{type(cause).__name__}: {cause}", where=str(where), hint="see the database's own log"
     )
+
+
+def _first_line(cause: object) -> str:
+    return next(iter(str(cause).splitlines()), "")
 
 
 def is_of_database(error: BaseException) -> bool:

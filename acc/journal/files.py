@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from acc.errors import StoreError
+from acc.errors import InputError, StoreError
 
 NETWORK = frozenset(
     {
@@ -28,6 +28,29 @@ def is_network(kind: str) -> bool:
     """Whether a file system of this type may lie on another machine; unknown ones of FUSE may."""
     name = kind.lower()
     return name in NETWORK or (name.startswith("fuse") and name not in _LOCAL_FUSE)
+
+
+_WITH_LOG = b"\x02"
+"""Byte 18 of a database of SQLite with a write-ahead log."""
+
+
+def mode_of(path: Path) -> str:
+    """Return the mode of a journal's file.
+
+    Raises:
+        InputError: There is no journal.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(19)
+    except OSError:
+        header = b""
+    if not header:
+        raise InputError(
+            "there is no memory in this folder", where=str(path.parent),
+            hint="name the folder that MemoryController.open or acc got with --memory",
+        )  # fmt: skip
+    return "wal" if header[18:] == _WITH_LOG else "delete"
 
 
 def file_system(folder: Path, mounts: str = "/proc/mounts") -> str:

@@ -27,7 +27,7 @@ from sqlalchemy import Connection, select
 
 from acc.folders import expanded
 from acc.journal import erasing, exchange, places, reading, verifying
-from acc.journal.backing import backup, check_pages
+from acc.journal.backing import backup
 from acc.journal.erasing import Blanked
 from acc.journal.keeping import Keeping
 from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
@@ -182,14 +182,14 @@ class Journal(Keeping):
         """
         key = key_of(thread)
         done = self._write(
-            lambda c, d: erasing.blank(c, d, key, branch, tuple(refs), tuple(words), why)
+            key, lambda c, d: erasing.blank(c, d, key, branch, tuple(refs), tuple(words), why)
         )
-        return replace(done, is_scrubbed=self._forget())
+        return replace(done, left=self._forget())
 
     def delete_thread(self, thread: Key, why: str = "") -> int:
         """Delete a thread; return how many messages it had. A digest of its names stays."""
         key = key_of(thread)
-        count = self._write(lambda c, d: erasing.delete_thread(c, d, key, why))
+        count = self._write(key, lambda c, d: erasing.delete_thread(c, d, key, why))
         self._forget()
         return count
 
@@ -214,19 +214,20 @@ class Journal(Keeping):
     def import_all(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
         """Write the threads whose lines follow each other, all or nothing; errors are those of `import_`."""
         given = tuple(lines)
-        return self._write(lambda c, d: exchange.import_(c, d, given))
+        return self._write(None, lambda c, d: exchange.import_(c, d, given))
 
     def backup(self, path: str | Path) -> Path:
         """Copy the journal to a new file while it is used, by SQLite's online backup.
 
         Raises:
             InputError: There is such a file.
+            ConfigurationError: It lies in PostgreSQL, which has means of its own.
         """
         return backup(self._database, expanded(path))
 
     def check_pages(self) -> list[str]:
-        """Return what is wrong with the database's pages, as SQLite finds it; empty if nothing is."""
-        return check_pages(self._database)
+        """Return what the database's own check finds wrong with its pages; empty if nothing is."""
+        return self._database.damages()
 
     def verify(
         self,
@@ -243,15 +244,15 @@ class Journal(Keeping):
             policies: Schema, counter and digest key of each policy in use. The numbers of older ones are stored.
             threads: The threads; None for all.
             anchors: Heads that were kept outside: each has to be a commit still.
-            processes: Processes to use.
+            processes: Processes to use, where others can open the journal: not with the caller's own engine.
             progress: Gets the report so far, again and again.
         """
         heads = self.heads() if threads is None else (Head(key_of(each)) for each in threads)
         work = verifying.by_thread(heads, anchors)
-        if processes > 1:
-            path = self._database.path
+        address = self._database.address
+        if processes > 1 and address is not None:
             return verifying.verify_spread(
-                path, work, policies, self._digest_key, processes, progress
+                address, work, policies, self._digest_key, processes, progress
             )
         return verifying.verify_here(self._database, work, policies, self._digest_key, progress)
 

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, delete, func, select
 from acc.errors import InputError
 from acc.journal import ingesting, places, rewriting
 from acc.journal.appending import Desk
-from acc.journal.backing import free_bytes
 from acc.journal.names import MAIN, Appended, Head, ThreadKey
 from acc.journal.opened import Key, key_of
 from acc.journal.reading import message_of
@@ -97,7 +96,7 @@ class Keeping(Stepping):
             c.execute(HOLDS.insert(), row)
             return Hold(key, ref, reason, d.now)
 
-        return self._write(job)
+        return self._write(key, job)
 
     def release(self, thread: Key, ref: str = "") -> None:
         """End a hold.
@@ -111,7 +110,7 @@ class Keeping(Stepping):
             place = places.find(c, key)
             return _unhold(c, place.thread_id, ref) if place else 0
 
-        if not self._write(job):
+        if not self._write(key, job):
             raise InputError(
                 "there is no such hold", where=f"{key} {ref}".strip(), hint="see acc hold"
             )
@@ -139,7 +138,7 @@ class Keeping(Stepping):
             place = places.found(c, key, MAIN, d.digest_key)
             c.execute(FEEDBACK.insert(), {**vars(given), "thread_id": place.thread_id, "at": d.now})
 
-        self._write(job)
+        self._write(key, job)
 
     def feedback(self, thread: Key) -> tuple[Feedback, ...]:
         """Return what was said of a thread's evidence, in order."""
@@ -158,7 +157,7 @@ class Keeping(Stepping):
     def note_copy(self, path: str, what: str) -> None:
         """Note that the journal, or a part of it, was copied to a file."""
         row = {"path": storable(path), "what": storable(what)}
-        self._write(lambda c, d: c.execute(COPIES.insert(), {**row, "at": d.now}) and None)
+        self._write(None, lambda c, d: c.execute(COPIES.insert(), {**row, "at": d.now}) and None)
 
     def copies(self) -> tuple[str, ...]:
         """Return the files to which the journal, or parts of it, were copied."""
@@ -221,12 +220,12 @@ class Keeping(Stepping):
             InputError: There are no messages, or they carry no refs.
         """
         key = key_of(thread)
-        return self._write(lambda c, d: ingesting.ingest(c, d, key, messages))
+        return self._write(key, lambda c, d: ingesting.ingest(c, d, key, messages))
 
     def prune(self, thread: Key, rows: Sequence[tuple[str, int]], why: str = "") -> None:
         """Forget the texts of messages, by branch and number; states and records stay, with a tombstone of each."""
         key = key_of(thread)
-        self._write(lambda c, d: rewriting.forget(c, d, key, rows, why))
+        self._write(key, lambda c, d: rewriting.forget(c, d, key, rows, why))
         self._forget()
 
     def commit_anew(
@@ -249,7 +248,7 @@ class Keeping(Stepping):
             ConflictError: Somebody committed meanwhile. Nothing was done.
         """
         key = key_of(thread)
-        return self._write(lambda c, d: rewriting.commit_anew(c, d, key, anew, erased, why))
+        return self._write(key, lambda c, d: rewriting.commit_anew(c, d, key, anew, erased, why))
 
     def counts(self) -> dict[str, int]:
         """Return how many ``messages`` and ``commits`` there are, and how many bytes of the file are ``free``."""
@@ -259,7 +258,7 @@ class Keeping(Stepping):
             found = {n: c.execute(select(func.count()).select_from(t)) for n, t in tables.items()}
             return {name: int(each.scalar() or 0) for name, each in found.items()}
 
-        return {**self._database.read(job), "free": free_bytes(self._database)}
+        return {**self._database.read(job), "free": self._database.free_bytes()}
 
     def holding(
         self, words: Sequence[str], limit: int, thread: Key | None, names: Mapping[str, str]
@@ -290,8 +289,8 @@ class Keeping(Stepping):
             (ThreadKey(r.thread, r.tenant, r.user, r.agent), r.branch, message_of(r)) for r in rows
         ]
 
-    def scrub(self) -> bool:
-        """Remove what was erased from the files beside the database; False if somebody still reads them."""
+    def scrub(self) -> str:
+        """Remove what was erased from where the database keeps it besides; return where it is left, or nothing."""
         return self._forget()
 
 

@@ -8,11 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from sqlalchemy import Connection, inspect, select
 
-from acc.errors import StoreError
+from acc.errors import InputError, StoreError
 from acc.journal.database import Database
-from acc.journal.tables import FORMAT
+from acc.journal.tables import FORMAT, METADATA
 
-FORMAT_NUMBER = 1
+FORMAT_NUMBER = 2
 """The format that this version writes."""
 
 
@@ -24,23 +24,30 @@ def written_by() -> str:
         return "agent-cognitive-compressor"
 
 
-def migrate(database: Database, dialect: str, now: str) -> None:
+def migrate(database: Database, now: str, *, reads_only: bool = False) -> None:
     """Bring the tables to `FORMAT_NUMBER`, all in one transaction.
 
     Raises:
         StoreError: A newer version wrote the journal, or the database holds something else.
+        InputError: Nothing may be written, and there is no journal, or an older version wrote it.
     """
 
     def bring(connection: Connection) -> None:
         for number in range(_found(connection, database.where) + 1, FORMAT_NUMBER + 1):
-            for statement in statements(dialect, number):
+            for statement in statements(database.dialect, number):
                 connection.exec_driver_sql(statement)
             connection.execute(
                 FORMAT.insert(), {"number": number, "written_by": written_by(), "at": now}
             )
 
-    if database.read(lambda connection: _found(connection, database.where)) < FORMAT_NUMBER:
-        database.write(bring)
+    if (found := database.read(lambda c: _found(c, database.where))) == FORMAT_NUMBER:
+        return
+    if reads_only:
+        raise InputError(
+            f"an earlier version wrote the journal: format {found}" if found else "there is no memory",
+            where=database.where, hint="open it to write once: MemoryController.open",
+        )  # fmt: skip
+    database.write(bring)
 
 
 def statements(dialect: str, number: int) -> Iterator[str]:
@@ -55,10 +62,15 @@ def statements(dialect: str, number: int) -> Iterator[str]:
 
 def _found(connection: Connection, where: str) -> int:
     names = set(inspect(connection).get_table_names())
-    if not names:
+    own = names & METADATA.tables.keys()
+    # beside tables of others a server's database may begin a journal, a file may not
+    if not (own if connection.dialect.name == "postgresql" else names):
         return 0
-    if "format" not in names or "heads" not in names:
-        raise StoreError("the database holds no journal", where=where, hint="name another folder")
+    if not {"format", "heads"} <= own:
+        raise StoreError(
+            "the database holds no journal, but other tables", where=where,
+            hint="name another folder, or a schema of its own: ?options=-csearch_path=acc",
+        )  # fmt: skip
     number = max((row[0] for row in connection.execute(select(FORMAT.c.number))), default=0)
     if number > FORMAT_NUMBER:
         raise StoreError(

@@ -9,23 +9,30 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from acc.errors import StoreError
+from acc.errors import AuditError, StoreError
 from acc.folders import opened_private, private_folder
 from acc.journal.connections import Connections
 from acc.journal.database import Gate, watch
 from acc.journal.faults import told
-from acc.journal.files import Files, is_network
+from acc.journal.files import Files, is_network, mode_of
 from acc.journal.shield import Shield
 from acc.journal.together import Queue
 
 CHECKPOINT_PAGES = 1_000
+
+COPIED_PAGES = 2_000
+"""Pages that a backup copies at a time; writers go on in between."""
+
+MOST_DAMAGES = 100
+
+_STILL_READ = "another process still reads the journal's log: erase again when it is done"
 
 T = TypeVar("T")
 
@@ -39,18 +46,30 @@ class Sqlite:
         wait: Seconds to wait for another process that is writing.
         engine: The caller's own engine on this file, instead of one of the journal's. Its new connections get the
             journal's settings.
+        reads_only: Whether its connections can write nothing. The file has to be there.
     """
 
+    dialect = "sqlite"
+
     def __init__(
-        self, path: Path, *, file_system: str = "", wait: float = 30.0, engine: Engine | None = None
+        self,
+        path: Path,
+        *,
+        file_system: str = "",
+        wait: float = 30.0,
+        engine: Engine | None = None,
+        reads_only: bool = False,
     ) -> None:
-        self.path = path
+        self.path, self._reads_only = path, reads_only
         self.where = str(path)
         self.mode = "delete" if is_network(file_system) else "wal"
+        if reads_only:  # the file keeps its mode: a copy that `acc backup` made has no log
+            self.mode = mode_of(path)
         self._wait = wait
         self._files = Files(path, has_log=self.mode == "wal")
         with told(self.where):
-            _create(path)
+            if not reads_only:
+                _create(path)
             made = engine or create_engine(
                 "sqlite+pysqlite://", creator=self._connect, poolclass=Connections
             )
@@ -85,6 +104,8 @@ class Sqlite:
             cursor.execute("PRAGMA trusted_schema=OFF")
             cursor.execute("PRAGMA foreign_keys=ON")
             cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+            if self._reads_only:
+                cursor.execute("PRAGMA query_only=ON")
         finally:
             cursor.close()
 
@@ -122,7 +143,7 @@ class Sqlite:
                         connection.exec_driver_sql("ROLLBACK")
             return found
 
-    def write(self, job: Callable[[Connection], T]) -> T:
+    def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         """See `acc.journal.database.Database.write`."""
         return self._shield.run(lambda: self._written(job))
 
@@ -187,16 +208,55 @@ class Sqlite:
         if row is None or row[0]:
             raise self._files.lost(changed)
 
-    def scrub(self) -> bool:
+    def scrub(self) -> str:
         """See `acc.journal.database.Database.scrub`."""
-        if self.mode != "wal":
-            return True
-        for _ in range(20):
+        for _ in range(20 if self.mode == "wal" else 0):
             row = self.raw(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
             if row[0] == 0:
-                return True
+                return ""
             time.sleep(0.05)
-        return False
+        return _STILL_READ if self.mode == "wal" else ""
+
+    def back_up(self, path: Path) -> None:
+        """See `acc.journal.database.Database.back_up`: by SQLite's online backup."""
+        with closing(sqlite3.connect(path)) as copy:
+            self.raw(lambda source: source.backup(copy, pages=COPIED_PAGES, sleep=0.01))
+            copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+
+    def damages(self) -> list[str]:
+        """See `acc.journal.database.Database.damages`."""
+        statement = f"PRAGMA integrity_check({MOST_DAMAGES})"
+        try:
+            rows = self.raw(lambda c: c.execute(statement).fetchall())
+        except AuditError as error:
+            return [error.what]
+        return [str(row[0]) for row in rows if row[0] != "ok"]
+
+    def free_bytes(self) -> int:
+        """See `acc.journal.database.Database.free_bytes`."""
+        return self._numbers("freelist_count")
+
+    def size(self) -> int:
+        """See `acc.journal.database.Database.size`."""
+        return self._numbers("page_count")
+
+    def _numbers(self, of: str) -> int:
+        names = (of, "page_size")
+        pages, size = self.raw(
+            lambda c: [int(c.execute(f"PRAGMA {name}").fetchone()[0]) for name in names]
+        )
+        return pages * size
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """See `acc.journal.database.Database.files`."""
+        every = (Path(f"{self.path}{name}") for name in ("", "-wal", "-shm"))
+        return tuple(path for path in every if path.is_file())
+
+    @property
+    def address(self) -> URL:
+        """See `acc.journal.database.Database.address`."""
+        return URL.create("sqlite", database=str(self.path.absolute()))
 
     def close(self) -> None:
         """See `acc.journal.database.Database.close`."""

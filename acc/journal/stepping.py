@@ -71,9 +71,10 @@ class Stepping(Opened):
         """
         key = key_of(thread)
         return self._write(
+            key,
             lambda c, d: appending.append(
                 c, d, key, branch, messages, follows, is_record=is_record
-            )[0]
+            )[0],
         )
 
     def commit(
@@ -105,9 +106,10 @@ class Stepping(Opened):
         """
         key = key_of(thread)
         return self._write(
+            key,
             lambda c, d: committing.commit(
                 c, d, key, branch, entries, follows, epoch=epoch, turn=turn
-            )
+            ),
         )
 
     def append_and_commit(
@@ -150,7 +152,7 @@ class Stepping(Opened):
             )
             return replace(turn, head=head, is_committed=True)
 
-        return self._write(job)
+        return self._write(key, job)
 
     def fork(self, thread: Key, at: str, branch: str) -> Head:
         """Begin ``branch`` after the commit whose hash is ``at``. It sees nothing that came later.
@@ -162,12 +164,12 @@ class Stepping(Opened):
             ConflictError: There is a branch of this name.
         """
         key = key_of(thread)
-        return self._write(lambda c, d: branching.fork(c, d, key, at, branch))
+        return self._write(key, lambda c, d: branching.fork(c, d, key, at, branch))
 
     def take_over(self, thread: Key, branch: str = MAIN) -> Head:
         """Raise the branch's epoch: a worker that began before is told when it commits."""
         key = key_of(thread)
-        return self._write(lambda c, d: branching.take_over(c, d, key, branch))
+        return self._write(key, lambda c, d: branching.take_over(c, d, key, branch))
 
     def head(self, thread: Key, branch: str = MAIN) -> Head:
         """Return the head of a branch; one without a hash if there is none."""

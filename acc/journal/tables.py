@@ -73,6 +73,11 @@ FEEDBACK = Table(
 
 COPIES = Table("copies", METADATA, _id(), *_text("path", "what", "at"))
 
+KEYS = Table(
+    "keys", METADATA, Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)  # fmt: skip
+
 OF_A_THREAD = (HOLDS, FEEDBACK)
 """The tables whose rows belong to one thread."""
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import groupby, islice
 from multiprocessing import get_context
-from pathlib import Path
 
+from sqlalchemy import URL
+
+from acc.journal.connecting import connected
+from acc.journal.database import Database
 from acc.journal.names import Head, ThreadKey
-from acc.journal.sqlite import Sqlite
 from acc.journal.verify import Report, verify_thread
 from acc.state.policy import Policy
 
@@ -36,7 +38,7 @@ def by_thread(
 
 
 def verify_here(
-    database: Sqlite,
+    database: Database,
     work: Iterable[tuple[ThreadKey, list[Head]]],
     policies: Sequence[Policy],
     digest_key: bytes,
@@ -52,7 +54,7 @@ def verify_here(
 
 
 def verify_spread(
-    path: Path,
+    address: URL,
     work: Iterable[tuple[ThreadKey, list[Head]]],
     policies: Sequence[Policy],
     digest_key: bytes,
@@ -62,7 +64,7 @@ def verify_spread(
     """Check threads in several processes; ``progress`` gets the report so far after each chunk."""
     report, todo = Report(), iter(work)
     with ProcessPoolExecutor(
-        processes, get_context("spawn"), _begin, (path, tuple(policies), digest_key)
+        processes, get_context("spawn"), _begin, (address, tuple(policies), digest_key)
     ) as pool:
         running = [
             pool.submit(_verify, chunk) for chunk in iter(lambda: list(islice(todo, CHUNK)), [])
@@ -74,11 +76,11 @@ def verify_spread(
     return report
 
 
-_MINE: list[tuple[Sqlite, Sequence[Policy], bytes]] = []
+_MINE: list[tuple[Database, Sequence[Policy], bytes]] = []
 
 
-def _begin(path: Path, policies: Sequence[Policy], digest_key: bytes) -> None:
-    _MINE.append((Sqlite(path), policies, digest_key))
+def _begin(address: URL, policies: Sequence[Policy], digest_key: bytes) -> None:
+    _MINE.append((connected(address), policies, digest_key))
 
 
 def _verify(chunk: Work) -> Report:

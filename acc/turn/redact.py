@@ -14,15 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
-from acc.folders import opened_private, private_folder
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -30,9 +26,6 @@ Said = TypeVar("Said", bound=Observation)
 
 Redact = Callable[[str], str]
 """Removes secrets from a text."""
-
-KEY_FILE = "acc.key"
-"""File in a memory's folder with the key of the folder's placeholders."""
 
 _TOKENS = (
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -104,7 +97,7 @@ class SecretRedactor:
     """Replaces keys, tokens, passwords, card numbers and IBANs by ``[secret:0a1b2c3d4e]``; idempotent.
 
     The digits come from an HMAC of the secret, so equal secrets have equal placeholders in all texts. Without
-    a ``key``, a reader can test guesses against a placeholder. A memory in a folder has its own (`KEY_FILE`).
+    a ``key``, a reader can test guesses against a placeholder. A memory has its own, in its journal.
     """
 
     def __init__(self, key: bytes = b"") -> None:
@@ -208,19 +201,6 @@ def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Re
         return made
 
     return checked
-
-
-def key_of(folder: Path | None) -> bytes:
-    """Return the placeholders' key of the memory in ``folder``, created on first use; empty if it cannot be."""
-    if folder is None:
-        return b""
-    file = folder / KEY_FILE
-    with suppress(OSError):
-        private_folder(folder)
-        with suppress(FileExistsError), opened_private(file, "xb") as made:
-            made.write(os.urandom(32))
-        return file.read_bytes()
-    return b""
 
 
 def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:

@@ -1,10 +1,11 @@
 """Where the reference graphs run: which model, which memory, which checkpointer.
 
-One process needs a folder and a file. Several processes share the folder with the journal, a Chroma server and a
-PostgreSQL. The servers read the settings from the environment:
+One process needs a folder and a file. Several processes share the journal, in a folder or in PostgreSQL, a Chroma
+server, and a PostgreSQL for the checkpoints. The servers read the settings from the environment:
 
     ACC_MODEL        provider:model; unset, the scripted model of the example
-    ACC_MEMORY       the memory's folder, which all workers share; ./memory if unset
+    ACC_MEMORY       the memory's folder, which the workers of one machine share, or postgresql://... for several
+                     machines; ./memory if unset
     ACC_CHROMA       the http address of a Chroma server; unset, Chroma is embedded in the folder, for one process
     ACC_CHECKPOINTS  postgresql://..., or a file; under ``langgraph dev`` the server brings its own
 """
@@ -26,11 +27,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from acc.artifacts.chroma import ChromaStore
 from acc.controller.controller import MemoryController
-from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
+from acc.errors import ConfigurationError, ConflictError, StoreError
 from acc.integrations.evidence_tool import evidence_tool
 from acc.integrations.langgraph import MemoryNode
+from acc.journal.connecting import is_url
 from acc.testing.chat_model import ScriptedChatModel
 
 Memory = MemoryController[Any]
@@ -69,29 +70,24 @@ def opening_evidence(node: MemoryNode) -> BaseTool:
     return evidence_tool(node.controller, state_key=node.state_key, identity=node.identity)
 
 
-def open_memory(folder: str, chroma: str = "", **settings: Any) -> Memory:
-    """Open the memory in a folder. Processes may share it; what they share should have a Chroma server.
+def open_memory(where: str, chroma: str = "", **settings: Any) -> Memory:
+    """Open a memory that processes may share; what they share should have a Chroma server.
 
     Args:
-        folder: The folder with the journal.
-        chroma: Address of a Chroma server, ``http://host:8000``; empty to embed Chroma in the folder.
+        where: The folder with the journal; or ``postgresql://...``, for several machines.
+        chroma: Address of a Chroma server, ``http://host:8000``; empty to embed Chroma in the folder, or, with a
+            journal in PostgreSQL, to recall by words alone.
         settings: As `MemoryController.open` takes them: ``policy``, ``model``, ``compressor`` and so on.
 
     Raises:
-        InputError: An address without a host.
+        ConfigurationError: An address without a host.
         StoreError: It cannot be opened or reached.
     """
-    if not chroma:
-        return MemoryController.open(folder, **settings)
-    address = urlsplit(chroma)
-    if address.scheme not in ("http", "https") or not address.hostname:
-        raise InputError(
-            f"no address of a server: {chroma!r}", where="ACC_CHROMA", hint="http://127.0.0.1:8000"
-        )
-    secure = address.scheme == "https"
-    port = address.port or (443 if secure else 8000)
-    store = ChromaStore.server(address.hostname, port, ssl=secure)
-    return MemoryController.open(folder, store=store, **settings)
+    if chroma:
+        settings = {"store": chroma, **settings}
+    elif is_url(where):
+        settings = {"index": "none", **settings}
+    return MemoryController.open(where, **settings)
 
 
 @contextmanager
@@ -240,7 +236,7 @@ async def served_memory(name: str, **settings: Any) -> Memory:
     """Return a memory of this server's process, opened at the first request and off its event loop.
 
     Args:
-        name: Of the graph: each has a folder of its own below ACC_MEMORY.
+        name: Of the graph: each has a folder of its own below ACC_MEMORY; in PostgreSQL they share the journal.
         settings: As `MemoryController.open` takes them.
     """
     where = os.environ.get("ACC_MEMORY", "memory")
@@ -255,7 +251,8 @@ def _process_memory(where: str, name: str, settings: Mapping[str, Any]) -> Memor
     with _OPENING:  # two first requests at once: an embedded Chroma opens once
         if name not in _OPENED:
             chroma = os.environ.get("ACC_CHROMA", "")
-            opened = open_memory(str(Path(where) / name), chroma, **settings)
+            place = where if is_url(where) else str(Path(where) / name)
+            opened = open_memory(place, chroma, **settings)
             atexit.register(opened.close)
             _OPENED[name] = opened
         return _OPENED[name]

@@ -67,8 +67,7 @@ class TestCompose:
         mounts = {n: s.get("volumes", []) for n, s in compose["services"].items()}
         assert mounts["postgres"] == ["postgres:/var/lib/postgresql/data"]
         assert mounts["chroma"] == ["chroma:/chroma"]
-        for name in ("worker-1", "worker-2", "backup"):
-            assert mounts[name][0] == "memory:/memory"
+        assert not any(mounts[name] for name in ("worker-1", "worker-2"))
         used = {mount.partition(":")[0] for each in mounts.values() for mount in each}
         assert used == set(compose["volumes"])
 
@@ -86,7 +85,7 @@ class TestCompose:
         for name in ("worker-1", "worker-2"):
             settings = compose["services"][name]["environment"]
             assert {*settings} - {"PGPASSWORD"} == set(re.findall(r"^    (ACC_\w+) ", read, re.M))
-            assert settings["ACC_MEMORY"] == "/memory"
+            assert settings["ACC_MEMORY"] == settings["ACC_CHECKPOINTS"]
 
     def test_the_server_runs_as_the_tests_run_it(
         self, compose: dict[str, Any], tmp_path: Path
@@ -119,21 +118,7 @@ class TestKubernetes:
         for name in ("chroma", "postgres"):
             claim = objects["StatefulSet", name]["spec"]["volumeClaimTemplates"][0]
             assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
-        memory = objects["PersistentVolumeClaim", "memory"]["spec"]
-        assert memory["accessModes"] == ["ReadWriteOnce"]
-        worker = dict(pods(objects))["worker"]
-        assert worker["volumes"][0]["persistentVolumeClaim"] == {"claimName": "memory"}
-        mount = worker["containers"][0]["volumeMounts"][0]["mountPath"]
-        assert mount == objects["ConfigMap", "acc"]["data"]["ACC_MEMORY"]
-
-    def test_workers_share_a_node_as_they_share_the_journals_file(
-        self, objects: dict[tuple[str, str], Any]
-    ) -> None:
-        affinity = dict(pods(objects))["worker"]["affinity"]["podAffinity"]
-        (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
-        labels = objects["Deployment", "worker"]["spec"]["template"]["metadata"]["labels"]
-        assert term["labelSelector"]["matchLabels"] == labels
-        assert term["topologyKey"] == "kubernetes.io/hostname"
+        assert "volumes" not in dict(pods(objects))["worker"]
 
     def test_passwords_come_from_the_secret(self, objects: dict[tuple[str, str], Any]) -> None:
         found = [
@@ -185,23 +170,25 @@ def told(worker: Service, place: str, number: int) -> dict[str, Any]:
     return found
 
 
-def acc(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command of ACC."""
-    command = [sys.executable, "-m", "acc", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def acc(deployment: Deployment, command: str) -> subprocess.CompletedProcess[str]:
+    """A command of ACC on the deployment's journal."""
+    return subprocess.run(
+        [sys.executable, "-m", "acc", command, "--memory", deployment.postgresql.address],
+        env={**os.environ, **deployment.env}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
 
 
-def dumped(deployment: Deployment, to: Path) -> None:
-    """The documented backup of the checkpoints."""
+def dumping(deployment: Deployment, to: Path) -> subprocess.Popen[bytes]:
+    """The documented backup of journal and checkpoints."""
     with to.open("wb") as out:
-        subprocess.run(
+        return subprocess.Popen(
             [program("pg_dump"), "--format=custom", "--dbname", deployment.postgresql.address],
-            env={**os.environ, **deployment.env}, stdout=out, check=True,
+            env={**os.environ, **deployment.env}, stdout=out,
         )  # fmt: skip
 
 
 def restored(deployment: Deployment, dump: Path) -> None:
-    """The documented restoration of the checkpoints."""
+    """The documented restoration."""
     command = [program("pg_restore"), "--clean", "--if-exists", "--no-owner", "--exit-on-error"]
     command += ["--dbname", deployment.postgresql.address, str(dump)]
     subprocess.run(command, env={**os.environ, **deployment.env}, check=True)
@@ -217,21 +204,19 @@ def test_a_backup_restored_in_another_place_goes_on() -> None:
         first, second = (
             Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deploy-"))) for _ in "12"
         )
-        copy, dump = second / "memory", second / "checkpoints"
+        dump = second / "dump"
         with Deployment(first, 2).running() as deployment:
             for number in (0, 1):
                 before = {p: told(deployment.workers[number], p, number)["turn"] for p in PLACES}
             for worker in deployment.workers:  # the databases go on
                 worker.stop()
-            dumped(deployment, dump)
-            done = acc("backup", str(copy), "--memory", str(deployment.memory))
-            assert done.returncode == 0, done.stderr
-            live = acc("verify", "--memory", str(deployment.memory))
+            assert dumping(deployment, dump).wait(120) == 0
+            live = acc(deployment, "verify")
             assert live.returncode == 0, live.stderr
-        for command in ("verify", "doctor"):
-            done = acc(command, "--memory", str(copy))
-            assert done.returncode == 0, done.stdout + done.stderr
         with Deployment(second, 2).running(restore=lambda made: restored(made, dump)) as deployment:
+            for command in ("verify", "reindex", "doctor"):
+                done = acc(deployment, command)
+                assert done.returncode == 0, done.stdout + done.stderr
             for place in PLACES:
                 ended = told(deployment.workers[0], place, 2)
                 assert (ended["turn"], ended["branch"]) == (before[place] + 1, "main")
@@ -243,30 +228,25 @@ def test_a_backup_restored_in_another_place_goes_on() -> None:
 def test_a_backup_while_workers_serve_is_what_a_kill_would_have_left() -> None:
     """Without stopping anything: the copy verifies, and holds all that was answered before it."""
     servers.needs_postgresql()
-    with tempfile.TemporaryDirectory(prefix="deploy-") as folder:
-        copy = Path(folder) / "copy"
-        with Deployment(Path(folder), 2).running() as deployment:
+    with ExitStack() as stack:
+        first, second = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deploy-"))) for _ in "12"
+        )
+        dump = second / "dump"
+        with Deployment(first, 2).running() as deployment:
             states = {place: told(deployment.workers[0], place, 0) for place in PLACES}
-            backup = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "acc",
-                    "backup",
-                    str(copy),
-                    "--memory",
-                    str(deployment.memory),
-                ]
-            )
+            backup = dumping(deployment, dump)
             for number in (1, 2):
                 for place in PLACES:
                     told(deployment.workers[1], place, number)
             assert backup.wait(120) == 0
-        assert acc("verify", "--memory", str(copy)).returncode == 0
-        with MemoryController.open(copy, index="none") as memory:
-            for place, state in states.items():
-                tenant, user, _ = place.split("/")
-                thread = ThreadKey(place, tenant, user)
-                kept = memory.state_at(thread, 1)
-                assert kept is not None
-                assert kept.hash == state["hash"]
+        with Deployment(second, 0).running(restore=lambda made: restored(made, dump)) as deployment:
+            assert acc(deployment, "verify").returncode == 0
+            secret = f"//acc:{deployment.postgresql.password}@"
+            address = deployment.postgresql.address.replace("//acc@", secret)
+            with MemoryController.open(address, index="none") as memory:
+                for place, state in states.items():
+                    tenant, user, _ = place.split("/")
+                    kept = memory.state_at(ThreadKey(place, tenant, user), 1)
+                    assert kept is not None
+                    assert kept.hash == state["hash"]

@@ -11,7 +11,7 @@ import pytest
 import runs as runs
 from servers import free_port
 
-from acc.errors import ConfigurationError, InputError, StoreError
+from acc.errors import ConfigurationError, StoreError
 from acc_graphs import deployment, plan_execute_reflect, react, triage
 from acc_graphs.deployment import chat_model, deployed, open_memory, prepare, served_model
 
@@ -29,7 +29,7 @@ def test_an_address_is_a_server_and_one_that_is_not_there_says_so(tmp_path: Path
     with pytest.raises(StoreError, match="cannot be reached"):
         open_memory(str(tmp_path), f"http://127.0.0.1:{free_port()}")
     for wrong in ("http://", "127.0.0.1:8000"):
-        with pytest.raises(InputError, match="no address"):
+        with pytest.raises(ConfigurationError, match="no address"):
             open_memory(str(tmp_path), wrong)
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from acc.controller.controller import MemoryController
-from acc.inspector.opening import opened
 from acc.inspector.server import Inspector
 from acc.inspector.threads import Threads
-from acc.journal import ThreadKey
+from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
 from acc.turn.turn import Turn
 
@@ -61,11 +60,13 @@ def looking_at(folder: Path, **more: Any) -> Inspector:
     async def pause() -> None:
         raise AssertionError("nothing waits here")
 
-    return Inspector(Threads(opened(folder)), more.pop("pause", pause), **more)
+    return Inspector(
+        Threads(Journal.open(folder, reads_only=True)), more.pop("pause", pause), **more
+    )
 
 
 def threads_of(folder: Path) -> Threads:
-    return Threads(opened(folder))
+    return Threads(Journal.open(folder, reads_only=True))
 
 
 def altered(folder: Path, version: int, change: Callable[[dict[str, Any]], None] | None) -> None:

@@ -51,10 +51,10 @@ with MemoryController.open(sys.argv[1], index="none") as memory:
 SERVER = """
 import asyncio, sys
 from functools import partial
-from acc.inspector.opening import opened
+from acc.journal import Journal
 from acc.inspector.server import Inspector, application, bound, server
 from acc.inspector.threads import Threads
-with opened(sys.argv[1]) as journal, bound(0) as at:
+with Journal.open(sys.argv[1], reads_only=True) as journal, bound(0) as at:
     print(f"http://127.0.0.1:{at.getsockname()[1]}/", flush=True)
     server(application(Inspector(Threads(journal), partial(asyncio.sleep, 0.1)))).run(sockets=[at])
 """

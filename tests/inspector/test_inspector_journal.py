@@ -25,7 +25,6 @@ from helpers_inspector import (
 from acc.errors import CompressionError, InputError, StoreError
 from acc.evidence.evidence import Evidence
 from acc.inspector.detail import Details
-from acc.inspector.opening import opened
 from acc.inspector.states import Reader, changes, words_of
 from acc.inspector.threads import Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
@@ -45,7 +44,7 @@ def test_the_list_says_what_the_commits_hold(tmp_path: Path) -> None:
     index = threads.index(OPS)
     assert [e["turn"] for e in index.entries if e["kind"] == "turn"] == [1, 2, 3]
     assert [entry["version"] for entry in index.entries] == list(range(1, len(index.entries) + 1))
-    with opened(tmp_path) as journal:
+    with Journal.open(tmp_path, reads_only=True) as journal:
         stored = list(journal.commits("ops"))
     for entry, commit in zip(index.entries, stored, strict=True):
         assert (entry["hash"], entry["fault"]) == (commit.hash, "")
@@ -286,7 +285,7 @@ def test_a_thread_that_was_deleted_disappears(tmp_path: Path) -> None:
 
 def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None:
     remembered(tmp_path)
-    threads = Threads(opened(tmp_path), Reader(lambda _: None))
+    threads = Threads(Journal.open(tmp_path, reads_only=True), Reader(lambda _: None))
     turn = details(threads).of(1)
     assert turn["rendered"] is None
     assert "is not installed" in turn["unread"]
@@ -303,7 +302,7 @@ def test_a_state_of_a_domain_is_read_under_its_class(tmp_path: Path) -> None:
 
     remembered(tmp_path, SAID[:1], policy=Policy(schema=OpsState, style="predicates"))
     reader = Reader({"OpsState": OpsState}.get)
-    text = details(Threads(opened(tmp_path), reader)).of(1)["rendered"]
+    text = details(Threads(Journal.open(tmp_path, reads_only=True), reader)).of(1)["rendered"]
     assert 'constraints("Never restart db-1.")' in text
 
 
@@ -328,7 +327,7 @@ def test_reading_writes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
 
 def test_the_journal_of_the_page_cannot_write(tmp_path: Path) -> None:
     remembered(tmp_path)
-    with opened(tmp_path) as journal:
+    with Journal.open(tmp_path, reads_only=True) as journal:
         with pytest.raises(StoreError):
             journal.append("x", messages_of(Turn.said("Hello.").numbered(1)))
         with pytest.raises(StoreError):
@@ -338,11 +337,11 @@ def test_the_journal_of_the_page_cannot_write(tmp_path: Path) -> None:
 
 def test_where_no_memory_is_nothing_is_made(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no memory in this folder"):
-        opened(tmp_path / "none")
+        Journal.open(tmp_path / "none", reads_only=True)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / FILE).write_bytes(b"")
     with pytest.raises(InputError):
-        opened(tmp_path)
+        Journal.open(tmp_path, reads_only=True)
     assert (tmp_path / FILE).read_bytes() == b""
 
 

@@ -17,7 +17,7 @@ from acc.commit.commit import Given, commit
 from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError
 from acc.gate import Verdict
-from acc.journal import AsyncJournal, Entry, Journal, Report, ThreadKey
+from acc.journal import AsyncJournal, Entry, Journal, Report, ThreadKey, migrate
 from acc.journal.files import file_system, is_network
 from acc.journal.journal import FILE
 from acc.journal.record import as_bytes, given_of, record_of, squeezed, unsqueezed
@@ -168,8 +168,8 @@ def test_no_byte_of_erased_words_is_left(tmp_path: Path) -> None:
     refs = [f"u{n}" for n in (1, 3, 5, 7, 9, 11)]
     assert SECRET.encode() in b"".join(f.read_bytes() for f in tmp_path.iterdir())
     done = journal.blank("t", refs, words=[SECRET], why="asked for")
-    assert (done.messages, done.heads, done.is_scrubbed) == (6, ("main", "aside"), True)
-    assert journal.blank("sizes", ["u1", "u2", "u3", "u4"]).is_scrubbed
+    assert (done.messages, done.heads, done.left == "") == (6, ("main", "aside"), True)
+    assert journal.blank("sizes", ["u1", "u2", "u3", "u4"]).left == ""
     assert SECRET.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
     lines = "".join(journal.export("t"))
     assert SECRET not in lines
@@ -226,9 +226,29 @@ def test_tables_and_migrations_agree(tmp_path: Path) -> None:
         made = {column["name"]: column["nullable"] for column in found.get_columns(name)}
         assert made == {column.name: bool(column.nullable) for column in table.columns}
     with sqlite3.connect(tmp_path / FILE) as database:
-        number, by = database.execute("SELECT number, written_by FROM format").fetchone()
-        assert number == 1
-        assert by.startswith("agent-cognitive-compressor")
+        rows = database.execute("SELECT number, written_by FROM format").fetchall()
+        assert [number for number, _ in rows] == [1, 2]
+        assert all(by.startswith("agent-cognitive-compressor") for _, by in rows)
+
+
+def test_a_journal_of_the_format_before_is_brought_forward(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = memory()
+    with monkeypatch.context() as before:
+        before.setattr(migrate, "FORMAT_NUMBER", 1)
+        with Journal.open(tmp_path) as journal:
+            core_step(journal, "t", ("user", "Never page Ann."), mem=mem)
+    with pytest.raises(InputError, match="earlier version"):
+        Journal.open(tmp_path, reads_only=True)
+    with Journal.open(tmp_path) as journal:
+        core_step(journal, "t", ("user", "The pump is broken."), mem=mem)
+        key = journal.key("secrets")
+        assert journal.verify([mem.policy]).is_clean
+    with Journal.open(tmp_path, reads_only=True) as journal:
+        assert journal.key("secrets") == key
+        assert len(key) == 32
+        assert journal.key("marks") == b""
 
 
 def test_settings_of_the_file(tmp_path: Path) -> None:
@@ -316,7 +336,7 @@ def test_any_loop_may_stream(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_opened_or_written_is_refused(tmp_path: Path) -> None:
-    for where in ("postgresql://someone:secret@host/db", "sqlite://", "sqlite:///:memory:"):
+    for where in ("mysql://someone:secret@host/db", "sqlite://", "sqlite:///:memory:"):
         with pytest.raises(ConfigurationError) as caught:
             Journal.open(where)
         assert "secret" not in str(caught.value)

@@ -184,16 +184,15 @@ def unprivileged() -> str | None:
 
 
 class Deployment:
-    """What `deploy/compose.yaml` starts: a Chroma server, a PostgreSQL, and workers that share the memory's folder."""
+    """What `deploy/compose.yaml` starts: a Chroma server, a PostgreSQL, and workers that share its journal."""
 
     def __init__(self, folder: Path, workers: int) -> None:
         """Name the services in ``folder``."""
         folder.chmod(0o755)  # PostgreSQL's user goes through it
-        self.memory = folder / "memory"
         self.chroma = chroma(folder / "chroma")
         self.postgresql = PostgreSQL(folder / "postgresql")
         self.env = {
-            "ACC_MEMORY": str(self.memory),
+            "ACC_MEMORY": self.postgresql.address,
             "ACC_CHROMA": f"http://127.0.0.1:{self.chroma.port}",
             "ACC_CHECKPOINTS": self.postgresql.address,
             "PGPASSWORD": self.postgresql.password,

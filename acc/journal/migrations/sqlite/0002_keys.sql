@@ -1,0 +1,6 @@
+-- Format 2: keys of the memory's own, made on first use: of the placeholders of secrets, and of marks.
+
+CREATE TABLE keys (
+    name TEXT NOT NULL PRIMARY KEY,
+    value BLOB NOT NULL
+);

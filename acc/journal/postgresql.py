@@ -1,0 +1,245 @@
+"""PostgreSQL as the journal uses it: one journal for several machines.
+
+Who writes to a thread holds its advisory lock until the transaction ends, so that the writers of one thread follow
+each other, as those of one file do on SQLite, and those of other threads do not wait. A server that drops the
+connection drops the lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, text
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError
+
+from acc.errors import ConfigurationError, StoreError
+from acc.journal.database import watch
+from acc.journal.faults import told
+from acc.journal.shield import Shield
+
+DRIVER = "postgresql+psycopg"
+
+POOL = 16
+"""Connections of one process at most. The caller's own engine has its own bound."""
+
+LOCKS = 0x414343
+"""Names the journal's advisory locks among those of other programs."""
+
+IDLE_SECONDS = 60
+"""A worker that is stopped in the middle of a transaction loses it after so long."""
+
+_BEGIN = text(
+    "SELECT set_config('lock_timeout', :wait, true),"
+    " set_config('idle_in_transaction_session_timeout', :idle, true),"
+    " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
+    " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
+)
+_LOCK_THREAD = text(
+    "SELECT pg_advisory_xact_lock_shared(:locks, 0), pg_advisory_xact_lock(:locks, :thread)"
+)
+_LOCK_ALL = text("SELECT pg_advisory_xact_lock(:locks, 0)")
+
+_ERASED_FROM = ("messages", "commits", "turns")
+
+_LEFT = (
+    "PostgreSQL keeps what was erased in its log and in its backups, and in free blocks of its files until"
+    " VACUUM FULL"
+)
+
+T = TypeVar("T")
+
+
+class Postgresql:
+    """A database of a PostgreSQL server, for all threads and event loops of a process, beside other machines.
+
+    Args:
+        url: Its address; ``options=-csearch_path=NAME`` in it names another schema.
+        wait: Seconds to wait for the server, for a free connection, and for another writer of the thread.
+        engine: The caller's own engine for it, instead of one of the journal's. `close` leaves it open.
+        reads_only: Whether nothing can be written.
+    """
+
+    dialect = "postgresql"
+
+    def __init__(
+        self,
+        url: URL,
+        *,
+        wait: float = 30.0,
+        engine: Engine | None = None,
+        reads_only: bool = False,
+    ) -> None:
+        self._is_own = engine is None
+        self._engine = engine or _engine(url, wait)
+        self.where = url.set(drivername="postgresql", query={}).render_as_string()
+        self._writing = self._engine.execution_options(
+            isolation_level="READ COMMITTED", postgresql_readonly=reads_only
+        )
+        self._reading = self._engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._wait = wait
+        self._shield = Shield()
+        self._is_closed = False
+        watch(self)
+
+    @property
+    def address(self) -> URL | None:
+        """See `acc.journal.database.Database.address`."""
+        return self._engine.url if self._is_own else None
+
+    def read(self, job: Callable[[Connection], T]) -> T:
+        """See `acc.journal.database.Database.read`."""
+
+        def act() -> T:
+            with self._reading.connect() as connection, connection.begin():
+                return job(connection)
+
+        return self._shielded(lambda: _repeated(act))
+
+    def write(self, job: Callable[[Connection], T], about: str = "") -> T:
+        """See `acc.journal.database.Database.write`."""
+        return self._shielded(lambda: self._written(job, about))
+
+    def _written(self, job: Callable[[Connection], T], about: str) -> T:
+        done: list[T] = []
+
+        def prepare(connection: Connection) -> None:
+            idle = max(IDLE_SECONDS, int(self._wait))
+            times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
+            connection.execute(_BEGIN, times)
+            if about:
+                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
+            else:
+                connection.execute(_LOCK_ALL, {"locks": LOCKS})
+            done.append(job(connection))
+
+        with _repeated(lambda: _Open(self._writing, prepare)) as transaction:
+            transaction.commit()  # not repeated: if its answer is lost, the step is, and finds what was written
+        return done[-1]
+
+    def _shielded(self, act: Callable[[], T]) -> T:
+        def run() -> T:
+            with told(self.where):
+                if self._is_closed:
+                    raise StoreError(
+                        "the journal is closed", where=self.where, hint="open it again"
+                    )
+                return act()
+
+        return self._shield.run(run)
+
+    def scrub(self) -> str:
+        """See `acc.journal.database.Database.scrub`."""
+        with suppress(StoreError), told(self.where):  # a role that may not, leaves it to the server
+            free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+            with free.connect() as connection:
+                connection.exec_driver_sql(f"VACUUM {', '.join(_ERASED_FROM)}")
+        return _LEFT
+
+    def back_up(self, path: Path) -> None:
+        """Raise `ConfigurationError`: the server has means of its own."""
+        raise ConfigurationError(
+            "a journal in PostgreSQL is copied by the server's own means", where=self.where,
+            hint=f"use pg_dump or a base backup instead of {path.name}; acc export copies threads",
+        )  # fmt: skip
+
+    def damages(self) -> list[str]:
+        """See `acc.journal.database.Database.damages`: the server checks its pages as it reads them."""
+        return []
+
+    def free_bytes(self) -> int:
+        """See `acc.journal.database.Database.free_bytes`."""
+        return 0
+
+    def size(self) -> int:
+        """See `acc.journal.database.Database.size`."""
+        tables = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n"
+        here = "ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"
+        return int(self.read(lambda c: c.exec_driver_sql(f"{tables} {here}").scalar_one()))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """See `acc.journal.database.Database.files`: they are the server's."""
+        return ()
+
+    def close(self) -> None:
+        """See `acc.journal.database.Database.close`."""
+        if not self._is_closed:
+            self._is_closed = True
+            if self._is_own:
+                self._engine.dispose()
+            self._shield.close()
+
+    def before_fork(self) -> None:
+        """See `acc.journal.database.Forkable`."""
+
+    def after_fork_in_parent(self) -> None:
+        """See `acc.journal.database.Forkable`."""
+
+    def after_fork_in_child(self) -> None:
+        """Leave the parent's connections to the parent."""
+        self._engine.dispose(close=False)
+        self._shield = Shield()
+
+
+class _Open:
+    """A transaction in which everything is done but to commit it."""
+
+    def __init__(self, engine: Engine, prepare: Callable[[Connection], None]) -> None:
+        self._connection = engine.connect()
+        try:
+            self._transaction = self._connection.begin()
+            prepare(self._connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def commit(self) -> None:
+        """Commit it."""
+        self._transaction.commit()
+
+    def close(self) -> None:
+        """Give the connection back; what was not committed is undone."""
+        with suppress(DBAPIError):
+            self._connection.close()
+
+    def __enter__(self) -> _Open:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _repeated(act: Callable[[], T]) -> T:
+    """Return what ``act`` returns; try once more if the server had dropped the connection."""
+    try:
+        return act()
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        return act()
+
+
+def _number(about: str) -> int:
+    """Return a number that names a lock; two threads with one number only wait for each other."""
+    digest = hashlib.blake2b(about.encode(), digest_size=4).digest()
+    return int.from_bytes(digest, signed=True) or 1
+
+
+def _engine(url: URL, wait: float) -> Engine:
+    seconds = max(2, int(wait))
+    try:
+        return create_engine(
+            url.set(drivername=DRIVER), pool_size=POOL, max_overflow=0, pool_timeout=wait,
+            connect_args={"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000},
+        )  # fmt: skip
+    except (ImportError, NoSuchModuleError) as error:
+        raise ConfigurationError(
+            "the driver of PostgreSQL is not installed", where="journal",
+            hint="pip install 'agent-cognitive-compressor[postgres]'",
+        ) from error  # fmt: skip

@@ -1,0 +1,319 @@
+"""The journal in PostgreSQL keeps the same promises, for several machines."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from servers import needs_postgresql
+from services import PostgreSQL
+from sqlalchemy import Engine, create_engine, text
+from workers import begin, check, kills, worker
+
+from acc.errors import AccError, ConfigurationError, ConflictError, StoreError, StoreLockedError
+from acc.journal import Journal, ThreadKey
+from acc.testing.journal_conformance import POLICY, check_journal, step
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgreSQL]:
+    needs_postgresql()
+    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
+        Path(folder).chmod(0o755)
+        made = PostgreSQL(Path(folder) / "postgresql")
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop()
+
+
+def url_of(server: PostgreSQL) -> str:
+    return server.address.replace("//acc@", f"//acc:{server.password}@")
+
+
+def engine_of(url: str) -> Engine:
+    return create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+
+@pytest.fixture
+def url(server: PostgreSQL, request: pytest.FixtureRequest) -> str:
+    """A journal's address in a schema of its own."""
+    name = re.sub(r"\W", "_", request.node.name).lower()[:60]
+    engine = engine_of(url_of(server))
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE SCHEMA {name}"))
+    engine.dispose()
+    return f"{url_of(server)}?options=-csearch_path%3D{name}"
+
+
+def test_it_keeps_the_promises_of_every_journal(url: str) -> None:
+    check_journal(lambda: Journal.open(url))
+
+
+def test_it_keeps_them_on_the_callers_engine(url: str) -> None:
+    engine = engine_of(url)
+    check_journal(lambda: Journal.open(engine))
+    engine.dispose()
+
+
+def test_kills_of_workers_lose_and_double_nothing(url: str) -> None:
+    kills(url, 20)
+
+
+def test_two_machines_on_one_thread_take_turns_or_are_told(url: str) -> None:
+    Journal.open(url).close()
+    both = [worker(url, name, 40) for name in ("a", "b")]
+    begin(*both)
+    acked = []
+    for process in both:
+        out, err = process.communicate(timeout=120)
+        assert err == ""
+        acked += re.findall("acked (.*)", out)
+    with Journal.open(url) as journal:
+        assert len(acked) == 80
+        check(journal, acked)
+
+
+def test_a_killed_server_loses_nothing_that_was_acknowledged() -> None:
+    needs_postgresql()
+    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
+        Path(folder).chmod(0o755)
+        own = PostgreSQL(Path(folder) / "postgresql")
+        own.start()
+        acked: list[str] = []
+        with Journal.open(url_of(own), wait=5) as journal:
+            for number in range(6):
+                acked += _until_killed(journal, own, f"round {number}")
+                with pytest.raises(StoreError):
+                    step(journal, "t", "into the void")
+                own.start()
+            acked.append("and on")
+            step(journal, "t", "and on")
+            check(journal, acked)
+        own.stop()
+
+
+def _until_killed(journal: Journal, server: PostgreSQL, name: str) -> list[str]:
+    acked: list[str] = []
+    killer = threading.Timer(0.25, server.kill)
+    killer.start()
+    for number in range(10**6):
+        said = f"{name}, {number}"
+        try:
+            step(journal, "t", said, one=bool(number % 2))
+        except StoreError:
+            break
+        acked.append(said)
+    killer.join()
+    assert acked
+    return acked
+
+
+def test_dropped_connections_are_not_noticed(url: str) -> None:
+    with Journal.open(url) as journal:
+        step(journal, "t", "one")
+        engine = engine_of(url)
+        for number in range(3):
+            with engine.begin() as connection:
+                connection.execute(
+                    text(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                        " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                    )
+                )
+            step(journal, "t", f"after drop {number}")
+        engine.dispose()
+        assert [m.message.text for m in journal.messages("t")][-1] == "after drop 2"
+
+
+STOPPED = """
+import os, signal, sys
+from acc.errors import ConflictError
+from acc.journal import Journal, appending, postgresql
+from acc.testing.journal_conformance import messages, step
+postgresql.IDLE_SECONDS = 1
+journal = Journal.open(sys.argv[1], wait=1)
+step(journal, "t", "first")
+follows, begun, stops = journal.head("t").hash, appending.places.next_seq, [signal.SIGSTOP]
+def next_seq(connection, place):
+    if stops:
+        print("inside", flush=True)
+        os.kill(os.getpid(), stops.pop())
+    return begun(connection, place)
+appending.places.next_seq = next_seq
+try:
+    journal.append("t", messages(2, "too late"), follows=follows)
+except ConflictError as error:
+    print("told", error, flush=True)
+"""
+
+
+def test_a_worker_that_is_stopped_in_a_transaction_loses_its_lock_and_is_told(url: str) -> None:
+    Journal.open(url).close()
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOPPED, url], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "inside\n"
+    with Journal.open(url, wait=0.1) as hasty, pytest.raises(StoreLockedError):
+        step(hasty, "t", "too early")
+    with Journal.open(url, wait=30) as journal:
+        step(journal, "t", "second")
+    os.kill(process.pid, signal.SIGCONT)
+    out, _ = process.communicate(timeout=30)
+    assert out.startswith("told ")
+
+
+def test_writers_of_other_threads_do_not_wait(url: str) -> None:
+    with Journal.open(url, wait=5) as journal:
+        step(journal, "slow", "one")
+        entered, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            def wait(*_: object) -> None:
+                entered.set()
+                go_on.wait(30)
+
+            journal._database.write(wait, ThreadKey("slow").digest(b""))
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        entered.wait(30)
+        step(journal, "quick", "does not wait")
+        go_on.set()
+        holder.join()
+
+
+def test_a_writer_may_not_change_what_was_said_and_an_eraser_may(url: str) -> None:
+    sql = resources.files("acc.journal") / "migrations" / "postgresql" / "roles.sql"
+    with Journal.open(url) as owner:
+        step(owner, "t", "My pin is 4711.")
+    admin = engine_of(url)
+    schema = url.rpartition("%3D")[2]
+    with admin.begin() as connection:
+        connection.exec_driver_sql(sql.read_text())
+        for name, role in (("agent", "acc_writer"), ("officer", "acc_eraser")):
+            connection.exec_driver_sql(f"CREATE ROLE {name} LOGIN PASSWORD 'x' IN ROLE {role}")
+        connection.exec_driver_sql(f"GRANT USAGE ON SCHEMA {schema} TO agent, officer")
+    at = url.partition("@")[2]
+    with Journal.open(f"postgresql://agent:x@{at}") as journal:
+        step(journal, "t", "And on.")
+        step(journal, "new", "A new thread.", one=True)
+        for act in (lambda: journal.blank("t", ["u1"]), lambda: journal.delete_thread("t")):
+            with pytest.raises(StoreError, match="may not"):
+                act()
+        assert journal.verify([POLICY]).is_clean
+    with Journal.open(f"postgresql://officer:x@{at}") as journal:
+        assert journal.blank("t", ["u1"], why="asked").messages == 1
+        assert journal.delete_thread("new") == 1
+    with admin.begin() as connection:
+        for name in ("agent", "officer", "acc_writer", "acc_eraser"):
+            connection.exec_driver_sql(f"DROP OWNED BY {name}")
+            connection.exec_driver_sql(f"DROP ROLE {name}")
+    admin.dispose()
+
+
+def test_a_reader_writes_nothing(url: str) -> None:
+    with Journal.open(url) as journal:
+        step(journal, "t", "one")
+    with Journal.open(url, reads_only=True) as journal:
+        assert journal.head("t").version == 1
+        assert journal.verify([POLICY], processes=2).is_clean
+        with pytest.raises(StoreError):
+            step(journal, "t", "no")
+
+
+def test_a_child_does_not_use_its_parents_connections(url: str) -> None:
+    with Journal.open(url) as journal:
+        step(journal, "t", "parent")
+        pid = os.fork()
+        if not pid:
+            try:
+                step(journal, "t", "child")
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        step(journal, "t", "parent again")
+        assert [m.message.text for m in journal.messages("t")] == [
+            "parent",
+            "child",
+            "parent again",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (("acc:", "nobody:"), "password authentication failed"),
+        (("/postgres?", "/nowhere?"), "does not exist"),
+        (("@127.0.0.1", "@127.0.0.2"), "cannot be reached"),
+    ],
+)
+def test_a_wrong_address_says_so_without_the_password(
+    server: PostgreSQL, url: str, change: tuple[str, str], what: str
+) -> None:
+    with pytest.raises(StoreError, match=what) as caught:
+        Journal.open(url.replace(*change), wait=2)
+    assert server.password not in str(caught.value)
+
+
+def test_it_is_no_file_that_could_be_copied(url: str, tmp_path: Path) -> None:
+    with Journal.open(url) as journal, pytest.raises(ConfigurationError, match="own means"):
+        journal.backup(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_workers_that_begin_at_once_make_the_tables_once(url: str) -> None:
+    errors: list[AccError | None] = []
+
+    def begin_() -> None:
+        try:
+            Journal.open(url).close()
+            errors.append(None)
+        except AccError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin_) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert errors == [None] * 8
+
+
+def test_sixteen_threads_more_than_the_pool_wait_for_a_connection(url: str) -> None:
+    with Journal.open(url) as journal:
+        done: list[bool] = []
+
+        def work(number: int) -> None:
+            for turn in range(4):
+                while True:
+                    try:
+                        step(journal, f"t{number % 24}", f"{number}: {turn}")
+                    except ConflictError:
+                        time.sleep(0.01)
+                        continue
+                    break
+            done.append(True)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(32)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert len(done) == 32
+        assert journal.verify([POLICY]).is_clean

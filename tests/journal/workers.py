@@ -1,0 +1,85 @@
+"""Workers in processes of their own that step a thread, and what has to be true after them."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+from acc.journal import Journal
+from acc.testing.journal_conformance import POLICY, step
+
+WORKER = """
+import sys
+from acc.journal import Journal
+from acc.testing.journal_conformance import step, rule
+from acc.errors import ConflictError
+journal, name, many = Journal.open(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(many):
+    text = f"{name} says {number}."
+    while True:
+        try:
+            done = step(journal, "t", text, one=bool(number % 3))
+        except ConflictError:
+            print("told", flush=True)
+            continue
+        print("acked", text, flush=True)
+        break
+"""
+
+
+def worker(place: str | Path, name: str, many: int = 10**6) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-c", WORKER, str(place), name, str(many)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+def begin(*workers: subprocess.Popen[str]) -> None:
+    """Let workers begin, all at once."""
+    for each in workers:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in workers:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+
+
+def said(journal: Journal, thread: str = "t", **how: bool) -> Counter[str]:
+    return Counter(each.message.text for each in journal.messages(thread, **how))  # type: ignore[arg-type]
+
+
+def check(journal: Journal, acked: list[str]) -> None:
+    """Fail unless each acknowledged text was committed once, and everything recomputes."""
+    found = said(journal)
+    assert [text for text in acked if found[text] != 1] == []
+    assert max(found.values(), default=1) == 1
+    report = journal.verify([POLICY])
+    assert report.is_clean, [str(each) for each in report.damages]
+    assert journal.check_pages() == []
+
+
+def kill_once(place: str | Path, rng: random.Random, acked: list[str], name: str) -> None:
+    process = worker(place, name)
+    begin(process)
+    assert process.stdout is not None
+    time.sleep(rng.random() * 0.3)
+    process.kill()
+    lines = process.stdout.read().splitlines(keepends=True)
+    acked += [line[6:-1] for line in lines if line.startswith("acked ") and line.endswith("\n")]
+    process.wait()
+
+
+def kills(place: str | Path, runs: int) -> None:
+    rng, acked = random.Random(7), []
+    for number in range(runs):
+        kill_once(place, rng, acked, f"w{number}")
+    with Journal.open(place, wait=5) as journal:
+        check(journal, acked)
+        step(journal, "t", "and on")
+    assert len(acked) > runs
