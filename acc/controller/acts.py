@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.journal import Latest, ThreadKey
 from acc.journal.names import MAIN, Head
+from acc.logs import log_event
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step, stepping
@@ -21,6 +23,8 @@ from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
+
+_LOG = logging.getLogger(__name__)
 
 
 def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
@@ -84,11 +88,11 @@ def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
 
 def recording(
     parts: Parts[S], observations: Sequence[Observation], state: S | None, key: ThreadKey
-) -> Doing[None]:
+) -> Doing[bool]:
     """Append what the agent said, called and got, as soon as it exists. The next step commits it.
 
-    What is there already is not appended again. If the thread has gone on from ``state``, nothing is appended: the
-    next step from ``state`` brings the words along.
+    What is there already is not appended again. If the thread has gone on from ``state``, nothing is appended, and
+    False is returned: the next step from ``state`` has to bring the words along.
     """
     branch = state.branch if state is not None else MAIN
     latest: Latest[S] = yield latest_of(parts, key, branch)
@@ -96,13 +100,18 @@ def recording(
     if state is not None and state.version and state.hash != head.hash:
         held = yield Io(lambda: parts.journal.commit_with(key, state.hash))
         if held is None or (yield Io(lambda: parts.journal.without_news(held))).hash != head.hash:
-            return
+            log_event(
+                _LOG, logging.WARNING, "not_recorded",
+                "the thread went on from the state: its next step has to bring the words along",
+                thread=key.thread, version=state.version,
+            )  # fmt: skip
+            return False
     waiting: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, branch))
     given = clean_turn(parts, Turn(observations=as_observations(observations, "record")), "record")
     there = {message.observation.identity for message in waiting}
     new = [each for each in given.observations if each.identity not in there]
     if not new:
-        return
+        return True
     said = tuple(message.observation for message in waiting)
     number = (latest.state.turn if latest.state is not None else 0) + 1
     whole = Turn(observations=(*said, *new), at=given.at).numbered(number)
@@ -112,6 +121,7 @@ def recording(
             key, messages, follows=head.hash, branch=branch, is_record=True
         )
     )
+    return True
 
 
 def retiring_everywhere(

@@ -25,6 +25,7 @@ from acc.journal.names import MAIN, Head
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.tail import messages_of
+from acc.text.lines import canonical_json
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -78,7 +79,7 @@ def beginning(
     for place in dict.fromkeys((held, adopted)):
         if place.hash == latest.head.hash:
             continue  # nothing was committed after it
-        known = yield from _known(parts, key, turn, state, place)
+        known = yield from _known(parts, turn, state, place)
         if known is not None:
             return Beginning(latest, known)
     if latest.head.hash == adopted.hash:
@@ -96,7 +97,7 @@ def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[
     latest: Latest[S] = yield latest_of(parts, key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
-    known = yield from _known(parts, key, turn, state, Head(key))
+    known = yield from _known(parts, turn, state, Head(key))
     if known is not None:
         return Beginning(latest, known)
     raise StateError(
@@ -106,16 +107,11 @@ def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[
     )
 
 
-def _known(
-    parts: Parts[S], key: ThreadKey, turn: Turn, state: S, held: Head
-) -> Doing[Appended | None]:
+def _known(parts: Parts[S], turn: Turn, state: S, held: Head) -> Doing[Appended | None]:
     """Return the turn if it was committed after ``held``."""
     messages = messages_of(turn.numbered(state.turn + 1))
-    try:
-        found: Appended | None = yield Io(
-            lambda: parts.journal.append(key, messages, follows=held.hash, branch=held.branch)
-        )
-    except ConflictError:
+    found: Appended | None = yield Io(lambda: parts.journal.turn_of(held, messages))
+    if found is None or not found.is_committed:
         said = [message.observation.identity for message in messages]
         found = yield Io(lambda: parts.journal.said_after(held, said))
     return found if found is not None and found.is_committed else None
@@ -137,10 +133,11 @@ def _forked(
     except ConflictError:  # the step is repeated: its branch is there
         first = yield Io(lambda: next(parts.journal.commits(key, name)))
         forked = Head(key, name, first.hash, first.version, seq=first.seq)
-        known = yield from _known(parts, key, turn, state, forked)
-        latest: Latest[S] = yield latest_of(parts, key, name)
-        return Beginning(latest, known)
-    yield from _acts_again(parts, key, held, name)
+        known = yield from _known(parts, turn, state, forked)
+        if known is not None:
+            latest: Latest[S] = yield latest_of(parts, key, name)
+            return Beginning(latest, known)
+    yield from _acts_again(parts, key, held, name)  # a step that was killed here is repeated here
     latest = yield latest_of(parts, key, name)
     warning = f"the thread went on from this state before: the step began branch {name}"
     return Beginning(latest, None, warning)
@@ -215,6 +212,12 @@ def _taken(
             " adopt=True, once",
         )
     head = latest.head
+    if (yield Io(lambda: _cites_erased(parts, key, state))):
+        raise StateError(
+            "the state rests on words that were erased from this thread",
+            where=str(key),
+            hint="delete the checkpoints that hold it; give None to go on from what is left of the thread",
+        )
     held = yield Io(lambda: _taken_before(parts, key, state))
     if held is not None:  # the step is repeated
         return (yield from beginning(parts, held, turn, key))
@@ -223,12 +226,23 @@ def _taken(
     entry = Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")
     yield Io(lambda: parts.journal.commit(key, [entry], follows=head.hash, epoch=head.epoch))
     latest = yield latest_of(parts, key, MAIN)
-    warning = (
-        ""
-        if is_new
-        else "the journal did not hold the state: the step goes on from it all the same"
-    )
+    warning = ""
+    if not is_new:
+        lost = len(made.unread) - len(latest.tail)
+        without = (
+            f", without {lost} messages of its tail that are not in the journal" if lost else ""
+        )
+        warning = (
+            f"the journal did not hold the state: the step goes on from it all the same{without}"
+        )
     return Beginning(latest, None, warning)
+
+
+def _cites_erased(parts: Parts[S], key: ThreadKey, state: S) -> bool:
+    """Whether a state of outside names a message that was erased: it was made before the erasure."""
+    gone = {f'"{each.ref}"' for each in parts.journal.tombstones(key)}
+    body = canonical_json(state.canonical()) if gone else ""
+    return any(ref in body for ref in gone)
 
 
 def _taken_before(parts: Parts[S], key: ThreadKey, state: S) -> S | None:

@@ -182,7 +182,7 @@ class _Common(Generic[S]):
 
     def _recording(
         self, observations: Sequence[Observation], state: S | None, thread: ThreadKey | str
-    ) -> Doing[None]:
+    ) -> Doing[bool]:
         return recording(self._parts, observations, _checked(state), _key(thread))
 
     def _retiring(
@@ -276,7 +276,7 @@ class MemoryController(_Common[S]):
         *,
         thread: ThreadKey | str,
         state: S | None = None,
-    ) -> None:
+    ) -> bool:
         """Keep what the agent said, called and got as soon as it exists. Safe to repeat.
 
         It belongs to the next step of the thread, which says nothing twice if its turn begins with the same words.
@@ -285,8 +285,12 @@ class MemoryController(_Common[S]):
             observations: What happened, in order.
             thread: The thread.
             state: The state that the agent acts on; None for where the thread stopped.
+
+        Returns:
+            Whether it is kept. False: the thread went on from ``state``, and the step from it has to bring the words
+            along in its turn.
         """
-        perform(self._recording(observations, state, thread))
+        return perform(self._recording(observations, state, thread))
 
     def retire(
         self,
@@ -404,9 +408,9 @@ class AsyncMemoryController(_Common[S]):
         *,
         thread: ThreadKey | str,
         state: S | None = None,
-    ) -> None:
+    ) -> bool:
         """Do what `MemoryController.record` does."""
-        await self._done(self._recording(observations, state, thread))
+        return await self._done(self._recording(observations, state, thread))
 
     async def retire(
         self,

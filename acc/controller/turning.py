@@ -18,7 +18,7 @@ from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
 from acc.driving import Doing, Io
-from acc.errors import InputError
+from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Latest, ThreadKey
 from acc.journal.committing import Overtaken
@@ -36,6 +36,9 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 
 TRIES = 3
 """How often a step is made again at once whose turn was not written, since words were recorded meanwhile."""
+
+
+OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
 
 
 @dataclass(frozen=True)
@@ -138,16 +141,18 @@ def _going_on(
     with watch.stage("commit"):
         first = _begun(asking)
     writing = _Writing(parts, latest, key, numbered, waiting, verdicts, watch)
+    told: tuple[str, ...] = ()
     if isinstance(first, Step):
         turned, step = (yield from writing.at_once(first)), first
     else:
         turned = yield from writing.store()
         if not turned.is_committed:
             step = yield from _driven(asking, first, watch)
-            yield from writing.persist(step, turned)
+            turned, told = yield from writing.persist_or_find(step, turned)
     branch = latest.head.branch
     if turned.is_committed and not turned.is_new:
-        return Taken((yield from again(parts, key, turned)), True, branch)
+        found = yield from again(parts, key, turned)
+        return Taken(replace(found, warnings=told), True, branch)
     added = [Artifact(m, branch, writing.first_of(turned) + n) for n, m in enumerate(writing.new)]
     yield Io(lambda: parts.index.committed(key, branch, added))
     return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False, branch)
@@ -211,6 +216,26 @@ class _Writing(Generic[S]):
                     self._key, made, epoch=self._head.epoch, turn=whole, **self._where
                 )
             )
+
+    def persist_or_find(
+        self, step: Step[S], turned: Appended
+    ) -> Doing[tuple[Appended, tuple[str, ...]]]:
+        """Write the commits; if another worker's commit took the turn along meanwhile, return it so, and say so.
+
+        Raises:
+            ConflictError: Somebody committed meanwhile, and the turn was left behind.
+        """
+        try:
+            yield from self.persist(step, turned)
+        except Overtaken:
+            raise
+        except ConflictError:
+            said = self._own or self.new
+            found: Appended | None = yield Io(lambda: self._journal.turn_of(self._head, said))
+            if found is None or not found.is_committed:
+                raise
+            return replace(found, is_new=False), (OVERTAKEN,)
+        return turned, ()
 
     def first_of(self, turned: Appended) -> int:
         """Return the number of the turn's first message."""

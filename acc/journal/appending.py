@@ -108,6 +108,13 @@ def append(
     return Appended(place.head, first, last, refs, True, False, identity), place
 
 
+def turn_of(
+    connection: Connection, place: Place, messages: Sequence[Message], follows: str
+) -> Appended | None:
+    """Return a turn that was appended after the commit ``follows``, and what was committed for it."""
+    return _known(connection, place, messages[0].turn, identity_of(messages, follows))
+
+
 def _known(connection: Connection, place: Place, number: int, identity: bytes) -> Appended | None:
     """Return the turn with this identity, and what was committed for it."""
     where = {"branch_id": place.branch_id}

@@ -266,6 +266,18 @@ class Stepping(Opened):
 
         return self._database.read(job)
 
+    def turn_of(self, held: Head, messages: Sequence[Message]) -> Appended | None:
+        """Return the turn of these messages that was appended on a branch after ``held``, with what took it.
+
+        None if there is none. Nothing is written.
+        """
+
+        def job(c: Connection) -> Appended | None:
+            place = places.find(c, held.thread, held.branch)
+            return appending.turn_of(c, place, messages, held.hash) if place else None
+
+        return self._database.read(job)
+
     def said_after(self, held: Head, said: Sequence[str]) -> Appended | None:
         """Return what was committed on a branch after ``held`` if it begins with these words.
 
