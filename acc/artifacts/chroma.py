@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from acc.artifacts.clients import EmbeddedClient, ServerClient, forked
 from acc.artifacts.embedding import Embedder, HashedWords
-from acc.artifacts.faults import translated
+from acc.artifacts.faults import DAMAGED, translated
 from acc.artifacts.store import Store
 from acc.artifacts.upkeep import is_foreign, opened, rewritten, scrub, staleness
 from acc.errors import ConfigurationError, StoreError
@@ -71,6 +72,20 @@ class ChromaStore(Store):
         is_secure = found.scheme == "https"
         port = found.port or (443 if is_secure else 8000)
         return cls.server(found.hostname, port, embedder, ssl=is_secure, **more)
+
+    @classmethod
+    def set_aside(cls, folder: Path) -> Path | None:
+        """Give the folder another name if its files are damaged; return it, or None if they are not.
+
+        The journal has every text: the next store in ``folder`` begins empty, and is filled from it.
+        """
+        try:
+            cls.embedded(folder).close()
+        except StoreError as error:
+            if error.what == DAMAGED:
+                now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+                return folder.rename(folder.with_name(f"{folder.name}-damaged-{now}"))
+        return None
 
     @classmethod
     def server(

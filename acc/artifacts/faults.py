@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from acc.errors import AccError, StoreError
 
+DAMAGED = "the files of the index are damaged"
+
 # Pattern, what happened, what to do. Chroma passes messages of SQLite, the system and the server as texts without a
 # code: only their words tell them apart. The first match counts.
 _REINDEX = "run `acc reindex`: the journal has every turn"
@@ -21,7 +23,7 @@ _FAULTS = (
     (r"database is locked|pool timed out",
      "another program uses the database of the index", "stop it: an embedded Chroma is one process's"),
     (r"not a database|malformed",
-     "the files of the index are damaged", f"move the folder away and {_REINDEX}"),
+     DAMAGED, _REINDEX),
     (r"hnsw|pickle|error finding id|error getting embedding", "a vector index is damaged", _REINDEX),
     (r"payload too large|status 413",
      "the server refuses a request of this size", "raise max_payload_size_bytes of `chroma run`, or the proxy's"),

@@ -23,6 +23,9 @@ Index = Literal["now", "behind", "none"]
 After = Callable[[ThreadName, str, int], Iterable[Artifact]]
 """Reads from the journal the messages of a thread's branch with a seq above the given one, in order."""
 
+Held = Callable[[ThreadName, str, Sequence[Artifact]], Sequence[Artifact]]
+"""Returns those messages of a thread's branch that the journal still holds."""
+
 MOST = 10_000
 """Branches that wait at most. One that finds no room is filled with its next commit, or by `Filling.resume`."""
 
@@ -39,15 +42,23 @@ class Filling:
         index: ``now``: `committed` returns when the store has the messages; ``behind``: one worker of the process
             adds them; ``none``: nobody does.
         patience: Seconds until a store that failed is asked again.
+        held: Tells what was erased while it was added.
 
     Attributes:
         last_error: What failed last; None as soon as the store takes messages again.
     """
 
     def __init__(
-        self, store: ArtifactStore, after: After, index: Index = "now", *, patience: float = 5.0
+        self,
+        store: ArtifactStore,
+        after: After,
+        index: Index = "now",
+        *,
+        patience: float = 5.0,
+        held: Held = lambda _, __, added: added,
     ) -> None:
         self.index, self._store, self._after, self._patience = index, store, after, patience
+        self._held = held
         self.last_error: AccError | None = None
         self._filled: dict[_Place, int] = {}
         self._waiting: OrderedDict[_Place, tuple[ThreadName, str]] = OrderedDict()
@@ -129,6 +140,9 @@ class Filling:
             rows = iter(given if follows else self._after(thread, branch, done))
             while batch := list(islice(rows, _BATCH)):
                 self._store.add(thread, batch)
+                there = {each.seq for each in self._held(thread, branch, batch)}
+                if gone := [each.message.ref for each in batch if each.seq not in there]:
+                    self._store.delete(thread, gone)
                 done = self._filled[place] = batch[-1].seq
             self._filled[place] = done
 

@@ -108,6 +108,7 @@ class Recall:
         upto: int | None = None,
         limit: int = 64,
         epoch: int = 0,
+        held: Callable[[Sequence[Artifact]], Sequence[Artifact]] = list,
     ) -> list[Candidate]:
         """Return at most ``limit`` passages, the best first.
 
@@ -119,8 +120,11 @@ class Recall:
             upto: The last seq that candidates may have.
             limit: How many at most.
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
+            held: Returns those messages that the journal still holds; others are no candidates.
         """
         ranked = self.ranked(thread, question, newest, branches=branches, upto=upto, epoch=epoch)
+        there = {_name(each) for each in held([each.artifact for each in ranked])}
+        ranked = [each for each in ranked if _name(each.artifact) in there]
         found = sorted(_candidates(question, ranked), key=lambda each: (-each.score, -each.at))
         return [each for each in found[:limit] if each.score > 0]
 

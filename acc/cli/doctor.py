@@ -13,13 +13,13 @@ from packaging.requirements import Requirement
 
 from acc import __version__
 from acc.cli import options
-from acc.cli.opening import CHROMA, Memory, check_memory, looking, opened
+from acc.cli.opening import CHROMA, Memory, Place, check_memory, looking, opened
 from acc.cli.options import option
 from acc.cli.output import count, print_json
 from acc.controller.indexing import FOLDER
 from acc.errors import AccError, InputError
 from acc.evidence.evidence import Evidence
-from acc.evidence.health import Health
+from acc.evidence.health import Health, Waiting
 from acc.evidence.plain import plain
 from acc.journal.opened import FILE
 from acc.text.lines import inert_line
@@ -116,10 +116,9 @@ def _memory(memory: Memory, details: dict[str, Any]) -> Iterator[Finding]:
         has_index = has_index or (memory / FOLDER).is_dir()
     with opened(memory) if has_index else looking(memory) as controller:
         health = Evidence(controller).health()
-        warnings = controller.index.warnings
     details["health"] = plain(health)
     yield from _journal(health)
-    yield from _index(health, warnings, has_index=has_index)
+    yield from _index(health, has_index=has_index)
 
 
 def _journal(health: Health) -> Iterator[Finding]:
@@ -129,22 +128,28 @@ def _journal(health: Health) -> Iterator[Finding]:
     free = f"{health.free_bytes / 2**20:,.1f} MiB free in the journal"
     yield Finding("ok", f"the journal has {told}; on the disk: {sizes}; {free}")
     for problem in health.problems:
-        yield Finding("bad", problem, "run acc verify, and restore a backup")
+        if problem.startswith("journal: "):
+            yield Finding("bad", problem, "run acc verify, and restore a backup")
     for turn in health.open:
-        what = f"{turn.thread}: {count(turn.messages, 'message')} of a turn without a commit"
+        what = f"{_label(turn)}: {count(turn.messages, 'message')} of a turn without a commit"
         yield Finding("note", what, "nothing: the next step of the thread takes them up")
 
 
-def _index(health: Health, warnings: tuple[str, ...], *, has_index: bool) -> Iterator[Finding]:
-    for warning in warnings:
-        yield Finding("note", warning, "steps go on; close the other process, or run acc reindex")
-    behind = sum(each.behind for each in health.lag)
+def _index(health: Health, *, has_index: bool) -> Iterator[Finding]:
+    problems = [each for each in health.problems if not each.startswith("journal: ")]
+    for problem in problems:
+        yield Finding("note", problem, "steps go on; close the other process, or run acc reindex")
+    behind = sum(each.messages for each in health.lag)
     if not has_index:
         yield Finding("note", "there is no index: recall finds by words alone", "run acc reindex")
     elif behind:
-        named = ", ".join(f"{each.thread} {each.behind:,}" for each in health.lag[:_MOST_LAGS])
+        named = ", ".join(f"{_label(each)} {each.messages:,}" for each in health.lag[:_MOST_LAGS])
         more = " and others" if len(health.lag) > _MOST_LAGS else ""
         what = f"the index lacks {count(behind, 'message')}: {named}{more}"
         yield Finding("note", what, "nothing: each thread's next step fills it; or acc reindex")
-    else:
+    elif not problems:
         yield Finding("ok", "the index has every message")
+
+
+def _label(each: Waiting) -> str:
+    return Place(each.thread, each.branch).label

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
 from acc.cli import options
 from acc.cli.models import model_named
-from acc.cli.opening import conversations, last_policy, opened, reading, thread_named
+from acc.cli.opening import conversations, erased_named, last_policy, opened, reading
 from acc.cli.options import argument, option
 from acc.cli.output import Summary, carry_out, count
 from acc.cli.policies import digest_key
 from acc.errors import InputError, StoreError
-from acc.evidence.checkpoints import delete_checkpoints_at
-from acc.evidence.erasure import ErasurePlan, Proof, Receipt
+from acc.evidence.checkpoints import delete_checkpoints_at, names_at
 from acc.evidence.evidence import Evidence
 from acc.evidence.plain import plain
+from acc.evidence.receipt import ErasurePlan, Proof, Receipt
 from acc.evidence.target import Target
-from acc.journal import Journal
+from acc.journal import Journal, ThreadKey
 from acc.state.policy import Policy
 
 
@@ -45,22 +45,24 @@ def erase(
     Prints the plan with its price and asks before it erases. Then it searches all files for what was erased.
     """
     with reading(memory) as journal:
-        target = _target(journal, thread, refs or [], words or [], scope or {})
-        place = thread_named(journal, thread) if thread else next(conversations(journal), None)
+        place = erased_named(journal, thread) if thread else next(conversations(journal), None)
+        key = place.thread if place and thread else None
+        target = _target(key, refs or [], words or [], scope or {})
         policy = last_policy(journal, place) if place else Policy(digest_key=digest_key())
     receipts: list[Receipt] = []
     with opened(memory, policy=policy, model=model_named(model)) as controller:
         plan = Evidence(controller).plan_erasure(target, proof=proof)
+        held = {url: _checkpointed(controller.journal, plan, url) for url in checkpoints or ()}
 
         def act() -> Summary:
             receipts.append(plan.apply())
-            rows = {url: delete_checkpoints_at(url, plan.threads) for url in checkpoints or ()}
+            rows = {url: delete_checkpoints_at(url, held[url]) for url in held}
             told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
             value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
             return Summary([*_done(receipts[0]), *told], value)
 
         shows_words = not yes and sys.stdout.isatty()
-        carry_out(_planned(plan, checkpoints or (), shows_words), act, yes=yes, as_json=json)
+        carry_out(_planned(plan, held, shows_words), act, yes=yes, as_json=json)
     if traces := receipts[0].traces:
         raise StoreError(
             f"erased words were found in {len(traces)} places: {traces[0].what}",
@@ -69,15 +71,13 @@ def erase(
 
 
 def _target(
-    journal: Journal, thread: str | None, refs: Sequence[str], words: Sequence[str],
-    scope: options.Scope,
-) -> Target:  # fmt: skip
+    thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: options.Scope
+) -> Target:
     """Return what is to be erased."""
     if len(refs) == 1 and refs[0].startswith("doc.") and not thread:
         return Target(document=refs[0], **scope)
     if thread is not None:
-        key = thread_named(journal, thread).thread
-        return Target(thread=key, refs=tuple(refs), words=tuple(words))
+        return Target(thread=thread, refs=tuple(refs), words=tuple(words))
     if refs or not (words or scope):
         what = f"{refs[0]} is a message of a thread" if refs else "nothing is named to erase"
         hint = (
@@ -87,7 +87,18 @@ def _target(
     return Target(words=tuple(words), **scope)
 
 
-def _planned(plan: ErasurePlan, checkpoints: Sequence[str], shows_words: bool) -> Summary:
+def _checkpointed(journal: Journal, plan: ErasurePlan, url: str) -> tuple[ThreadKey, ...]:
+    """Return the threads whose checkpoints hold the words: those of the plan, and those that were deleted before."""
+    scope = plan.target
+    names = (scope.tenant or "", scope.user or "", scope.agent or "")
+    keys = (ThreadKey(name, *names) for name in names_at(url) if name)
+    gone = (key for key in keys if scope.has(key) and journal.was_deleted(key))
+    return (*plan.threads, *(key for key in gone if not journal.branches(key)))
+
+
+def _planned(
+    plan: ErasurePlan, checkpoints: Mapping[str, Sequence[ThreadKey]], shows_words: bool
+) -> Summary:
     value = {**plain(plan), "checkpoints": [_place(url) for url in checkpoints]}
     extent = (
         (len(plan.deleted), "thread"),
@@ -96,17 +107,24 @@ def _planned(plan: ErasurePlan, checkpoints: Sequence[str], shows_words: bool) -
     )
     told = ", ".join(count(number, noun) for number, noun in extent)
     lines = [f"to erase, with proof={plan.proof}: {told}"]
+    if not (plan.deleted or plan.messages):
+        lines.append("  nothing of it is in the journal any more: index, log and files are cleaned")
     lines += [f"  thread {key}: deleted" for key in plan.deleted]
     for gone in plan.messages:
         echo = ", which repeats the erased words" if gone.is_echo else ""
-        lines.append(f"  message {gone.ref} of {gone.thread} ({gone.channel}){echo}")
+        before = ", blanked before" if gone.is_blank else ""
+        lines.append(f"  message {gone.ref} of {gone.thread} ({gone.channel}){echo}{before}")
     for item, body in zip(plan.leaving, value["leaving"], strict=True):
         binds = ", which BINDS NO MORE" if item.is_pinned else ""
         body["text"] = item.text if shows_words else ""
         text = f": {item.text}" if shows_words else ""
         lines.append(f"  leaves the state of {item.thread}: {item.id} of {item.slot}{binds}{text}")
-    those = count(len(plan.threads), "thread")
-    lines += [f"  checkpoints in {_place(url)}: those of {those}" for url in checkpoints]
+    for url, threads in checkpoints.items():
+        lines.append(f"  checkpoints in {_place(url)}: those of {count(len(threads), 'thread')}")
+    if plan.threads and not checkpoints:
+        named = ", ".join(map(str, plan.threads))
+        hint = "name their database with --checkpoints, now or later"
+        lines.append(f"  checkpoints of {named}, if there are any, keep the words: {hint}")
     price = f"at most {count(plan.requests, 'request')}, {plan.tokens:,} tokens"
     lines.append(f"  price: {price if plan.requests else 'no request of a model'}")
     return Summary(lines, value)

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from acc.artifacts.chroma import ChromaStore
 from acc.cli import options
-from acc.cli.opening import opened, reading
+from acc.cli.opening import check_memory, opened, reading
 from acc.cli.options import argument
 from acc.cli.output import count, tell
+from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
 from acc.evidence.evidence import Evidence
 from acc.evidence.plain import plain
@@ -101,16 +103,19 @@ def reindex(
 ) -> None:
     """Build the index of a memory anew from its journal.
 
-    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder.
+    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder. A
+    damaged index gets another name.
     """
+    check_memory(memory)
+    index = memory / FOLDER
+    aside = ChromaStore.set_aside(index) if index.is_dir() else None
     with opened(memory) as controller:
         done = Evidence(controller).reindex()
         warnings = controller.index.warnings
     if warnings:
         hint = "end the process that holds it, and run this again"
         raise StoreError(warnings[0], where=str(memory), hint=hint)
-    tell(
-        f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index",
-        plain(done),
-        as_json=json,
-    )
+    told = f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index"
+    if aside is not None:
+        told += f"\nthe damaged index is now {aside}: delete it, it may hold what was erased"
+    tell(told, {**plain(done), "damaged": str(aside or "")}, as_json=json)

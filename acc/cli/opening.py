@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -134,6 +134,22 @@ def thread_named(journal: Journal, name: str | None) -> Place:
         named = found
     hint = f"choose one with --thread: {_listed(named)}" if named else "step a thread first"
     raise InputError(what, where=journal.where, hint=hint)
+
+
+def erased_named(journal: Journal, name: str) -> Place:
+    """Return the thread that ``--thread`` names, be it deleted: the journal keeps a digest of its names.
+
+    Raises:
+        InputError: No thread matches, or several do.
+    """
+    parts = name.split("/")
+    for cut in range(min(len(parts), 4)):
+        thread = "/".join(parts[cut:])
+        for owners in combinations(("tenant", "user", "agent"), cut):
+            key = ThreadKey(thread, **dict(zip(owners, parts[:cut], strict=True)))
+            if thread and journal.was_deleted(key) and not journal.branches(key):
+                return Place(key)
+    return thread_named(journal, name)
 
 
 def _matching(journal: Journal, name: str) -> Iterator[Place]:

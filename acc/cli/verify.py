@@ -51,14 +51,15 @@ def verify(
     value = {
         "threads": report.threads, "messages": report.messages, "heads": len(anchors),
         "recomputed": report.recomputed, "not_recomputed": report.unexplained,
+        "reasons": dict(report.reasons),
         "damages": damages, "is_clean": report.is_clean,
     }  # fmt: skip
     lines = [_told(report, len(anchors)), *(f"damaged: {each['text']}" for each in damages)]
+    lines += [f"to check commits of {name}: {INSTALL}" for name in missing]
     tell("\n".join(lines), value, as_json=json)
     if report.damages:
         first, number = report.damages[0], count(len(report.damages), "damage")
-        hint = f"{INSTALL} ({', '.join(missing)})" if missing else FIX
-        raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=hint)
+        raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=FIX)
 
 
 def _progress() -> Callable[[Report], None]:
@@ -76,13 +77,13 @@ def _progress() -> Callable[[Report], None]:
 
 
 def _told(report: Report, anchors: int) -> str:
-    equal = ", all equal" if report.is_clean else ""
+    equal = ", all equal" if report.is_clean and report.recomputed else ""
     parts = [
         f"{count(report.threads, 'thread')}: {count(report.recomputed, 'commit')} recomputed{equal}",
         f"{count(report.messages, 'message')} checked",
     ]
     if report.unexplained:
-        why = "blanked by an erasure, a branch's first, or a state from outside"
+        why = ", ".join(f"{reason} ({number:,})" for reason, number in report.reasons.items())
         parts.append(f"{count(report.unexplained, 'commit')} not recomputed: {why}")
     if anchors:
         parts.append(f"compared with {count(anchors, 'head')}")

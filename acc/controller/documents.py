@@ -26,6 +26,12 @@ def is_home(key: ThreadKey) -> bool:
     return key.thread == THREAD
 
 
+def may_read(key: ThreadKey, home: ThreadKey) -> bool:
+    """Whether a thread may read the documents of a home."""
+    is_theirs = home.user in ("", key.user) and home.agent in ("", key.agent)
+    return is_theirs and home.tenant == key.tenant and not is_home(key)
+
+
 def homes_of(journal: Journal, key: ThreadKey) -> tuple[Head, ...]:
     """Return the heads of the threads whose documents a thread may read, those that exist."""
     return () if is_home(key) else journal.in_scope(THREAD, key)

@@ -6,7 +6,8 @@ journal alone and finds by words, and the step says so (`acc.step.Step.warnings`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -19,6 +20,7 @@ from acc.artifacts.recall import Recall, backwards
 from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
 from acc.journal import Journal, ThreadKey
+from acc.journal.erasing import Unindexed
 from acc.journal.names import MAIN, Head
 from acc.recall import Candidate
 
@@ -51,8 +53,11 @@ class Indexing:
         problem: AccError | None = None,
     ) -> None:
         self.store, self._journal, self._problem = store, journal, problem
+        self._is_elsewhere = False
         used = store if index != "none" else None
-        self._filling = Filling(used, self._after, index) if used is not None else None
+        self._filling = (
+            Filling(used, self._after, index, held=self._held) if used is not None else None
+        )
         self._recall = Recall(used)
 
     @classmethod
@@ -70,9 +75,13 @@ class Indexing:
         Raises:
             StoreError: The server cannot be reached.
         """
+        if index == "none":
+            made = cls(journal, None if isinstance(store, str) else store, index)
+            made._is_elsewhere = bool(store) or folder is None or (folder / FOLDER).exists()
+            return made
         if isinstance(store, str):
-            store = ChromaStore.at(store) if index != "none" else None
-        elif store is None and folder is not None and index != "none":
+            store = ChromaStore.at(store)
+        elif store is None and folder is not None:
             try:
                 store = ChromaStore.embedded(folder / FOLDER)
             except StoreError as error:
@@ -102,39 +111,59 @@ class Indexing:
         branches = self._branches(head.thread, head.branch)
         newest = partial(backwards, read, head.seq)
         return self._recall.recall(
-            head.thread, question, newest, branches=branches, upto=head.seq, epoch=head.epoch
-        )
+            head.thread, question, newest, branches=branches, upto=head.seq, epoch=head.epoch,
+            held=partial(self._held, head.thread, head.branch),
+        )  # fmt: skip
 
-    def erase(
-        self, thread: ThreadKey, refs: Sequence[str] | None, kept: Iterable[Artifact] = ()
-    ) -> None:
-        """Delete messages of a thread, or the thread, from the store, and forget what was read of it.
+    def clean(self) -> list[str]:
+        """Delete from the store what the journal has erased; return what went wrong.
 
-        ``kept``: messages of other branches with such a ref, which stay.
+        The journal knows what the store has yet to lose, so that a later call, of any process, does the rest.
+        """
+        notes = self._journal.unindexed()
+        try:
+            for thread, refs in _by_thread(notes).items():
+                self.erase(thread, refs)
+        except StoreError as error:
+            return [f"the index still holds it: {error}"]
+        if self._problem is not None:
+            return list(self.warnings)
+        if not self._is_elsewhere:
+            self._journal.settle(notes)
+        return []
+
+    def unindexed(self) -> dict[tuple[ThreadKey, str], str]:
+        """Return what the store has yet to lose, by thread and ref, each with its text as far as the store has it."""
+        found: dict[tuple[ThreadKey, str], str] = {}
+        for thread, refs in _by_thread(self._journal.unindexed()).items():
+            found |= dict.fromkeys(((thread, ref) for ref in refs), "")
+            with suppress(StoreError):
+                rows = self.store.get(thread, sorted(refs)) if self.store is not None else ()
+                found |= {(thread, each.message.ref): each.message.text for each in rows}
+        return found
+
+    def erase(self, thread: ThreadKey, refs: Collection[str] = ("",)) -> int:
+        """Delete messages of a thread from the store, with an empty ref all, and forget what was read of it.
+
+        What the journal still holds under such a ref, as on another branch, is added again.
+
+        Returns:
+            How many were added again.
 
         Raises:
             StoreError: The store cannot be used.
         """
         self._recall.forget(thread)
-        if self._filling is not None:
-            self._filling.drain(
-                DRAINING
-            )  # what was read before the erasure is written before the deletion
+        if self._filling is not None:  # what was read before the erasure is written before
+            self._filling.drain(DRAINING)
             self._filling.forget(thread)
-        if self.store is not None:
-            self.store.delete(thread, refs)
-            if again := list(kept):
-                self.store.add(thread, again)
-
-    def erased(
-        self, thread: ThreadKey, refs: Sequence[str] | None, kept: Iterable[Artifact] = ()
-    ) -> list[str]:
-        """Do what `erase` does; return what went wrong. What is left in the store then, `acc reindex` removes."""
-        try:
-            self.erase(thread, refs, kept)
-        except StoreError as error:
-            return [f"the index still holds it: {error}"]
-        return [str(self._problem)] if self._problem is not None else []
+        if self.store is None:
+            return 0
+        self.store.delete(thread, None if "" in refs else sorted(refs))
+        heads = self._journal.branches(thread)
+        rows = (each for head in heads for each in self._after(thread, head.branch, -1))
+        kept = [each for each in rows if "" in refs or each.message.ref in refs]
+        return self.store.add(thread, kept) if kept else 0
 
     def behind(self, head: Head) -> int:
         """Return how many messages of a branch the store lacks at its end; 0 without a store.
@@ -188,9 +217,24 @@ class Indexing:
         found = self._messages(key, branch, max(seq, forked) + 1)
         return (each for each in found if each.branch == branch)
 
+    def _held(self, thread: ThreadName, branch: str, found: Sequence[Artifact]) -> list[Artifact]:
+        """Return those that the journal still holds: a store may have what was erased meanwhile."""
+        key = ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
+        if not found:
+            return []
+        there = self._journal.held_texts(key, [each.seq for each in found], branch=branch)
+        return [a for a in found if there.get((a.branch, a.seq)) == a.message.text]
+
     def _messages(
         self, thread: ThreadKey, branch: str, first: int, limit: int | None = None
     ) -> Iterator[Artifact]:
         for each in self._journal.messages(thread, max(first, 0), limit, branch=branch):
             if each.digest:
                 yield Artifact(each.message, each.branch, each.seq)
+
+
+def _by_thread(notes: Iterable[Unindexed]) -> dict[ThreadKey, set[str]]:
+    found: dict[ThreadKey, set[str]] = {}
+    for note in notes:
+        found.setdefault(note.thread, set()).add(note.ref)
+    return found

@@ -7,8 +7,8 @@ state. A checkpointer on SQLite gets its file rewritten. PostgreSQL's log, backu
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,34 +56,42 @@ async def adelete_checkpoints(saver: Any, thread: Key) -> None:
 
 
 def delete_checkpoints_at(url: str, threads: Iterable[Key]) -> int:
-    """Delete the checkpoints of threads from a database; return how many rows.
-
-    Args:
-        url: ``sqlite:PATH``.
-        threads: The threads.
+    """Delete the checkpoints of threads from a database, ``sqlite:PATH``; return how many rows.
 
     Raises:
         ConfigurationError: There is no such file, or the URL is another one.
         StoreError: The database cannot be written.
     """
+    names = [name_of(each) for each in threads]
+    with _connected(url) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        count = sum(
+            connection.execute(f"DELETE FROM {table} WHERE thread_id = ?", (name,)).rowcount
+            for table in _TABLES
+            for name in names
+        )
+        _rewrite(connection)
+        return count
+
+
+def names_at(url: str) -> tuple[str, ...]:
+    """Return the names of the threads that have checkpoints in a database; errors as of `delete_checkpoints_at`."""
+    with _connected(url) as connection:
+        rows = connection.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()
+        return tuple(str(name) for (name,) in rows)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[sqlite3.Connection]:
     path = Path(url.removeprefix("sqlite:"))
     if not url.startswith("sqlite:") or not path.is_file():
         raise ConfigurationError(
             "there is no database of a checkpointer", where=url.partition("@")[2] or url,
             hint="give sqlite:PATH; for others call delete_checkpoints with the checkpointer",
         )  # fmt: skip
-    names = [name_of(each) for each in threads]
     try:
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA secure_delete = ON")
-            count = sum(
-                connection.execute(f"DELETE FROM {table} WHERE thread_id = ?", (name,)).rowcount
-                for table in _TABLES
-                for name in names
-            )
-            connection.commit()
-            _rewrite(connection)
-            return count
+            yield connection
     except sqlite3.Error as error:
         raise _failed(error, str(path)) from error
 

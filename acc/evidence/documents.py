@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from acc.artifacts.protocol import Artifact
-from acc.controller.documents import home, is_home
+from acc.controller.documents import is_home
 from acc.controller.parts import Parts
 from acc.errors import InputError
-from acc.evidence.parsing import READERS, Section, sections
+from acc.evidence.parsing import READERS, Section
 from acc.journal import Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
 from acc.tail import Message
@@ -58,9 +58,9 @@ class Document:
 
 
 def ingest(
-    parts: Parts[Any], key: ThreadKey, name: str, found: Sequence[Section]
-) -> tuple[Ingested, list[str]]:
-    """Write a document; return what became of it, and the refs of earlier ones of this name.
+    parts: Parts[Any], key: ThreadKey, name: str, found: Sequence[Section], *, replace: bool
+) -> Ingested:
+    """Write a document, and prune those of the same name if it replaces them.
 
     Raises:
         InputError: It holds no words.
@@ -69,7 +69,7 @@ def ingest(
     if not messages:
         raise InputError("there are no words in it", where=name, hint="name a file with text")
     ref = messages[0].ref.rpartition(".")[0]
-    earlier = [each.message.ref for each in parts_of(parts.journal, key)
+    earlier = [each for each in parts_of(parts.journal, key)
                if each.message.observation.name == messages[0].observation.name
                and each.message.ref.rpartition(".")[0] != ref]  # fmt: skip
     done = parts.journal.ingest(key, messages)
@@ -77,7 +77,10 @@ def ingest(
         rows = parts.journal.messages(key, done.first)
         added = [Artifact(each.message, MAIN, each.seq) for each in rows if each.seq <= done.last]
         parts.index.committed(key, MAIN, added)
-    return Ingested(name, ref, len(messages), done.is_new), earlier
+    if replace:
+        parts.journal.prune(key, [(each.branch, each.seq) for each in earlier], "replaced")
+        parts.index.clean()
+    return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)
 
 
 def _messages(parts: Parts[Any], name: str, found: Sequence[Section]) -> Iterator[Message]:
@@ -170,6 +173,3 @@ def _below(folder: Path) -> list[Path]:
         if path.is_file() and path.suffix.lower() in READERS
         and not any(name.startswith(".") for name in path.relative_to(folder).parts)
     )  # fmt: skip
-
-
-__all__ = ["Document", "Ingested", "Section", "documents", "files_of", "home", "ingest", "sections"]

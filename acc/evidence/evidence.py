@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from acc.controller.documents import document, home, is_home
 from acc.errors import InputError
 from acc.evidence import moving
 from acc.evidence.documents import Document, Ingested, documents, files_of, ingest, parts_of
-from acc.evidence.erasure import ErasurePlan, Proof, Receipt, plan_erasure
+from acc.evidence.erasure import Erasure
 from acc.evidence.heads import check_heads, write_heads
 from acc.evidence.health import Health, Reindexed, health, reindex
 from acc.evidence.moving import Exported
 from acc.evidence.parsing import Section, sections
 from acc.evidence.policies import Deletion
 from acc.evidence.rating import rated
+from acc.evidence.receipt import ErasurePlan, Proof, Receipt
 from acc.evidence.retention import (
     ExpiryPlan,
     Kind,
@@ -27,7 +29,6 @@ from acc.evidence.retention import (
     PrunePlan,
     Pruning,
     plan_expiry,
-    remove,
 )
 from acc.evidence.search import Hit, search
 from acc.evidence.target import Target
@@ -101,11 +102,8 @@ class Evidence:
             InputError: The memory holds nothing of it, or a hold protects it.
             StateError: A commit of the thread is damaged.
         """
-        return plan_erasure(
-            self.parts, self.folder, target,
-            policies=self.policies,
-            proof=proof, echoes=echoes, despite_holds=despite_holds, why=why,
-        )  # fmt: skip
+        erasure = Erasure(self.parts, self.folder, target, self.policies, proof, echoes=echoes)
+        return erasure.plan(despite_holds=despite_holds, why=why)
 
     def erase(self, target: Target, **how: Any) -> Receipt:
         """Plan an erasure and carry it out; arguments and errors are those of `plan_erasure` and its ``apply``."""
@@ -167,11 +165,8 @@ class Evidence:
         return self.journal.hold(key, ref, reason=reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:
-        if self.journal.texts(key, [ref]):
-            return True
-        return is_home(key) and any(
-            each.message.ref.rpartition(".")[0] == ref for each in parts_of(self.journal, key)
-        )
+        whole = (each.message.ref.rpartition(".")[0] for each in parts_of(self.journal, key))
+        return bool(self.journal.texts(key, [ref])) or (is_home(key) and ref in whole)
 
     def release(self, thread: Key, ref: str = "") -> None:
         """End a hold.
@@ -234,7 +229,7 @@ class Evidence:
             raise InputError("one name for several files", where=name, hint="leave it out")
         key = home(tenant, user, agent)
         read = [(name or path.as_posix(), sections(path)) for path in files]
-        return tuple(self._ingest(key, each, found, replace=replace) for each, found in read)
+        return tuple(ingest(self.parts, key, each, found, replace=replace) for each, found in read)
 
     def ingest_text(
         self,
@@ -247,18 +242,8 @@ class Evidence:
         agent: str = "",
     ) -> Ingested:
         """Ingest a text; arguments are those of `ingest`."""
-        return self._ingest(home(tenant, user, agent), name, [Section(text)], replace=replace)
-
-    def _ingest(
-        self, key: ThreadKey, name: str, found: Sequence[Section], *, replace: bool
-    ) -> Ingested:
-        done, earlier = ingest(self.parts, key, name, found)
-        if not (replace and earlier):
-            return done
-        rows = [(each.branch, each.seq) for each in parts_of(self.journal, key)
-                if each.message.ref in set(earlier)]  # fmt: skip
-        remove(self.parts, key, rows, "replaced")
-        return Ingested(done.name, done.ref, done.parts, done.is_new, len(rows))
+        key = home(tenant, user, agent)
+        return ingest(self.parts, key, name, [Section(text)], replace=replace)
 
     def documents(self, **scope: str | None) -> tuple[Document, ...]:
         """Return the documents of a scope."""
@@ -293,7 +278,7 @@ class Evidence:
 
     def lines(self, *, thread: Key | None = None, **scope: str | None) -> Iterator[str]:
         """Yield threads as JSON lines, with the chain (`acc.journal.exchange`)."""
-        return moving.lines_of(self.journal, self.threads(thread, **scope))
+        return chain.from_iterable(map(self.journal.export, self.threads(thread, **scope)))
 
     def export(self, to: Path | str, *, thread: Key | None = None, **scope: str | None) -> Exported:
         """Write threads to a new file of JSON lines, compressed if its name ends with ``.gz``.

@@ -13,17 +13,8 @@ from acc.journal import Journal, ThreadKey
 
 
 @dataclass(frozen=True)
-class Lag:
-    """How many messages of a branch the index lacks."""
-
-    thread: ThreadKey
-    branch: str
-    behind: int
-
-
-@dataclass(frozen=True)
-class OpenTurn:
-    """Messages that no commit took: recorded, or of a step that failed; the thread's next step takes them."""
+class Waiting:
+    """How many messages of a branch wait: for the index, or for a commit."""
 
     thread: ThreadKey
     branch: str
@@ -42,7 +33,7 @@ class Health:
         sizes: Bytes of its files: ``journal``, ``log``, ``index``, ``other``.
         free_bytes: Bytes of the journal that are free.
         lag: What the index lacks.
-        open: Turns that no commit took.
+        open: Turns that no commit took: recorded, or of a step that failed. The thread's next step takes them.
         problems: What is wrong: damaged pages, an index that cannot be used.
     """
 
@@ -52,8 +43,8 @@ class Health:
     commits: int
     sizes: Mapping[str, int]
     free_bytes: int
-    lag: tuple[Lag, ...]
-    open: tuple[OpenTurn, ...]
+    lag: tuple[Waiting, ...]
+    open: tuple[Waiting, ...]
     problems: tuple[str, ...]
 
     @property
@@ -73,13 +64,13 @@ def health(parts: Parts[Any], folder: Path | None, *, pages: bool = True) -> Hea
     journal, problems = parts.journal, list(parts.index.warnings)
     if pages:
         problems += [f"journal: {each}" for each in journal.check_pages()]
-    heads, lag, open_ = list(journal.heads()), list[Lag](), list[OpenTurn]()
+    heads, lag, open_ = list(journal.heads()), list[Waiting](), list[Waiting]()
     for head in heads:
         if turn := journal.waiting_turn(head.thread, head.branch):
-            open_.append(OpenTurn(head.thread, head.branch, len(turn.refs)))
+            open_.append(Waiting(head.thread, head.branch, len(turn.refs)))
         try:
             if behind := parts.index.behind(head):
-                lag.append(Lag(head.thread, head.branch, behind))
+                lag.append(Waiting(head.thread, head.branch, behind))
         except AccError as error:
             problems.append(f"index: {error}")
             break
@@ -127,19 +118,16 @@ def reindex(parts: Parts[Any]) -> Reindexed:
         raise InputError("the memory has no index", where=why, hint="open it with index='now'")
     if store.stale:
         store.rebuild()
+    parts.index.clean()
     threads = messages = 0
     for key in journal.threads():
-        wanted = sum(parts.index.count(head) for head in journal.branches(key))
-        if store.count(key) > wanted:
-            parts.index.erase(key, None)
-        messages += sum(_refilled(parts, key, head.branch) for head in journal.branches(key))
         threads += 1
+        heads = journal.branches(key)
+        if store.count(key) > sum(map(parts.index.count, heads)):
+            messages += parts.index.erase(key)
+            continue
+        try:
+            messages += sum(parts.index.refill(key, head.branch) for head in heads)
+        except AccError:  # an id with another text
+            messages += parts.index.erase(key)
     return Reindexed(threads, messages)
-
-
-def _refilled(parts: Parts[Any], key: ThreadKey, branch: str) -> int:
-    try:
-        return parts.index.refill(key, branch)
-    except AccError:  # an id with another text
-        parts.index.erase(key, None)
-        return parts.index.refill(key, branch)

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -27,12 +28,6 @@ class Exported:
     path: Path
     threads: int
     lines: int
-
-
-def lines_of(journal: Journal, threads: Iterable[ThreadKey]) -> Iterator[str]:
-    """Yield threads as JSON lines."""
-    for key in threads:
-        yield from journal.export(key)
 
 
 def export(journal: Journal, threads: Iterable[ThreadKey], to: Path) -> Exported:
@@ -58,7 +53,7 @@ def export(journal: Journal, threads: Iterable[ThreadKey], to: Path) -> Exported
             ) from error
         try:
             with file, _packed(file, to) as out:
-                for line in lines_of(journal, keys):
+                for line in chain.from_iterable(map(journal.export, keys)):
                     out.write(f"{line}\n".encode())
                     count += 1
         except BaseException:

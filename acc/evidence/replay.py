@@ -25,8 +25,9 @@ from acc.commit.commit import Commit, commit
 from acc.commit.endings import claim_digest
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
+from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, read_refs
 from acc.gate import Verdict
-from acc.journal import Entry, Head, Journal, StoredCommit, StoredMessage, ThreadKey
+from acc.journal import Entry, StoredCommit
 from acc.journal.branching import successor
 from acc.journal.policies import policy_of
 from acc.journal.record import given_of
@@ -47,171 +48,6 @@ Taint = Callable[[str], bool]
 
 _PLACE = ("hash", "signature", "parent", "version", "policy")
 """Fields of a state that say where it stands, and nothing of what it holds."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """What a thread loses.
-
-    Attributes:
-        thread: The thread.
-        rows: Branch and number of its own messages.
-        refs: Refs of documents that its compressors may have read.
-    """
-
-    thread: ThreadKey
-    rows: frozenset[tuple[str, int]]
-    refs: frozenset[str] = frozenset()
-
-
-@dataclass
-class Line:
-    """A branch as it was read.
-
-    Attributes:
-        head: Its head.
-        commits: Its own commits.
-        messages: What it sees that is not erased, by number.
-        lost: Numbers of its own messages that it loses.
-        gone: Refs of what it saw and loses.
-        first: Place of the first commit that is made anew; None if all stay.
-    """
-
-    head: Head
-    commits: list[StoredCommit]
-    messages: dict[int, StoredMessage]
-    lost: frozenset[int]
-    gone: frozenset[str]
-    first: int | None = None
-
-    @property
-    def groups(self) -> list[list[StoredCommit]]:
-        """The commits that are made anew, those of one step together."""
-        found: list[list[StoredCommit]] = []
-        for each in self.commits[self.first :] if self.first is not None else ():
-            if found and _goes_on(found[-1][0], each):
-                found[-1].append(each)
-            else:
-                found.append([each])
-        return found
-
-    def loses(self, stored: StoredCommit) -> bool:
-        """Whether a commit took a message that goes."""
-        first, last = stored.span
-        return any(first <= seq <= last for seq in self.lost)
-
-    def taken(self, stored: StoredCommit) -> list[StoredMessage]:
-        """Return the messages that a commit took and that stay."""
-        first, last = stored.span
-        span = (self.messages.get(seq) for seq in range(first, last + 1) if last)
-        name = self.head.branch
-        return [m for m in span if m and m.version == stored.version and m.branch == name]
-
-
-def _goes_on(first: StoredCommit, each: StoredCommit) -> bool:
-    """Whether a commit belongs to the step of ``first``: a further request's, a judge's, or a flush's after it."""
-    if each.span[1] or each.turn != first.turn:
-        return False
-    return all(stored.kind == "step" and not _is_act(stored) for stored in (first, each))
-
-
-def _is_act(stored: StoredCommit) -> bool:
-    """Whether it is an operator's act."""
-    return (_given(stored).get("proposal") or {}).get("author") == "operator"
-
-
-def _given(stored: StoredCommit) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (stored.record or {}).get("given") or {}
-    return found
-
-
-def lines_of(journal: Journal, loss: Loss) -> list[Line]:
-    """Read the branches of a thread, the parents first, each with the first commit that is to be made anew.
-
-    Raises:
-        AuditError: A commit is damaged.
-    """
-    lines: list[Line] = []
-    changed: set[str] = set()
-    for head in journal.branches(loss.thread):
-        line = _line(journal, head, loss)
-        line.first = _first(line, loss, changed)
-        if line.first is not None:
-            changed |= {each.hash for each in line.commits[line.first :]}
-        lines.append(line)
-    return lines
-
-
-def _line(journal: Journal, head: Head, loss: Loss) -> Line:
-    seen = list(journal.messages(loss.thread, branch=head.branch, also_open=True))
-    lost = {each.seq: each.message.ref for each in seen if (each.branch, each.seq) in loss.rows}
-    kept = {each.seq: each for each in seen if each.seq not in lost and each.digest}
-    commits = list(journal.commits(loss.thread, head.branch))
-    if bad := next((each for each in commits if each.problem), None):
-        raise StateError(
-            f"version {bad.version} is damaged: {bad.problem}", where=str(loss.thread),
-            hint="restore a backup, or erase with proof='fast'",
-        )  # fmt: skip
-    own = frozenset(seq for branch, seq in loss.rows if branch == head.branch)
-    return Line(head, commits, kept, own, frozenset(lost.values()) | loss.refs)
-
-
-def _first(line: Line, loss: Loss, changed: set[str]) -> int | None:
-    for place, each in enumerate(line.commits):
-        is_taker = line.loses(each)
-        is_reader = bool(loss.refs) and not _read_refs(each).isdisjoint(loss.refs)
-        if is_taker or is_reader or (each.kind == "fork" and each.parent in changed):
-            return _readable(line.commits, place)
-    return None
-
-
-def _readable(commits: Sequence[StoredCommit], place: int) -> int:
-    """Return the place whose state before is there: an earlier erasure may have blanked it."""
-    while place and commits[place - 1].state is None:
-        place -= 1
-    return place
-
-
-def _read_refs(stored: StoredCommit) -> set[str]:
-    given = _given(stored)
-    return {each[0] for each in given.get("read", ())} | {
-        str(each.get("ref", "")) for each in given.get("evidence", ())
-    }
-
-
-def own_policy(line: Line, policies: Sequence[Policy]) -> Policy:
-    """Return the policy with the schema that a branch's states have.
-
-    Raises:
-        StateError: None has it.
-    """
-    names = {str(c.state.get("schema_name")) for c in line.commits if c.state is not None}
-    for policy in policies:
-        if names <= {base.__name__ for base in policy.schema.__mro__}:
-            return policy
-    raise StateError(
-        f"the schema {', '.join(sorted(names))} is not known", where=str(line.head.thread),
-        hint="give its policy: Evidence(memory, policies=[Policy(schema=...)])",
-    )  # fmt: skip
-
-
-def price_of(lines: Sequence[Line]) -> Usage:
-    """Return what a model is asked at most, by what it was asked before."""
-    usage = Usage()
-    for group in (group for line in lines for group in line.groups):
-        if group[0].kind == "step" and not _is_act(group[0]) and not _is_plain(group):
-            spent = [Usage(**(each.record or {}).get("usage", {})) for each in group]
-            whole = sum(spent, Usage())
-            usage += whole if whole.requests else replace(whole, requests=1)
-    return usage
-
-
-def _is_plain(group: Sequence[StoredCommit]) -> bool:
-    """Whether nothing was compressed or judged."""
-    return all(
-        each.record is not None and not {"proposal", "judgements"} & _given(each).keys()
-        for each in group
-    )
 
 
 @dataclass
@@ -291,10 +127,10 @@ class _Branch:
             self._fork(first)
         elif first.kind == "taken":
             self._taken(first)
-        elif first.kind == "step" and first.record is not None and _is_act(first):
+        elif first.kind == "step" and first.record is not None and is_act(first):
             self._act(first)
         elif first.kind == "step":
-            if _is_plain(group) or self._is_clean(group) or self._line.head.thread.agent == AGENT:
+            if is_plain(group) or self._is_clean(group) or self._line.head.thread.agent == AGENT:
                 for each in group:
                     self._as_recorded(each)
             else:
@@ -319,7 +155,7 @@ class _Branch:
     def _act(self, stored: StoredCommit) -> None:
         """Retire what the operator retired, by its words: ids are given anew."""
         old = self._schema.load(dict(self._before)) if self._before else self._schema.empty()
-        ids = (_given(stored)["proposal"]).get("drop", ())
+        ids = (given_in(stored)["proposal"]).get("drop", ())
         words = {(slot.name, item.text_of) for slot, item in old.items() if item.id in ids}
         drop = tuple(i.id for slot, i in self._state.items() if (slot.name, i.text_of) in words)
         policy = self._policy_of(stored)
@@ -331,7 +167,7 @@ class _Branch:
         if any(each.record is None or self._replay.policy(each.policy) is None for each in group):
             return False
         gone = self._line.gone
-        if self._line.loses(group[0]) or any(not _read_refs(e).isdisjoint(gone) for e in group):
+        if self._line.loses(group[0]) or any(not read_refs(e).isdisjoint(gone) for e in group):
             return False
         return self._held(self._before) == self._held(self._state.canonical())
 
@@ -359,7 +195,7 @@ class _Branch:
 
     def _left(self, stored: StoredCommit) -> dict[str, Any]:
         """Return the record without the messages that go."""
-        given = dict(_given(stored))
+        given = dict(given_in(stored))
         given["read"] = [e for e in given.get("read", ()) if e[0] not in self._line.gone]
         return {**(stored.record or {}), "given": given}
 
@@ -418,7 +254,7 @@ class _Branch:
             self._keep(entry, [each.seq for each in turn] if is_first else (), first)
 
     def _evidence(self, stored: StoredCommit) -> tuple[Evidence, ...]:
-        found = [Evidence.model_validate(each) for each in _given(stored).get("evidence", ())]
+        found = [Evidence.model_validate(each) for each in given_in(stored).get("evidence", ())]
         gone, taint = self._line.gone, self._replay.taint
         return tuple(each for each in found if each.ref not in gone and not taint(each.text))
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
-from acc.artifacts.protocol import Artifact
 from acc.controller.documents import is_home
 from acc.controller.parts import Parts
 from acc.errors import ConfigurationError
 from acc.evidence.policies import Combined, Deletion, Usage
 from acc.evidence.target import rows_of
-from acc.evidence.usage import Ledger, age_of, readers_of
+from acc.evidence.usage import Ledger, age_of, readers_of, refs_in
 from acc.journal import Hold, StoredMessage, ThreadKey
 
 Kind = Literal["messages", "documents"]
@@ -118,11 +117,12 @@ class Pruning:
         readings: dict[str, int] = {}
         held = self._journal.held()
         for key in self._threads:
-            ledger = Ledger(
-                self._journal, readers_of(self._journal, key) if is_home(key) else [key]
-            )
+            ledger = Ledger(self._journal, readers_of(self._journal, key))
             groups = {group.name: group for group in self._groups(key)}
-            usages = self._usages(ledger, groups.values())
+            usages = [
+                ledger.usage(group.name, group.refs, group.rows[0][1], order, self._now)
+                for order, group in enumerate(groups.values())
+            ]
             judged, times[str(key)] = judged + len(usages), ledger.t
             for name, why in policy(usages, ledger.t).items():
                 shield = self._shield(groups[name], held)
@@ -135,15 +135,15 @@ class Pruning:
     def pruned(self, doomed: Sequence[Doom]) -> Pruned:
         """Delete what is doomed and still not protected."""
         self._cited.clear()
-        held, count, problems = self._journal.held(), 0, list[str]()
+        held, count = self._journal.held(), 0
         wanted = {(doom.thread, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):
             going = [g for g in self._groups(key)
                      if (key, g.ref) in wanted and not self._shield(g, held)]  # fmt: skip
             rows = [(branch, each.seq) for group in going for branch, each in group.rows]
             count += len(rows)
-            problems += remove(self._parts, key, rows, "pruned")
-        return Pruned(count, 0, tuple(problems))
+            self._journal.prune(key, rows, "pruned")
+        return Pruned(count, 0, tuple(self._parts.index.clean()))
 
     def _groups(self, key: ThreadKey) -> Iterator[Group]:
         found: dict[tuple[str, str], Group] = {}
@@ -155,12 +155,6 @@ class Pruning:
             group.rows.append((branch, each))
         yield from found.values()
 
-    def _usages(self, ledger: Ledger, groups: Iterable[Group]) -> list[Usage]:
-        return [
-            ledger.usage(group.name, group.refs, group.rows[0][1], order, self._now)
-            for order, group in enumerate(groups)
-        ]
-
     def _shield(self, group: Group, held: Sequence[Hold]) -> str:
         names = {"", group.ref, *group.refs}
         for hold in held:
@@ -168,14 +162,9 @@ class Pruning:
                 return f"held: {hold.reason}"
         if any(not each.version for _, each in group.rows):
             return "the next turn reads it"
-        readers = (
-            readers_of(self._journal, group.thread) if is_home(group.thread) else [group.thread]
-        )
-        for reader in readers:
-            for ref in group.refs:
-                if by := self._citations(reader).get(ref):
-                    return by
-        return ""
+        cited = (self._citations(reader) for reader in readers_of(self._journal, group.thread))
+        by = (each[ref] for each in cited for ref in group.refs if ref in each)
+        return next(by, "")
 
     def _citations(self, key: ThreadKey) -> dict[str, str]:
         if key not in self._cited:
@@ -184,10 +173,7 @@ class Pruning:
                 last = self._journal.commits(key, head.branch, max(0, head.version - 1))
                 body = next((each.state or {} for each in last), {})
                 for name, value in body.items():
-                    if name in (
-                        "episodic_trace",
-                        "retrieved_artifacts",
-                    ):  # computed: they say what was, and rest on nothing
+                    if name in _COMPUTED:
                         continue
                     where = "the next turn reads it" if name == "unread" else f"cited in {key}"
                     found |= dict.fromkeys(refs_in(value), where)
@@ -195,38 +181,10 @@ class Pruning:
         return self._cited[key]
 
 
-def refs_in(value: Any) -> Iterator[str]:
-    """Yield the refs that stand in a part of a state."""
-    if isinstance(value, Mapping):
-        if isinstance(ref := value.get("ref"), str):
-            yield ref
-        yield from value.get("sources", ())
-        for each in value.values():
-            yield from refs_in(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from refs_in(each)
-
-
 def _readings(policy: Deletion, usages: Sequence[Usage], t: int) -> Iterator[tuple[str, int]]:
     if isinstance(policy, Combined):
         for rule in ("union", "intersection"):
             yield rule, len(Combined(policy.period, policy.history, rule)(usages, t))
-
-
-def remove(
-    parts: Parts[Any], key: ThreadKey, rows: Sequence[tuple[str, int]], why: str
-) -> list[str]:
-    """Forget the texts of messages, in journal and index; return what went wrong with the index."""
-    gone = set(rows)
-    going = [
-        (branch, each) for branch, each in rows_of(parts.journal, key) if (branch, each.seq) in gone
-    ]
-    refs = {each.message.ref for _, each in going}
-    parts.journal.prune(key, rows, why)
-    kept = [Artifact(each.message, branch, each.seq) for branch, each in rows_of(parts.journal, key)
-            if each.message.ref in refs and each.version]  # fmt: skip
-    return parts.index.erased(key, sorted(refs), kept)
 
 
 @dataclass(frozen=True)
@@ -247,13 +205,12 @@ class ExpiryPlan:
 
     def apply(self) -> Pruned:
         """Delete the threads that nobody committed to since."""
-        count, gone, problems = 0, 0, list[str]()
-        for each in self.threads:
-            if last_of(self.parts, each.thread) == each.last:
-                count += self.parts.journal.delete_thread(each.thread, "expired")
-                problems += self.parts.index.erased(each.thread, None)
-                gone += 1
-        return Pruned(count, gone, tuple(problems))
+        gone = [
+            self.parts.journal.delete_thread(each.thread, "expired")
+            for each in self.threads
+            if last_of(self.parts, each.thread) == each.last
+        ]
+        return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
 
 
 def plan_expiry(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from acc.board.board import AGENT
 from acc.board.origins import Origin
-from acc.controller.documents import is_home
+from acc.controller.documents import is_home, may_read
 from acc.errors import InputError
 from acc.evidence.traces import Traces
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
@@ -79,7 +79,7 @@ def _listed(given: Iterable[str] | str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Row:
-    """A message that goes.
+    """A message that goes, or that an earlier erasure or a prune has blanked: its commits may go.
 
     Attributes:
         thread: Its thread.
@@ -90,6 +90,7 @@ class Row:
         text: Its words.
         version: The commit that took it; 0 if none did.
         is_echo: Whether it goes because it repeats words of another one.
+        is_blank: Whether it was blanked before.
     """
 
     thread: ThreadKey
@@ -97,9 +98,10 @@ class Row:
     seq: int
     ref: str
     channel: Channel
-    text: str
+    text: str = field(repr=False)
     version: int = 0
     is_echo: bool = False
+    is_blank: bool = False
 
 
 class Found:
@@ -112,7 +114,7 @@ class Found:
     """
 
     def __init__(self, journal: Journal, target: Target, *, echoes: bool = True) -> None:
-        self._journal, self._target, self.is_wide = journal, target, echoes
+        self._journal, self.target, self.is_wide = journal, target, echoes
         self._words = Wanted(target.words)
         self._all = tuple(journal.threads())
         self.scope = tuple(key for key in self._all if target.has(key))
@@ -122,8 +124,8 @@ class Found:
         """The threads that go whole. Documents that others may have read go message by message."""
         others = [key for key in self._all if key not in self.scope and not is_home(key)]
         return tuple(
-            key for key in (self.scope if self._target.is_whole else ())
-            if not (is_home(key) and any(_may_read(other, key) for other in others))
+            key for key in (self.scope if self.target.is_whole else ())
+            if not (is_home(key) and any(may_read(other, key) for other in others))
         )  # fmt: skip
 
     @cached_property
@@ -134,13 +136,43 @@ class Found:
             InputError: There is nothing of the target in the memory.
         """
         own = tuple(self._own())
-        if not own and not self.deleted:
+        if not own and not self.deleted and not self._may_be_gone:
             raise InputError(
                 "the memory holds nothing of it",
-                where=str(self._target.thread or self._target.document or "the scope"),
-                hint="acc search and acc threads show what there is; it may have been erased",
+                where=str(self.target.thread or self.target.document or "the scope"),
+                hint="acc search and acc threads show what there is",
             )
         return (*own, *self._repeated(own)) if self.is_wide else own
+
+    @property
+    def _may_be_gone(self) -> bool:
+        """Whether an erasure before may have taken it, so that this one does what that one left undone."""
+        target = self.target
+        if target.thread is not None and not self.scope:
+            return self._journal.was_deleted(target.thread)
+        if target.refs or target.document:  # what was blanked is among the rows
+            return False
+        return self._journal.was_deleted() or any(map(self._journal.tombstones, self.scope))
+
+    @cached_property
+    def earlier(self) -> tuple[ThreadKey, ...]:
+        """The threads in which an erasure before, that may have been cut short, took some of it."""
+        notes = [note.thread for note in self._journal.unindexed()]
+        found = [key for key in notes if self.target.has(key) or key.agent == AGENT]
+        if not self.rows and not self.deleted:
+            found += [key for key in self.scope if self._journal.tombstones(key)]
+            found += [key_of(self.target.thread)] if self.target.thread is not None else []
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether commits that were made of what was blanked before stay: a prune or a fast erasure left them."""
+        known = {(row.thread, row.branch, row.seq) for row in self.rows}
+        return any(
+            (key, branch, each.seq) not in known and not each.digest and each.version
+            for key in self.earlier
+            for branch, each in rows_of(self._journal, key, also_blanked=True)
+        )
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
@@ -148,7 +180,7 @@ class Found:
         whole = (
             each.message.text for key in self.deleted for _, each in rows_of(self._journal, key)
         )
-        return tuple(dict.fromkeys((*(row.text for row in self.rows), *whole)))
+        return tuple(dict.fromkeys((*(row.text for row in self.rows if row.text), *whole)))
 
     def _own(self) -> Iterator[Row]:
         for key in (key for key in self.scope if key not in self.deleted):
@@ -157,14 +189,14 @@ class Found:
                     yield _row(key, branch, each)
 
     def _asked(self, key: ThreadKey) -> Iterator[tuple[str, StoredMessage]]:
-        if not self._target.refs:
-            yield from rows_of(self._journal, key)
+        if not self.target.refs:
+            yield from rows_of(self._journal, key, also_blanked=bool(self.target.document))
             return
-        seen = self._journal.messages(key, branch=self._target.branch, also_open=True)
-        yield from ((each.branch, each) for each in seen if each.digest)
+        seen = self._journal.messages(key, branch=self.target.branch, also_open=True)
+        yield from ((each.branch, each) for each in seen)
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
-        target, ref = self._target, each.message.ref
+        target, ref = self.target, each.message.ref
         if ref in target.refs or target.is_whole:
             return True
         if target.document and is_home(key):
@@ -174,7 +206,7 @@ class Found:
     def _repeated(self, own: Sequence[Row]) -> Iterator[Row]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
         gone = {(row.thread, row.branch, row.seq) for row in own}
-        texts = [row.text for row in own]
+        texts = [row.text for row in own if row.text]
         texts += [m.message.text for key in self.deleted for _, m in rows_of(self._journal, key)]
         traces, origins = Traces(texts), _Origins(self.deleted, own)
         for key in self.readers(own):
@@ -196,7 +228,7 @@ class Found:
             key for key in self._all
             if key not in self.deleted and not is_home(key)
             and (key in threads or (key.agent == AGENT and key.tenant in tenants)
-                 or any(_may_read(key, home) for home in documents))
+                 or any(may_read(key, home) for home in documents))
         ]  # fmt: skip
         return tuple(sorted(found, key=lambda key: key.agent == AGENT))
 
@@ -218,7 +250,7 @@ class _Origins:
         self._refs = {(row.thread, row.ref) for row in own}
         self._documents = {row.ref for row in own if is_ingested(row.ref)}
         self._since: dict[ThreadKey, int] = {}
-        for row in own:
+        for row in (each for each in own if each.version):  # nothing was made of the others
             self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
 
     def lead_to(self, each: StoredMessage) -> bool:
@@ -237,15 +269,11 @@ def _names(ref: str) -> tuple[str, ...]:
     return (ref, ref.rpartition(".")[0]) if is_ingested(ref) else (ref,)
 
 
-def _may_read(key: ThreadKey, home: ThreadKey) -> bool:
-    is_users = home.user in ("", key.user) and home.agent in ("", key.agent)
-    return is_users and home.tenant == key.tenant
-
-
 def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> Row:
     message = each.message
     return Row(
-        key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo
+        key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
+        is_blank=not each.digest,
     )  # fmt: skip
 
 
@@ -254,9 +282,11 @@ def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
     return tuple(dict.fromkeys((MAIN, *(head.branch for head in journal.branches(key)))))
 
 
-def rows_of(journal: Journal, key: ThreadKey) -> Iterator[tuple[str, StoredMessage]]:
-    """Yield the messages of a thread that are not erased, of each branch its own, committed or not."""
+def rows_of(
+    journal: Journal, key: ThreadKey, *, also_blanked: bool = False
+) -> Iterator[tuple[str, StoredMessage]]:
+    """Yield the messages of a thread, of each branch its own, committed or not; only on demand those without words."""
     for branch in branches_of(journal, key):
         for each in journal.messages(key, branch=branch, also_open=True):
-            if each.branch == branch and each.digest:
+            if each.branch == branch and (each.digest or also_blanked):
                 yield branch, each

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from acc.controller.documents import is_home
+from acc.controller.documents import is_home, may_read
 from acc.evidence.policies import Usage
 from acc.evidence.target import branches_of
 from acc.journal import Journal, StoredMessage, ThreadKey
@@ -96,10 +96,21 @@ def age_of(at: str, now: datetime) -> timedelta:
     return now - then if then.tzinfo is not None else timedelta()
 
 
-def readers_of(journal: Journal, home: ThreadKey) -> tuple[ThreadKey, ...]:
-    """Return the threads that may read the documents of a home."""
-    return tuple(
-        key for key in journal.threads(tenant=home.tenant)
-        if not is_home(key) and key.tenant == home.tenant
-        and home.user in ("", key.user) and home.agent in ("", key.agent)
-    )  # fmt: skip
+def readers_of(journal: Journal, key: ThreadKey) -> tuple[ThreadKey, ...]:
+    """Return the threads that may read a thread's messages: itself, or those of a home's documents."""
+    if not is_home(key):
+        return (key,)
+    return tuple(each for each in journal.threads(tenant=key.tenant) if may_read(each, key))
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    """Yield the refs that stand in a part of a state."""
+    if isinstance(value, Mapping):
+        if isinstance(ref := value.get("ref"), str):
+            yield ref
+        yield from value.get("sources", ())
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for each in value:
+        yield from refs_in(each)

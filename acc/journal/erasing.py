@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from acc.journal import places
 from acc.journal.appending import Desk
 from acc.journal.branching import append_body, successor
 from acc.journal.names import ThreadKey
-from acc.journal.places import Place
+from acc.journal.places import Place, names_of
 from acc.journal.reading import decoded
 from acc.journal.record import packed
 from acc.journal.tables import (
@@ -36,6 +36,18 @@ from acc.journal.tables import (
 )
 from acc.journal.wording import Wanted
 from acc.turn.observations import is_ingested, storable
+
+UNINDEXED = -1
+"""Stands in a tombstone in place of a branch: the index has yet to lose the message, or with no ref the thread."""
+
+
+@dataclass(frozen=True)
+class Unindexed:
+    """A message, or with an empty ref a whole thread, that was erased and that the index has yet to lose."""
+
+    thread: ThreadKey
+    ref: str
+    id: int
 
 
 @dataclass(frozen=True)
@@ -120,7 +132,7 @@ def blank(
     seen = place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq)
     rows = connection.execute(select(MESSAGES).where(MESSAGES.c.ref.in_(refs), seen)).all()
     for row in rows:
-        overwrite(connection, desk, row, why)
+        overwrite(connection, desk, key, row, why)
     commits, heads, traces = 0, [], _Traces(refs, words)
     for name in places.branch_names(connection, place.thread_id).values():  # parents first
         other = places.found(connection, key, name, desk.digest_key)
@@ -131,7 +143,7 @@ def blank(
     return Blanked(len(rows), commits, tuple(heads))
 
 
-def overwrite(connection: Connection, desk: Desk, row: Any, why: str) -> None:
+def overwrite(connection: Connection, desk: Desk, key: ThreadKey, row: Any, why: str) -> None:
     """Blank a message; a tombstone says ref, digest, when and why."""
     if row.digest:
         tombstone = {
@@ -139,6 +151,7 @@ def overwrite(connection: Connection, desk: Desk, row: Any, why: str) -> None:
             "message_id": "" if is_ingested(row.ref) else row.message_id, "at": desk.now, "why": storable(why),
         }  # fmt: skip
         connection.execute(TOMBSTONES.insert(), tombstone)
+        _note_unindexed(connection, desk, key, row.ref)
     connection.execute(
         update(MESSAGES)
         .where(MESSAGES.c.id == row.id)
@@ -227,4 +240,48 @@ def delete_thread(connection: Connection, desk: Desk, key: ThreadKey, why: str) 
         "digest": key.digest(desk.digest_key), "at": desk.now, "why": storable(why),
     }  # fmt: skip
     connection.execute(TOMBSTONES.insert(), tombstone)
+    _note_unindexed(connection, desk, key, "")
     return count
+
+
+def _note_unindexed(connection: Connection, desk: Desk, key: ThreadKey, ref: str) -> None:
+    """Keep what the index has yet to lose, with the names of the thread, until it has lost it."""
+    note = {
+        "branch_id": UNINDEXED, "seq": 0, "ref": ref, "message_id": json.dumps(names_of(key)),
+        "digest": "", "at": desk.now, "why": "",
+    }  # fmt: skip
+    connection.execute(TOMBSTONES.insert(), note)
+
+
+def unindexed(connection: Connection) -> list[Unindexed]:
+    """Return what the index has yet to lose."""
+    notes = select(TOMBSTONES).where(TOMBSTONES.c.branch_id == UNINDEXED).order_by(TOMBSTONES.c.id)
+    return [
+        Unindexed(ThreadKey(**json.loads(row.message_id)), row.ref, row.id)
+        for row in connection.execute(notes)
+    ]
+
+
+def forget_notes(connection: Connection, notes: Sequence[Unindexed]) -> None:
+    """Note that the index has lost these."""
+    done = delete(TOMBSTONES).where(TOMBSTONES.c.id == bindparam("note"))
+    connection.execute(done, [{"note": each.id} for each in notes])
+
+
+_HELD = select(MESSAGES.c.seq, MESSAGES.c.text).where(
+    MESSAGES.c.branch_id == bindparam("branch_id"), MESSAGES.c.seq <= bindparam("last"),
+    MESSAGES.c.seq.in_(bindparam("seqs", expanding=True)), MESSAGES.c.digest != "",
+)  # fmt: skip
+
+
+def held_texts(
+    connection: Connection, place: Place, seqs: Sequence[int]
+) -> dict[tuple[str, int], str]:
+    """See `acc.journal.journal.Journal.held_texts`."""
+    names = places.branch_names(connection, place.thread_id) if place.ancestry else {}
+    found: dict[tuple[str, int], str] = {}
+    for branch_id, last in ((place.branch_id, 1 << 62), *place.ancestry):
+        given = {"branch_id": branch_id, "last": last, "seqs": seqs}
+        name = names.get(branch_id, place.head.branch)
+        found |= {(name, r.seq): r.text for r in connection.execute(_HELD, given)}
+    return found

@@ -17,7 +17,6 @@ after a resumed checkpoint, forks the branch first.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,14 +27,15 @@ from sqlalchemy import Connection, select
 from acc.folders import expanded
 from acc.journal import erasing, exchange, places, reading, verifying
 from acc.journal.backing import backup
-from acc.journal.erasing import Blanked
+from acc.journal.erasing import Blanked, Unindexed
 from acc.journal.keeping import Keeping
 from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
 from acc.journal.opened import FILE, Key, key_of
 from acc.journal.places import Place
-from acc.journal.reading import PAGE, StoredCommit
+from acc.journal.policies import body_of
+from acc.journal.reading import PAGE, StoredCommit, chosen
 from acc.journal.stepping import Latest
-from acc.journal.tables import POLICIES, TOMBSTONES
+from acc.journal.tables import MESSAGES, POLICIES, TOMBSTONES
 from acc.journal.verify import Report
 from acc.state.policy import Policy
 from acc.tail import Message
@@ -79,14 +79,19 @@ class Journal(Keeping):
                 return
             after, left = page[-1].seq, None if left is None else left - len(page)
 
+    def held_texts(
+        self, thread: Key, seqs: Sequence[int], *, branch: str = MAIN
+    ) -> dict[tuple[str, int], str]:
+        """Return the texts under these numbers, by branch and number, that a branch sees and that are not erased."""
+        found = self._at(key_of(thread), branch, lambda c, p: erasing.held_texts(c, p, seqs))
+        return found or {}
+
     def with_message_id(
         self, thread: Key, message_id: str, *, branch: str = MAIN
     ) -> tuple[StoredMessage, ...]:
         """Return the messages that carry an id of their application; an erased one carries none."""
-        found = self._at(
-            key_of(thread), branch, lambda c, p: reading.with_message_id(c, p, message_id)
-        )
-        return tuple(found or ())
+        which = MESSAGES.c.message_id == message_id
+        return tuple(self._at(key_of(thread), branch, lambda c, p: chosen(c, p, which)) or ())
 
     def taken(
         self, thread: Key, message_ids: Sequence[str], upto: int, *, branch: str = MAIN
@@ -162,9 +167,10 @@ class Journal(Keeping):
         return (self._at(key, MAIN, job) if messages else None) or frozenset()
 
     def policies(self) -> dict[str, Mapping[str, Any]]:
-        """Return the numbers of each policy that commits name by fingerprint (`acc.journal.policies.policy_body`)."""
+        """Return the policies that commits name by fingerprint (`Policy.body`), without those whose row is damaged."""
         rows = self._database.read(lambda c: c.execute(select(POLICIES)).all())
-        return {row.fingerprint: json.loads(row.body) for row in rows}
+        found = {row.fingerprint: body_of(row.body) for row in rows}
+        return {name: body for name, body in found.items() if body}
 
     def blank(
         self,
@@ -193,10 +199,20 @@ class Journal(Keeping):
         self._forget()
         return count
 
-    def was_deleted(self, thread: Key) -> bool:
-        """Whether a thread of this name was deleted."""
-        key = key_of(thread)
+    def was_deleted(self, thread: Key | None = None) -> bool:
+        """Whether a thread of this name was deleted; None for any name."""
+        key = key_of(thread) if thread is not None else None
         return self._database.read(lambda c: places.was_deleted(c, key, self._digest_key))
+
+    def unindexed(self) -> list[Unindexed]:
+        """Return what was erased, pruned or deleted, and what the index has yet to lose."""
+        return self._database.read(erasing.unindexed)
+
+    def settle(self, notes: Sequence[Unindexed]) -> None:
+        """Note that the index has lost these."""
+        if notes:
+            self._write(None, lambda c, _: erasing.forget_notes(c, notes))
+            self._forget()  # they named threads
 
     def export(self, thread: Key) -> Iterator[str]:
         """Yield a thread as JSON lines (`acc.journal.exchange`)."""

@@ -110,11 +110,12 @@ def missing(connection: Connection, key: ThreadKey, branch: str, digest_key: byt
     )
 
 
-def was_deleted(connection: Connection, key: ThreadKey, digest_key: bytes) -> bool:
-    """Whether a thread of this name was deleted, and none was begun since."""
-    statement = select(TOMBSTONES.c.id).where(
-        TOMBSTONES.c.digest == key.digest(digest_key), TOMBSTONES.c.ref == ""
-    )
+def was_deleted(connection: Connection, key: ThreadKey | None, digest_key: bytes) -> bool:
+    """Whether a thread of this name was deleted; None for any name."""
+    of_a_thread = TOMBSTONES.c.branch_id == 0
+    if key is not None:
+        of_a_thread &= TOMBSTONES.c.digest == key.digest(digest_key)
+    statement = select(TOMBSTONES.c.id).where(of_a_thread).limit(1)
     return connection.execute(statement).first() is not None
 
 

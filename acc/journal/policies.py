@@ -1,29 +1,59 @@
-"""Policies in the journal: their numbers by fingerprint, so that a commit of last year recomputes today."""
+"""Policies in the journal: their numbers by fingerprint, so that a commit of last year recomputes today.
+
+A policy's fingerprint is the digest of its row, so that a row that was changed shows.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from acc.state.policy import Policy
+from acc.state.policy import LAWS, RENDERER, Policy
 from acc.text.lines import canonical_json
 
 
 def policy_body(policy: Policy) -> str:
-    """Return what a policy says, as JSON; code and keys by name or not at all."""
-    return canonical_json(
-        {
-            "schema": policy.schema.__name__,
-            "counter": policy.counter.name,
-            "max_tokens": policy.max_tokens,
-            "style": policy.style,
-            "lifting": policy.lifting,
-            "pinned_share": policy.pinned_share,
-            "speakers": None if policy.speakers is None else sorted(policy.speakers),
-        }
-    )
+    """Return what a policy says, as JSON, of which its fingerprint is the digest."""
+    return canonical_json(policy.body)
+
+
+def body_of(text: str) -> Mapping[str, Any]:
+    """Return what a row says; empty if it cannot be read."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) and {"schema", "counter"} <= body.keys() else {}
+
+
+def damage_of(fingerprint: str, body: str | None, *, is_known: bool) -> str:
+    """Return what is wrong with the row of a policy; empty if nothing is.
+
+    ``is_known``: whether a policy with the fingerprint was found. An earlier version's row then need not say all.
+    """
+    if body is None:
+        return "" if is_known else f"the row of its policy {fingerprint} is missing"
+    is_whole = hashlib.sha256(body.encode()).hexdigest()[:16] == fingerprint
+    if is_whole or (is_known and '"slots"' not in body):
+        return ""
+    return f"the row of its policy {fingerprint} was changed"
+
+
+def why_unknown(body: str, known: Iterable[Policy]) -> str:
+    """Return why no known policy is the one of a row that nobody changed."""
+    stored: dict[str, Any] = json.loads(body)
+    schema, counter = stored["schema"], stored["counter"]
+    counters = {each.counter.name for each in known if each.schema.__name__ == schema}
+    if not counters:
+        return f"the schema {schema} is not known here"
+    if counter not in counters:
+        return f"the token counter {counter} is not known here"
+    if (stored["laws"], stored["renderer"]) != (LAWS, RENDERER):
+        return f"another version of the library made it (laws {stored['laws']})"
+    return f"the schema {schema} has another form here"
 
 
 def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Policy | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, select
+from sqlalchemy.sql import ColumnElement
 
 from acc.errors import InputError
 from acc.journal import places
@@ -176,30 +177,22 @@ def message_page(
 
     ``also_open``: also those that no commit took.
     """
+    which = MESSAGES.c.seq > after
+    return chosen(
+        connection, place, which if also_open else which & (MESSAGES.c.version > 0), limit
+    )
+
+
+def chosen(
+    connection: Connection, place: Place, which: ColumnElement[bool], limit: int | None = None
+) -> list[StoredMessage]:
+    """Return the messages of a condition that a branch sees, in order, up to ``limit``."""
     names = branch_names(connection, place.thread_id)
     statement = (
         select(MESSAGES)
-        .where(place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq), MESSAGES.c.seq > after)
+        .where(place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq), which)
         .order_by(MESSAGES.c.seq)
         .limit(limit)
-    )
-    if not also_open:
-        statement = statement.where(MESSAGES.c.version > 0)
-    return [
-        StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)
-        for r in connection.execute(statement)
-    ]
-
-
-def with_message_id(connection: Connection, place: Place, message_id: str) -> list[StoredMessage]:
-    """Return the messages that a branch sees under an id of their application, in order."""
-    names = branch_names(connection, place.thread_id)
-    statement = (
-        select(MESSAGES)
-        .where(
-            place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq), MESSAGES.c.message_id == message_id
-        )
-        .order_by(MESSAGES.c.seq)
     )
     return [
         StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)

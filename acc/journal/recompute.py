@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import select
@@ -12,7 +13,7 @@ from acc.errors import AccError
 from acc.journal.database import Database
 from acc.journal.names import StoredMessage
 from acc.journal.places import Place
-from acc.journal.policies import policy_of
+from acc.journal.policies import damage_of, policy_of, why_unknown
 from acc.journal.reading import StoredCommit, message_page, texts
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
@@ -21,9 +22,11 @@ from acc.state.policy import Policy
 from acc.tail import Message
 
 _DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, AccError)
+_FORGOTTEN = "a text that it was made of was pruned or erased"
 
-UNKNOWN = "not recomputed"
-"""What `Recomputing.problem` returns for a commit whose state before, or a text of it, is not there."""
+
+class NotRecomputed(Exception):
+    """A commit cannot be recomputed here; the text says why. It is not damaged."""
 
 
 class Recomputing:
@@ -60,35 +63,42 @@ class Recomputing:
         self._ahead = {each.seq: each for each in found}
 
     def problem(self, stored: StoredCommit, before: StoredCommit | None) -> str:
-        """Return how a commit differs from what its record makes of the state before; empty if it does not."""
-        policy = self._policy(stored.policy)
-        if policy is None:
-            return f"its policy {stored.policy} is not known here"
+        """Return how a commit differs from what its record makes of the state before; empty if it does not.
+
+        Raises:
+            NotRecomputed: The state before, a text of it, or its policy is not there.
+        """
         try:
+            policy, body = self._policy(stored.policy), self._bodies.get(stored.policy)
+            if changed := damage_of(stored.policy, body, is_known=policy is not None):
+                return changed
+            if policy is None:
+                raise NotRecomputed(why_unknown(body or "", self._policies))
             prior = self._prior(stored, before, policy)
-            return UNKNOWN if prior is None else self._differs(stored, prior, policy)
-        except _Forgotten:
-            return UNKNOWN
+            return self._differs(stored, prior, policy)
         except _DAMAGED as error:
             return f"its record is damaged: {type(error).__name__}: {error}"
 
     def _policy(self, fingerprint: str) -> Policy | None:
         if fingerprint not in self._known:
-            found = policy_of(fingerprint, self._bodies.get(fingerprint), self._policies)
-            self._known[fingerprint] = found
+            self._known[fingerprint] = None
+            with suppress(*_DAMAGED):  # its row was changed
+                found = policy_of(fingerprint, self._bodies.get(fingerprint), self._policies)
+                self._known[fingerprint] = found
         return self._known[fingerprint]
 
     def _prior(
         self, stored: StoredCommit, before: StoredCommit | None, policy: Policy
-    ) -> CompressedCognitiveState | None:
+    ) -> CompressedCognitiveState:
         """Return the state that the commit followed."""
-        if before is None:
-            empty = policy.schema.empty()
-            return empty if stored.parent == empty.hash else None
+        if before is None and stored.parent == (empty := policy.schema.empty()).hash:
+            return empty
+        if before is None or before.state is None:
+            raise NotRecomputed("the state before it was erased")
         last = self._last
         if last is not None and last.hash == before.hash and type(last) is policy.schema:
             return last
-        return None if before.state is None else policy.schema.load(dict(before.state))
+        return policy.schema.load(dict(before.state))
 
     def _differs(
         self, stored: StoredCommit, prior: CompressedCognitiveState, policy: Policy
@@ -114,7 +124,7 @@ class Recomputing:
         # Another worker's turn may lie between; no commit took it.
         taken = [each for each in span if each.version == stored.version]
         if not all(each.digest for each in taken):
-            raise _Forgotten
+            raise NotRecomputed(_FORGOTTEN)
         turn = tuple(each.message for each in taken)
         tail = {entry.ref for entry in prior.unread}
         self._texts = {ref: text for ref, text in self._texts.items() if ref in tail}
@@ -125,7 +135,7 @@ class Recomputing:
         if ref not in self._texts:  # of a branch that this one came from
             found = self._database.read(lambda c: texts(c, self._place, [ref]))
             if not found:
-                raise _Forgotten if self._is_tombstone(ref) else KeyError(ref)
+                raise NotRecomputed(_FORGOTTEN) if self._is_tombstone(ref) else KeyError(ref)
             self._texts[ref] = found[0]
         return self._texts[ref]
 
@@ -134,7 +144,3 @@ class Recomputing:
             TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
         )
         return self._database.read(lambda c: c.execute(statement).first()) is not None
-
-
-class _Forgotten(Exception):
-    """A text that a commit was made of was pruned."""

@@ -102,7 +102,7 @@ def forget(
         own = (MESSAGES.c.branch_id == ids[branch]) & (MESSAGES.c.seq == seq)
         row = connection.execute(select(MESSAGES).where(own)).first()
         if row is not None:
-            overwrite(connection, desk, row, why)
+            overwrite(connection, desk, key, row, why)
             found.append(int(row.id))
     return found
 
@@ -125,7 +125,8 @@ def _replace(connection: Connection, desk: Desk, place: Place, anew: Anew) -> li
     """Put new commits in the place of others; return the hashes of those."""
     own = (COMMITS.c.branch_id == place.branch_id) & (COMMITS.c.version > anew.after)
     gone = [str(row.hash) for row in connection.execute(select(COMMITS.c.hash).where(own)).all()]
-    for digest in gone:
+    again = {str(made.body["hash"]) for made in anew.made}  # the same state may come out
+    for digest in (each for each in gone if each not in again):
         note_state(connection, desk, place.branch_id, digest)
     connection.execute(delete(COMMITS).where(own))
     here = MESSAGES.c.branch_id == place.branch_id

@@ -5,6 +5,7 @@ It reads thread by thread, so that it reports as it goes; `acc.journal.verifying
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ from acc.journal.database import Database
 from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
 from acc.journal.places import Place
 from acc.journal.reading import PAGE, StoredCommit, commit_page, message_page, state_at
-from acc.journal.recompute import UNKNOWN, Recomputing
+from acc.journal.recompute import NotRecomputed, Recomputing
 from acc.journal.states import Recent, body_of
 from acc.journal.tables import POLICIES, TOMBSTONES
 from acc.state.policy import Policy
@@ -59,15 +60,20 @@ class Report:
         threads: Number of threads.
         messages: Messages whose digest was checked.
         recomputed: Commits that came out the same.
-        unexplained: Commits that could not be recomputed: an erasure blanked them, or they came from outside.
+        reasons: Why others could not be recomputed, each with the number of commits.
         damages: What is wrong.
     """
 
     threads: int = 0
     messages: int = 0
     recomputed: int = 0
-    unexplained: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
     damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def unexplained(self) -> int:
+        """How many commits could not be recomputed, without being damaged."""
+        return self.reasons.total()
 
     @property
     def is_clean(self) -> bool:
@@ -79,7 +85,7 @@ class Report:
         self.threads += other.threads
         self.messages += other.messages
         self.recomputed += other.recomputed
-        self.unexplained += other.unexplained
+        self.reasons += other.reasons
         self.damages += other.damages
 
 
@@ -217,16 +223,26 @@ class _Branch:
         if stored.kind == "ingest" and not stored.problem:
             self.report.recomputed += 1
             return
-        if stored.problem or stored.state is None or stored.kind != "step":
-            self.report.unexplained += 1
+        if why := self._why_not(stored):
+            self.report.reasons[why] += 1
             return
-        problem = self.recomputing.problem(stored, before)
-        if problem == UNKNOWN:
-            self.report.unexplained += 1
-        elif problem:
+        try:
+            problem = self.recomputing.problem(stored, before)
+        except NotRecomputed as error:
+            self.report.reasons[str(error)] += 1
+            return
+        if problem:
             self.damage("commits", stored.id, problem)
         else:
             self.report.recomputed += 1
+
+    def _why_not(self, stored: StoredCommit) -> str:
+        if stored.problem:
+            return "its row is damaged"
+        if stored.state is None:
+            return "an erasure blanked it"
+        kinds = {"fork": "a branch begins with it", "erasure": "an erasure made it"}
+        return "" if stored.kind == "step" else kinds.get(stored.kind, "it came from outside")
 
     def _check_state(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         body = {k: v for k, v in state.items() if k != "hash"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
@@ -74,10 +74,10 @@ class Policy:
         """Tokens that rules, goals and later words may take together."""
         return int(self.max_tokens * self.pinned_share)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """16 hexadecimal digits that identify everything that affects the result of a commit."""
-        body = {
+    @property
+    def body(self) -> dict[str, Any]:
+        """Everything that affects the result of a commit, as plain JSON; code by name and version."""
+        return {
             "laws": LAWS,
             "renderer": RENDERER,
             "schema": self.schema.__name__,
@@ -89,7 +89,11 @@ class Policy:
             "pinned_share": self.pinned_share,
             "speakers": None if self.speakers is None else sorted(self.speakers),
         }
-        return sha256_of(body)[:16]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits of the digest of ``body``."""
+        return sha256_of(self.body)[:16]
 
 
 def _is_name(value: object) -> bool:

@@ -151,6 +151,39 @@ def test_what_the_index_lacks_is_told_and_built(
     assert "ok    the index has every message" in printed(capsys, "doctor", "--memory", folder)
 
 
+def test_a_fork_is_told_by_its_own_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "reindex", "--memory", folder)
+    with MemoryController.open(folder, index="none") as memory:
+        for said in ("Go on.", "Or rather not."):
+            memory.step(memory.state_at("inc", 2), Turn.said(said), thread="inc")
+        heads = [head.branch for head in memory.journal.branches("inc")]
+    (line,) = [
+        line
+        for line in printed(capsys, "doctor", "--memory", folder).splitlines()
+        if "lacks" in line
+    ]
+    assert line.endswith(", ".join(f"inc@{branch} 1" for branch in heads[1:]))
+
+
+@pytest.mark.slow
+def test_a_damaged_index_is_set_aside_and_built_anew(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed(capsys, "reindex", "--memory", folder)
+    file = folder / "chroma" / "chroma.sqlite3"
+    file.write_bytes(b"no database" * 1_000 + file.read_bytes()[11_000:])
+    assert "acc reindex" in printed(capsys, "doctor", "--memory", folder)
+    out = printed(capsys, "reindex", "--memory", folder)
+    assert "4 messages of 1 thread in the index" in out
+    (aside,) = folder.glob("chroma-damaged-*")
+    assert str(aside) in out
+    assert "the index has every message" in printed(capsys, "doctor", "--memory", folder)
+    assert told(capsys, "reindex", "--memory", folder)["damaged"] == ""
+    erase = ["erase", "--words", "Ottilie", "--yes", "--memory", str(folder)]
+    assert run(erase) == 1
+    assert str(aside) in capsys.readouterr().out
+
+
 def test_a_damaged_file_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = folder / "journal.sqlite3"
     with closing(sqlite3.connect(file)) as database, database:

@@ -13,6 +13,8 @@ from helpers_cli import failing, files_of, one_line, printed, taken, told
 from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
 from acc.turn.turn import Turn
 
 RULE = "Never call patient Ottilie Quandt."
@@ -126,6 +128,26 @@ def test_a_branch_is_shown_and_compared_by_its_name(
     added = told(capsys, "diff", 1, 3, *place)["changes"]
     assert [c["words"] for c in added if c["slot"] == "constraints"] == [RULE, "Never page Omar."]
     assert printed(capsys, "diff", *place).startswith(f"inc@{branch}, turn 2 to 3: 1 change\n")
+
+
+def test_verify_tells_a_schema_that_is_not_there(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Gone(CompressedCognitiveState):
+        pass
+
+    with MemoryController.open(folder, index="none", policy=Policy(schema=Gone)) as memory:
+        memory.step(None, Turn.said("Never restart nginx."), thread="gone")
+    out = printed(capsys, "verify", "--memory", folder)
+    assert "1 commit not recomputed: the schema Gone is not known here (1)" in out
+    assert "to check commits of Gone: install the schema's package" in out
+    with closing(sqlite3.connect(folder / "journal.sqlite3")) as database, database:
+        database.execute("UPDATE policies SET body = replace(body, 'Gone', 'Come')")
+    assert run(["verify", "--memory", str(folder)]) == 1
+    with closing(sqlite3.connect(folder / "journal.sqlite3")) as database, database:
+        database.execute("UPDATE policies SET body = 'nonsense' WHERE body LIKE '%Come%'")
+    assert run(["verify", "--memory", str(folder)]) == 1
+    assert "the row of its policy" in capsys.readouterr().out
 
 
 def test_verify_recomputes_every_commit_and_tells_damages(

@@ -130,6 +130,9 @@ def test_what_reached_a_board_goes_by_its_origin(tmp_path: Path) -> None:
         assert memory.journal.verify([memory.policy, board.policy]).is_clean
         latest = memory.journal.latest(key, schema=board.policy.schema)
         assert [rule.words.text for rule in latest.state.constraints] == [RULE]  # type: ignore[union-attr]
+        kept = list(memory.journal.messages(key))
+        evidence_of(memory).erase(Target(thread="t", refs=("u2",)))  # takes nothing more
+        assert list(memory.journal.messages(key)) == kept
 
 
 def test_a_worker_that_began_before_is_told(tmp_path: Path) -> None:

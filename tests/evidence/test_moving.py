@@ -115,7 +115,7 @@ def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
         memory.record(Turn.said("Recorded.").observations, thread="t")
         store.delete(ThreadKey("t"), ["u2"])
         found = evidence.health()
-        assert [(lag.branch, lag.behind) for lag in found.lag] == [("main", 1)]
+        assert [(lag.branch, lag.messages) for lag in found.lag] == [("main", 1)]
         assert [turn.messages for turn in found.open] == [1]
         assert (found.threads, found.commits) == (1, 2)
         assert found.sizes["journal"] > 0

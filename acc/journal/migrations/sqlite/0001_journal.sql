@@ -97,7 +97,7 @@ CREATE TABLE policies (
 );
 
 -- What an erasure blanked. A state that it took away has a row with its hash, no ref and number 0; a whole thread that
--- was deleted, a row of no branch with a digest of its names.
+-- was deleted, a row of branch 0 with a digest of its names. A row of branch -1 says what the index has yet to lose.
 CREATE TABLE tombstones (
     id INTEGER NOT NULL PRIMARY KEY,
     branch_id INTEGER NOT NULL,

@@ -1,0 +1,180 @@
+"""What a thread loses by an erasure: its branches as they were read, and which of their commits are made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from acc.errors import StateError
+from acc.journal import Head, Journal, StoredCommit, StoredMessage, ThreadKey
+from acc.models.protocol import Usage
+from acc.state.policy import Policy
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a thread loses.
+
+    Attributes:
+        thread: The thread.
+        rows: Branch and number of its own messages.
+        refs: Refs of documents that its compressors may have read.
+    """
+
+    thread: ThreadKey
+    rows: frozenset[tuple[str, int]]
+    refs: frozenset[str] = frozenset()
+
+
+@dataclass
+class Line:
+    """A branch as it was read.
+
+    Attributes:
+        head: Its head.
+        commits: Its own commits.
+        messages: What it sees that is not erased, by number.
+        lost: Numbers of its own messages that it loses.
+        gone: Refs of what it saw and loses.
+        first: Place of the first commit that is made anew; None if all stay.
+    """
+
+    head: Head
+    commits: list[StoredCommit]
+    messages: dict[int, StoredMessage]
+    lost: frozenset[int]
+    gone: frozenset[str]
+    first: int | None = None
+
+    @property
+    def groups(self) -> list[list[StoredCommit]]:
+        """The commits that are made anew, those of one step together."""
+        found: list[list[StoredCommit]] = []
+        for each in self.commits[self.first :] if self.first is not None else ():
+            if found and _goes_on(found[-1][0], each):
+                found[-1].append(each)
+            else:
+                found.append([each])
+        return found
+
+    def loses(self, stored: StoredCommit) -> bool:
+        """Whether a commit took a message that goes."""
+        first, last = stored.span
+        return any(first <= seq <= last for seq in self.lost)
+
+    def taken(self, stored: StoredCommit) -> list[StoredMessage]:
+        """Return the messages that a commit took and that stay."""
+        first, last = stored.span
+        span = (self.messages.get(seq) for seq in range(first, last + 1) if last)
+        name = self.head.branch
+        return [m for m in span if m and m.version == stored.version and m.branch == name]
+
+
+def _goes_on(first: StoredCommit, each: StoredCommit) -> bool:
+    """Whether a commit belongs to the step of ``first``: a further request's, a judge's, or a flush's after it."""
+    if each.span[1] or each.turn != first.turn:
+        return False
+    return all(stored.kind == "step" and not is_act(stored) for stored in (first, each))
+
+
+def is_act(stored: StoredCommit) -> bool:
+    """Whether it is an operator's act."""
+    return (given_in(stored).get("proposal") or {}).get("author") == "operator"
+
+
+def given_in(stored: StoredCommit) -> Mapping[str, Any]:
+    """Return what a commit was given."""
+    found: Mapping[str, Any] = (stored.record or {}).get("given") or {}
+    return found
+
+
+def lines_of(journal: Journal, loss: Loss) -> list[Line]:
+    """Read the branches of a thread, the parents first, each with the first commit that is to be made anew.
+
+    Raises:
+        AuditError: A commit is damaged.
+    """
+    lines: list[Line] = []
+    changed: set[str] = set()
+    for head in journal.branches(loss.thread):
+        line = _line(journal, head, loss)
+        line.first = _first(line, loss, changed)
+        if line.first is not None:
+            changed |= {each.hash for each in line.commits[line.first :]}
+        lines.append(line)
+    return lines
+
+
+def _line(journal: Journal, head: Head, loss: Loss) -> Line:
+    seen = list(journal.messages(loss.thread, branch=head.branch, also_open=True))
+    lost = {each.seq: each.message.ref for each in seen if (each.branch, each.seq) in loss.rows}
+    kept = {each.seq: each for each in seen if each.seq not in lost and each.digest}
+    commits = list(journal.commits(loss.thread, head.branch))
+    if bad := next((each for each in commits if each.problem), None):
+        raise StateError(
+            f"version {bad.version} is damaged: {bad.problem}", where=str(loss.thread),
+            hint="restore a backup, or erase with proof='fast'",
+        )  # fmt: skip
+    blank = {each.seq for each in seen if not each.digest and not each.version}  # nothing took it
+    own = frozenset(n for branch, n in loss.rows if branch == head.branch and n not in blank)
+    return Line(head, commits, kept, own, frozenset(lost.values()) | loss.refs)
+
+
+def _first(line: Line, loss: Loss, changed: set[str]) -> int | None:
+    for place, each in enumerate(line.commits):
+        is_taker = line.loses(each)
+        is_reader = bool(loss.refs) and not read_refs(each).isdisjoint(loss.refs)
+        if is_taker or is_reader or (each.kind == "fork" and each.parent in changed):
+            return _readable(line.commits, place)
+    return None
+
+
+def _readable(commits: Sequence[StoredCommit], place: int) -> int:
+    """Return the place whose state before is there: an earlier erasure may have blanked it."""
+    while place and commits[place - 1].state is None:
+        place -= 1
+    return place
+
+
+def read_refs(stored: StoredCommit) -> set[str]:
+    """Return the refs of what a commit's compressor read."""
+    given = given_in(stored)
+    return {each[0] for each in given.get("read", ())} | {
+        str(each.get("ref", "")) for each in given.get("evidence", ())
+    }
+
+
+def own_policy(line: Line, policies: Sequence[Policy]) -> Policy:
+    """Return the policy with the schema that a branch's states have.
+
+    Raises:
+        StateError: None has it.
+    """
+    names = {str(c.state.get("schema_name")) for c in line.commits if c.state is not None}
+    for policy in policies:
+        if names <= {base.__name__ for base in policy.schema.__mro__}:
+            return policy
+    raise StateError(
+        f"the schema {', '.join(sorted(names))} is not known", where=str(line.head.thread),
+        hint="give its policy: Evidence(memory, policies=[Policy(schema=...)])",
+    )  # fmt: skip
+
+
+def price_of(lines: Sequence[Line]) -> Usage:
+    """Return what a model is asked at most, by what it was asked before."""
+    usage = Usage()
+    for group in (group for line in lines for group in line.groups):
+        if group[0].kind == "step" and not is_act(group[0]) and not is_plain(group):
+            spent = [Usage(**(each.record or {}).get("usage", {})) for each in group]
+            whole = sum(spent, Usage())
+            usage += whole if whole.requests else replace(whole, requests=1)
+    return usage
+
+
+def is_plain(group: Sequence[StoredCommit]) -> bool:
+    """Whether nothing was compressed or judged."""
+    return all(
+        each.record is not None and not {"proposal", "judgements"} & given_in(each).keys()
+        for each in group
+    )

@@ -1,0 +1,296 @@
+"""A deletion that is killed at any point is carried to its end by the same command; no word is shown meanwhile."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from helpers_evidence import evidence_of, left_of, opened, talk
+
+from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.protocol import Artifact, id_of
+from acc.board.board import BoardState
+from acc.cli import run
+from acc.controller.controller import MemoryController
+from acc.controller.documents import home
+from acc.evidence import erasure
+from acc.evidence.policies import Capacity
+from acc.evidence.receipt import Receipt
+from acc.evidence.target import Target
+from acc.journal import Journal, ThreadKey
+from acc.state.policy import Policy
+from acc.turn.turn import Turn
+
+SECRET = "Huntington"
+MESSAGE = f"My brother Karl has had {SECRET} since last spring but keep that to yourself."
+DOCUMENT = f"The patient Karl Keller was diagnosed with {SECRET} in the spring of last year."
+QUESTION = "What has my brother Karl had since last spring?"
+ANA = ThreadKey("a", user="ana")
+OTHER = ThreadKey("b", user="ana")
+BOARD = ThreadKey("ops", agent="board")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Kill:
+    """Kills before one of the steps of a deletion; counts them if ``at`` is None."""
+
+    def __init__(self, at: int | None = None) -> None:
+        self.at, self.points, self.is_dead = at, 0, False
+
+    def _pass(self) -> None:
+        if self.is_dead or self.points == self.at:
+            self.is_dead = True
+            raise Killed
+        self.points += 1
+
+    def around(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*args: Any, **named: Any) -> Any:
+            self._pass()
+            return step(*args, **named)
+
+        return wrapped
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        steps: list[tuple[Any, str]] = [
+            (InMemoryArtifacts, name) for name in ("delete", "add", "compact")
+        ]
+        steps += [
+            (Journal, name)
+            for name in ("commit_anew", "blank", "delete_thread", "prune", "take_over", "settle", "scrub")
+        ]  # fmt: skip
+        with ExitStack() as stack:
+            for owner, name in [*steps, (erasure, "searched")]:
+                stack.enter_context(patch.object(owner, name, self.around(getattr(owner, name))))
+            yield
+
+
+Told = Callable[[Path], tuple[MemoryController[Any], InMemoryArtifacts]]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """Return what opens a copy of a memory in a folder."""
+    folder, store = tmp_path_factory.mktemp("told"), InMemoryArtifacts()
+    with opened(folder, index="now", store=store) as memory:
+        _tell(memory)
+        rows = dict(store._collection._rows)
+
+    def opened_copy(to: Path) -> tuple[MemoryController[Any], InMemoryArtifacts]:
+        shutil.copytree(folder, to)
+        copy = InMemoryArtifacts()
+        copy._collection._rows = dict(rows)
+        return opened(to, index="now", store=copy), copy
+
+    return opened_copy
+
+
+def _tell(memory: MemoryController[Any]) -> None:
+    evidence_of(memory).ingest_text("record", DOCUMENT)
+    for key in (ANA, OTHER, ThreadKey("t")):
+        talk(memory, "Never call him before noon.", MESSAGE, "And the gate?", thread=key)  # type: ignore[arg-type]
+    fork = memory.state_at("t", 2)
+    assert fork is not None
+    memory.step(fork, Turn.said("Always answer in French."), thread="t")
+    talk(memory, MESSAGE, "Something else.", thread=BOARD)  # type: ignore[arg-type]
+
+
+def _document(memory: MemoryController[Any]) -> Target:
+    return Target(document=evidence_of(memory).documents()[0].ref)
+
+
+TARGETS: dict[str, Callable[[MemoryController[Any]], Target]] = {
+    "message": lambda _: Target(thread="t", refs=("u2",)),
+    "words": lambda _: Target(words=(SECRET,)),
+    "thread": lambda _: Target(thread=ANA),
+    "user": lambda _: Target(user="ana"),
+    "document": _document,
+}
+
+
+def _shown(memory: MemoryController[Any], thread: Any) -> str:
+    return memory.step(None, Turn.said(QUESTION), thread=thread).text()
+
+
+def _check_rid(memory: MemoryController[Any], store: InMemoryArtifacts, target: Target) -> None:
+    """Check that the store has nothing but what the journal holds, and that the words are in no file."""
+    journal = memory.journal
+    kept = {
+        id_of(head.thread, Artifact(each.message, each.branch, each.seq))
+        for head in journal.heads()
+        for each in journal.messages(head.thread, branch=head.branch)
+        if each.digest
+    }
+    assert set(store._collection._rows) <= kept
+    if target.words:
+        assert left_of(memory, SECRET) == []
+    assert journal.unindexed() == []
+    report = journal.verify([memory.policy, Policy(schema=BoardState)])
+    assert report.is_clean, report.damages
+
+
+def _guesses(memory: MemoryController[Any]) -> list[str]:
+    """Return the blanked messages whose commits stay, as a fast erasure leaves them."""
+    return [
+        each.message.ref
+        for head in memory.journal.heads()
+        for each in memory.journal.messages(head.thread, branch=head.branch, also_open=True)
+        if not each.digest and each.version
+    ]
+
+
+def _check_shown(memory: MemoryController[Any]) -> None:
+    """Check that recall shows no erased message, though the store may still have it."""
+    erased = {note.thread for note in memory.journal.unindexed()}
+    for key in erased - {home()}:
+        messages = memory.journal.messages(key, also_open=True)
+        if not any(SECRET in each.message.text for each in messages):
+            assert MESSAGE not in _shown(memory, key)
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        ("replay", "replay"),
+        ("fast", "replay"),
+        pytest.param("fast", "fast", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_erasure_that_is_killed_is_repeated(
+    name: str, first: Any, again: Any, tmp_path: Path, told: Told
+) -> None:
+    def erased(number: int, kill: Kill) -> Receipt:
+        folder = tmp_path / str(number)
+        memory, store = told(folder)
+        with memory:
+            target = TARGETS[name](memory)
+            plan = evidence_of(memory).plan_erasure(target, proof=first)
+            try:
+                with kill():
+                    receipt = plan.apply()
+            except Killed:
+                with opened(folder, index="now", store=store) as other:
+                    if number % 2:  # it begins a deleted thread anew
+                        _check_shown(other)
+                    receipt = evidence_of(other).erase(target, proof=again)
+                    assert not (receipt.proved and _guesses(other))
+                    _check_rid(other, store, target)
+            else:
+                _check_rid(memory, store, target)
+        return receipt
+
+    count = Kill()
+    assert erased(0, count).proved == (first == "replay")
+    for at in range(count.points):
+        receipt = erased(at + 1, Kill(at))
+        assert receipt.traces == ()
+        is_known = not any("not known any more" in each for each in receipt.foreign)
+        assert is_known or name != "words"
+        if first == again:
+            assert receipt.proved == (first == "replay" and is_known)
+
+
+def _deletions(memory: MemoryController[Any]) -> dict[str, Callable[[], Any]]:
+    evidence = evidence_of(memory)
+    return {
+        "prune": lambda: evidence.prune(Capacity(0), kinds=("documents", "messages")),
+        "expire": lambda: evidence.expire(timedelta(0)),
+        "replace": lambda: evidence.ingest_text("record", "Nothing is known.", replace=True),
+    }
+
+
+@pytest.mark.parametrize("name", ["prune", "expire", "replace"])
+def test_another_deletion_that_is_killed_is_repeated(name: str, tmp_path: Path, told: Told) -> None:
+    def deleted(number: int, kill: Kill) -> None:
+        folder = tmp_path / str(number)
+        memory, store = told(folder)
+        with memory:
+            with kill(), suppress(Killed):
+                _deletions(memory)[name]()
+            with opened(folder, index="now", store=store) as other:
+                _check_shown(other)
+                _deletions(other)[name]()
+                _check_rid(other, store, Target(thread="t"))
+
+    count = Kill()
+    deleted(0, count)
+    assert count.points
+    for at in range(count.points):
+        deleted(at + 1, Kill(at))
+
+
+def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Path) -> None:
+    class Slow(InMemoryArtifacts):
+        meanwhile: Any = None
+
+        def add(self, thread: Any, artifacts: Any) -> int:
+            if self.meanwhile is not None:
+                act, self.meanwhile = self.meanwhile, None
+                act()
+            return super().add(thread, artifacts)
+
+    store = Slow()
+    with opened(tmp_path, index="now", store=store) as memory, opened(tmp_path) as other:
+        talk(memory, "Hello.")
+        target = Target(thread="t", refs=("u2",))
+        store.meanwhile = lambda: evidence_of(other).erase(target)
+        talk(memory, MESSAGE)
+        assert store.get(ThreadKey("t"), ["u2"]) == []
+        assert left_of(memory, SECRET) == []
+
+
+def test_what_was_blanked_fast_is_proved_by_a_replay(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        talk(memory, "Never call him before noon.", MESSAGE, "And the gate?")
+        target = Target(thread="t", refs=("u2",), words=(SECRET,))
+        assert not evidence_of(memory).erase(target, proof="fast").proved
+        assert evidence_of(memory).erase(target).proved
+        assert _guesses(memory) == []
+        assert memory.journal.verify([memory.policy]).is_clean
+
+
+_DIES = """
+import os, sys
+from acc.artifacts.chroma import ChromaStore
+from acc.controller.controller import MemoryController
+from acc.controller.documents import home
+from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
+from acc.journal import Journal
+from acc.turn.turn import Turn
+
+folder, message, name = sys.argv[1:]
+memory = MemoryController.open(folder)
+for said in ("Never call him before noon.", message, "And the gate?"):
+    memory.step(None, Turn.said(said), thread="t")
+owner = ChromaStore if name in ("delete", "compact") else Journal
+setattr(owner, name, lambda *_, **__: os._exit(9))
+Evidence(memory).erase(Target(thread="t", refs=("u2",)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["delete", "settle", "compact", "scrub"])
+def test_a_killed_process_leaves_what_acc_erase_then_removes(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "memory"
+    command = [sys.executable, "-c", _DIES, str(folder), MESSAGE, name]
+    assert subprocess.run(command, check=False).returncode == 9
+    words = [] if name == "delete" else ["--words", SECRET]  # the index tells what they were
+    assert run(["erase", "u2", "--thread", "t", *words, "--yes", "--memory", str(folder)]) == 0
+    assert "0 traces; proved" in capsys.readouterr().out
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
