@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,14 +51,19 @@ WORDS = (
 )
 
 
+def message_id(number: int, at: int) -> str:
+    """Return the id that an application gave a message of a turn."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{number}.{at}"))
+
+
 def turn(number: int, size: int) -> tuple[Message, ...]:
     """Return a question and an answer of ``size`` characters together."""
     words = " ".join(WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(size // 6))
     question = f"Never restart db-{number % 40} before {number % 12 + 1} o'clock. Why is ticket {number} slow?"
     answer = f"Ticket {number}: {words}"[: max(40, size - len(question))]
     seen = (
-        Observation(channel=Channel.USER, text=question),
-        Observation(channel=Channel.AGENT, text=answer),
+        Observation(channel=Channel.USER, text=question, message=message_id(number, 0)),
+        Observation(channel=Channel.AGENT, text=answer, message=message_id(number, 1)),
     )
     return messages_of(Turn(observations=seen, at="2026-11-03T10:00:00Z").numbered(number))
 

@@ -65,6 +65,7 @@ BENCHMARKS = (
     Benchmark("messages", "pastes and secrets that are recognised in messages", ("message_heuristics.py",)),
     Benchmark("commit", "milliseconds of a commit, and of the import", ("commit_cost.py",)),
     Benchmark("journal", "milliseconds and bytes of a turn in the journal", ("journal_cost.py",)),
+    Benchmark("large", "seconds of each command on a memory of 1.4 million records", ("large_journal.py",)),
     Benchmark("index", "milliseconds and bytes of a turn in Chroma", ("artifact_cost.py",)),
     Benchmark("telemetry", "the part of a step's time that OpenTelemetry takes", ("telemetry_overhead.py",)),
     Benchmark("roles", "tokens of eight agents: role memories and a board against broadcasting", ("role_tokens.py",)),

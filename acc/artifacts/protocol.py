@@ -77,7 +77,12 @@ Branches = Sequence[tuple[str, int | None]]
 
 def id_of(thread: ThreadName, artifact: Artifact) -> str:
     """Return the id of an artifact: the same for the same message whenever it is added."""
-    return f"{key_of(thread)}:{artifact.branch}:{artifact.message.ref}"
+    return f"{lane_of(thread, artifact.branch)}:{artifact.message.ref}"
+
+
+def lane_of(thread: ThreadName, branch: str) -> str:
+    """Return what names a branch of a thread (`ArtifactStore.counts`)."""
+    return f"{key_of(thread)}:{branch}"
 
 
 @runtime_checkable
@@ -139,6 +144,10 @@ class ArtifactStore(Protocol):
 
     def count(self, thread: ThreadName | None = None) -> int:
         """Return how many messages of the thread, or of all threads, are there."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many messages each branch of every thread has, by `lane_of`; none where it has none."""
         ...
 
     def last(self, thread: ThreadName, branch: str) -> int:

@@ -63,6 +63,11 @@ def part_id(id_: str, number: int) -> str:
     return f"{id_}+{number}" if number else id_
 
 
+def is_part(ref: str) -> bool:
+    """Whether the ref that an id ends with is that of a further part of a text."""
+    return "+" in ref
+
+
 def whole_id(id_: str, metadata: Mapping[str, Any]) -> str:
     """Return the id of the text that a row is a part of."""
     return id_.removesuffix(part_id("", metadata.get("part", 0)))

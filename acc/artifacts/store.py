@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.faults import translated
-from acc.artifacts.protocol import Artifact, Branches, ThreadName, conflict, id_of, key_of
-from acc.artifacts.rows import Row, artifacts_of, filter_of, part_id, rows_of, whole_id
+from acc.artifacts.protocol import Artifact, Branches, ThreadName, conflict, id_of, key_of, lane_of
+from acc.artifacts.rows import Row, artifacts_of, filter_of, is_part, part_id, rows_of, whole_id
 from acc.errors import StoreError, StoreMismatchError
 
 BATCH = 100
@@ -123,17 +123,29 @@ class Store:
                 return int(self._collection.count()) - parts
             return len(self._collection.get(where=filter_of(thread), include=[])["ids"]) - parts
 
+    def counts(self) -> Mapping[str, int]:
+        """Return how many messages each branch has (`ArtifactStore.counts`). Ids alone are read: they say it."""
+        with self._using("the artifacts cannot be counted"):
+            ids = (id_.rpartition(":") for id_ in self._collection.get(include=[])["ids"])
+            return Counter(lane for lane, _, ref in ids if not is_part(ref))
+
     def last(self, thread: ThreadName, branch: str) -> int:
-        """Return the highest seq on the branch (`ArtifactStore.last`)."""
-        seq = -1
+        """Return the highest seq on the branch (`ArtifactStore.last`).
+
+        Chroma finds a thread's rows among a million at once, but not those of a branch's name or above a number.
+        """
+        lane = f"{lane_of(thread, branch)}:"
         with self._using("the artifacts cannot be read"):
-            while True:
+            found = self._collection.get(where=filter_of(thread), include=[])["ids"]
+            ids, seq = [id_ for id_ in found if id_.startswith(lane)], -1
+            while ids:
+                # Rows come in the order of writing: the last ones are nearly always the highest.
+                seq = max(int(metadata["seq"]) for _, _, metadata in self._read(ids=ids[-_ASKED:]))
+                if len(ids) <= _ASKED:
+                    break
                 where = filter_of(thread, [(branch, None)], where={"seq": {"$gt": seq}})
                 ids = self._collection.get(where=where, include=[])["ids"]
-                if not ids:
-                    return seq
-                # Rows come in the order of writing: the last ones are nearly always the highest.
-                seq = max(int(metadata["seq"]) for _, _, metadata in self._read(ids=ids[-BATCH:]))
+            return seq
 
     def close(self) -> None:
         """Release what the store holds. Idempotent."""

@@ -46,16 +46,15 @@ def print_table(
 
     Elsewhere each row stays on one line, which keeps the output searchable.
     """
+    rows = [[inert_line(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        raw(sys.stdout).writelines(_aligned([headings, *rows]))
+        return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = [[inert_line(cell) for cell in row] for row in rows]
-    longest = sum(max(map(len, column)) + 2 for column in zip(headings, *rows, strict=True))
-    console = Console(
-        width=None if sys.stdout.isatty() else max(80, longest), no_color=not coloured(),
-        file=raw(sys.stdout),
-    )  # fmt: skip
+    console = Console(no_color=not coloured(), file=raw(sys.stdout))
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in headings:
         drawn.add_column(name, overflow="fold", no_wrap=name not in wrap)
@@ -64,6 +63,18 @@ def print_table(
     with console.capture() as capture:
         console.print(drawn)
     raw(sys.stdout).write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield rows as lines with cells of equal width."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)
+        ]
+        yield "  ".join(cells).rstrip() + "\n"
 
 
 class JsonLines:

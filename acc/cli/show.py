@@ -93,17 +93,22 @@ def _source(item: Item) -> tuple[str, str, str]:
 def threads(
     memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
 ) -> None:
-    """List the threads of a memory."""
+    """List the threads of a memory.
+
+    Commits and messages are those of all its branches; the column branches names those beside main.
+    """
     with reading(memory) as journal:
         found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
+        sizes = journal.sizes()
+    counted = [(*each, *sizes.get(each[0].thread, (0, 0))) for each in found]
     if json or not found:
         value = [
-            {**asdict(p.thread), "commits": h.version, "messages": h.seq, "head": h.hash, "branches": forks}
-            for p, h, forks in found
+            {**asdict(p.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}
+            for p, h, forks, commits, said in counted
         ]  # fmt: skip
         tell("no thread has a commit", value, as_json=json)
         return
-    rows = [(p.label, f"{h.version:,}", f"{h.seq:,}", " ".join(forks)) for p, h, forks in found]
+    rows = [(p.label, f"{c:,}", f"{said:,}", " ".join(forks)) for p, _, forks, c, said in counted]
     print_table(("thread", "commits", "messages", "branches"), rows, wrap=("thread", "branches"))
     print(count(len(found), "thread"))
 

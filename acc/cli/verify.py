@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,9 +19,10 @@ from acc.cli.policies import INSTALL, stored_policies
 from acc.errors import AuditError, InputError
 from acc.evidence.evidence import Evidence
 from acc.evidence.heads import read_heads
-from acc.journal import Report
+from acc.journal import Journal, Report, ThreadKey
 
 _EVERY = 5.0  # seconds between lines that tell how far a check is
+_WORTH_A_PROCESS = 2_000  # commits: a few seconds
 
 FIX = "restore a backup, and compare it with heads that you keep outside (acc verify --head FILE)"
 
@@ -30,7 +32,8 @@ def verify(
     thread: Annotated[str | None, option("NAME", "Check this thread. [default: all]")] = None,
     head: Annotated[Path | None, option("FILE", "Check that each head of this file of acc heads is a commit "
         "still.")] = None,
-    jobs: Annotated[int, option("N", "Check in N processes.", min=1, max=256)] = 1,
+    jobs: Annotated[int | None, option("N", "Check in N processes. [default: one for each processor, if there are "
+        "many commits]", min=1, max=256)] = None,
     json: options.JsonOption = False,
 ) -> None:  # fmt: skip
     """Check a memory by recomputing every commit.
@@ -43,7 +46,11 @@ def verify(
         if keys is not None:
             anchors = [each for each in anchors if each.thread in keys]
         policies, missing = stored_policies(journal)
-        how: dict[str, Any] = {"threads": keys, "anchors": anchors, "processes": jobs}
+        how: dict[str, Any] = {
+            "threads": keys,
+            "anchors": anchors,
+            "processes": jobs or _jobs(journal, keys),
+        }
         report = journal.verify(policies, progress=_progress(), **how)
     if not report.threads:
         raise InputError("no thread has a commit", where=str(memory), hint="name another memory")
@@ -60,6 +67,13 @@ def verify(
     if report.damages:
         first, number = report.damages[0], count(len(report.damages), "damage")
         raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=FIX)
+
+
+def _jobs(journal: Journal, keys: Sequence[ThreadKey] | None) -> int:
+    """Return in how many processes to check: each has so many commits that they are worth its start."""
+    if keys is not None:
+        return 1
+    return min(os.cpu_count() or 1, 1 + journal.counts()["commits"] // _WORTH_A_PROCESS)
 
 
 def _progress() -> Callable[[Report], None]:

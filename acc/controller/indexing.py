@@ -15,13 +15,14 @@ from pathlib import Path
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Filling, Index
-from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName
+from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName, lane_of
 from acc.artifacts.recall import Recall, backwards
 from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
 from acc.journal.names import MAIN, Head
+from acc.journal.survey import Said
 from acc.recall import Candidate
 
 FOLDER = "chroma"
@@ -165,16 +166,18 @@ class Indexing:
         kept = [each for each in rows if "" in refs or each.message.ref in refs]
         return self.store.add(thread, kept) if kept else 0
 
-    def behind(self, head: Head) -> int:
-        """Return how many messages of a branch the store lacks at its end; 0 without a store.
+    def lacking(self, said: Iterable[Said]) -> Iterator[tuple[Said, int]]:
+        """Yield the branches of which the store lacks messages, and how many it lacks; none without a store.
 
         Raises:
             StoreError: The store cannot be used.
         """
         if self._filling is None or self.store is None:
-            return 0
-        last = self.store.last(head.thread, head.branch)
-        return sum(1 for _ in self._after(head.thread, head.branch, last))
+            return
+        there = self.store.counts()
+        for each in said:
+            if (lacks := each.taken - there.get(lane_of(each.thread, each.branch), 0)) > 0:
+                yield each, lacks
 
     def count(self, head: Head) -> int:
         """Return how many messages of a branch itself the store has to hold."""

@@ -64,16 +64,15 @@ def health(parts: Parts[Any], folder: Path | None, *, pages: bool = True) -> Hea
     journal, problems = parts.journal, list(parts.index.warnings)
     if pages:
         problems += [f"journal: {each}" for each in journal.check_pages()]
-    heads, lag, open_ = list(journal.heads()), list[Waiting](), list[Waiting]()
-    for head in heads:
-        if turn := journal.waiting_turn(head.thread, head.branch):
-            open_.append(Waiting(head.thread, head.branch, len(turn.refs)))
-        try:
-            if behind := parts.index.behind(head):
-                lag.append(Waiting(head.thread, head.branch, behind))
-        except AccError as error:
-            problems.append(f"index: {error}")
-            break
+    heads, lag = list(journal.heads()), list[Waiting]()
+    said = journal.said()
+    open_ = [Waiting(each.thread, each.branch, each.open) for each in said if each.open]
+    try:
+        lag += [
+            Waiting(each.thread, each.branch, lacks) for each, lacks in parts.index.lacking(said)
+        ]
+    except AccError as error:
+        problems.append(f"index: {error}")
     counts = journal.counts()
     threads = len({head.thread for head in heads})
     return Health(

@@ -25,7 +25,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from acc.folders import expanded
-from acc.journal import erasing, exchange, places, reading, verifying
+from acc.journal import erasing, exchange, places, reading, survey, verifying
 from acc.journal.backing import backup
 from acc.journal.erasing import Blanked, Unindexed
 from acc.journal.keeping import Keeping
@@ -35,6 +35,7 @@ from acc.journal.places import Place
 from acc.journal.policies import body_of
 from acc.journal.reading import PAGE, StoredCommit, chosen
 from acc.journal.stepping import Latest
+from acc.journal.survey import Said
 from acc.journal.tables import MESSAGES, POLICIES, TOMBSTONES
 from acc.journal.verify import Report
 from acc.state.policy import Policy
@@ -148,6 +149,14 @@ class Journal(Keeping):
     def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
         """Yield the threads whose names begin so."""
         return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
+
+    def sizes(self) -> dict[ThreadKey, tuple[int, int]]:
+        """Return how many commits and messages each thread has, on all its branches."""
+        return self._database.read(survey.sizes)
+
+    def said(self) -> list[Said]:
+        """Return how many messages each branch has, without those that an erasure blanked; none where it has none."""
+        return self._database.read(survey.said)
 
     def erased(
         self, thread: Key, messages: Sequence[tuple[str, str]]

@@ -9,23 +9,13 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select
 
 from acc.errors import InputError
-from acc.journal import ingesting, places, rewriting
+from acc.journal import ingesting, places, rewriting, survey
 from acc.journal.appending import Desk
 from acc.journal.names import MAIN, Appended, Head, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.reading import message_of
 from acc.journal.rewriting import Anew
 from acc.journal.stepping import Stepping
-from acc.journal.tables import (
-    BRANCHES,
-    COMMITS,
-    COPIES,
-    FEEDBACK,
-    HOLDS,
-    MESSAGES,
-    THREADS,
-    TOMBSTONES,
-)
+from acc.journal.tables import COMMITS, COPIES, FEEDBACK, HOLDS, MESSAGES, THREADS, TOMBSTONES
 from acc.tail import Message
 from acc.turn.observations import storable
 
@@ -272,22 +262,7 @@ class Keeping(Stepping):
             names: Exact tenant, user and agent.
         """
         wanted = names if thread is None else places.names_of(key_of(thread))
-        statement = (
-            select(
-                MESSAGES, BRANCHES.c.name.label("branch"),
-                THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent,
-            )
-            .join(BRANCHES, BRANCHES.c.id == MESSAGES.c.branch_id)
-            .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
-            .where(*(MESSAGES.c.text.icontains(word, autoescape=True) for word in words))
-            .where(*(THREADS.c[name] == value for name, value in wanted.items()))
-            .order_by(MESSAGES.c.id.desc())
-            .limit(limit)
-        )  # fmt: skip
-        rows = self._database.read(lambda c: c.execute(statement).all())
-        return [
-            (ThreadKey(r.thread, r.tenant, r.user, r.agent), r.branch, message_of(r)) for r in rows
-        ]
+        return self._database.read(lambda c: survey.holding(c, words, limit, wanted))
 
     def scrub(self) -> str:
         """Remove what was erased from where the database keeps it besides; return where it is left, or nothing."""

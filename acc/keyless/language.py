@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
-from typing import Any
-
-from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+from functools import lru_cache
 
 from acc.keyless.words import one_of
+from acc.text.language import sure_identifier
 
 HEAD = 600
 """Characters at the head of a text that tell its language."""
@@ -27,11 +25,6 @@ _FUNCTION_WORDS = re.compile(
 )  # fmt: skip
 
 
-@cache
-def _identifier() -> Any:
-    return LanguageIdentifier.from_modelpath(str(MODEL_DIR / MODEL_FILE), norm_probs=True)
-
-
 @lru_cache(maxsize=2048)
 def is_english(text: str) -> bool:
     """Return whether ``text`` may be English. Names, numbers and code are taken for it."""
@@ -43,6 +36,6 @@ def is_english(text: str) -> bool:
     own = len(_FUNCTION_WORDS.findall(head))
     if len(words) < 3 or own >= 1 + len(words) // 8:
         return True
-    found, sure = _identifier().classify(head.encode("utf-8", "replace").decode())
+    found, sure = sure_identifier().classify(head.encode("utf-8", "replace").decode())
     least = LIKELY if not own and len(words) > 3 else SURE
     return bool(found == "en" or sure < least)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from acc.artifacts.protocol import Artifact, ArtifactStore, Named
+from acc.artifacts.protocol import Artifact, ArtifactStore, Named, lane_of
 from acc.errors import StoreError
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
@@ -101,6 +101,8 @@ def _sees_branches(store: ArtifactStore, thread: Named) -> None:
     _same([a.branch for a in store.get(thread, seqs=[3], branches=fork)], ["fork"])
     _same(len(store.get(thread, ["u3"])), 2)
     _same([store.last(thread, each) for each in ("main", "fork", "none")], [4, 4, -1])
+    counts = store.counts()
+    _same([counts.get(lane_of(thread, each), 0) for each in ("main", "fork", "none")], [4, 2, 0])
 
 
 def _deletes(store: ArtifactStore, thread: Named) -> None:
@@ -111,6 +113,7 @@ def _deletes(store: ArtifactStore, thread: Named) -> None:
     store.delete(thread, ["u1", "u2", "absent"])
     _same([a.seq for a, _ in store.query(thread, "secret")], [3])
     _same(store.count(thread), 1)
+    _same(store.counts().get(lane_of(thread, "main")), 1)
     _same(store.add(thread, [said(1, "new words")]), 1)
     store.delete(thread)
     store.delete(thread)

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import py3langid.langid
 import regex
 import sentencex
+
+from acc.text.language import identifier
 
 MOST_AT_ONCE = 4_000
 """Characters that the library reads at once: with unclosed quotation marks it takes quadratic time."""
@@ -173,9 +174,8 @@ class _Reader:
         if not TERMINAL.search(run.rstrip()[:-1]):
             return [len(run)] if run else []
         if self._language is None:
-            self._language = py3langid.langid.classify(_without_halves(self._text[:FOR_LANGUAGE]))[
-                0
-            ]
+            head = _without_halves(self._text[:FOR_LANGUAGE])
+            self._language, _ = identifier().classify(head)
         ends = _ends_in("en", run)
         return sorted(ends & _ends_in(self._language, run) if self._language != "en" else ends)
 

@@ -12,7 +12,7 @@ from helpers_cli import failing, files_of, one_line, printed, taken, told
 
 from acc.cli import run
 from acc.controller.controller import MemoryController
-from acc.journal import Journal, ThreadKey
+from acc.journal import Journal, Report, ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
@@ -120,7 +120,14 @@ def test_a_branch_is_shown_and_compared_by_its_name(
         second: Any = next(c for c in memory.history("inc") if c.turn == 2)
         state = memory.state_at("inc", second.hash)
         branch = memory.step(state, Turn.said("Never page Omar."), thread="inc").state.branch
-    assert told(capsys, "threads", "--memory", folder)[0]["branches"] == [branch]
+    row = told(capsys, "threads", "--memory", folder)[0]
+    assert row["branches"] == [branch]
+    with Journal.open(folder) as journal:
+        commits = [c for name in ("main", branch) for c in journal.commits("inc", name)]
+    assert (row["commits"], row["messages"]) == (len(commits), 5)  # of both branches
+    listed = printed(capsys, "threads", "--memory", folder).splitlines()
+    assert listed[0] == "thread  commits  messages  branches"
+    assert listed[1].split() == ["inc", str(len(commits)), "5", branch]
     place = ["--memory", folder, "--thread", f"inc@{branch}"]
     rules = told(capsys, "show", *place)["state"]["constraints"]
     assert [rule["words"]["text"] for rule in rules] == [RULE, "Never page Omar."]
@@ -171,13 +178,27 @@ def test_verify_recomputes_every_commit_and_tells_damages(
 
 @pytest.mark.slow
 def test_verify_spreads_threads_over_processes(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(3):
         taken(folder, f"t{n}", "Never restart nginx.")
     alone = told(capsys, "verify", "--memory", folder)
     assert told(capsys, "verify", "--memory", folder, "--jobs", 2) == alone
     assert alone["threads"] == 4
+    used: list[int] = []
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+
+    def spread(*given: Any) -> Report:
+        used.append(given[4])
+        return Report(4)
+
+    monkeypatch.setattr("acc.journal.verifying.verify_spread", spread)
+    told(capsys, "verify", "--memory", folder)  # so few commits are not worth a second process
+    monkeypatch.setattr("acc.cli.verify._WORTH_A_PROCESS", 1)
+    told(capsys, "verify", "--memory", folder, "--thread", "t1")
+    assert used == []
+    told(capsys, "verify", "--memory", folder)
+    assert used == [2]
 
 
 def test_messages_with_keyed_digests_are_checked_with_the_key(
