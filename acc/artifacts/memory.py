@@ -80,10 +80,11 @@ class Rows:
         found["distances"] = distances.tolist()
         return {name: [[values[at] for at in order]] for name, values in found.items()}
 
-    def delete(self, where: Any) -> None:
-        """Delete the rows of a filter."""
+    def delete(self, ids: Sequence[str] | None = None, where: Any = None) -> None:
+        """Delete the rows with these ids, or of this filter."""
+        gone = set(self.get(ids, where)["ids"])
         with self._lock:
-            self._rows = {i: row for i, row in self._rows.items() if not _fits(row[1], where)}
+            self._rows = {i: row for i, row in self._rows.items() if i not in gone}
 
     def count(self) -> int:
         """Return how many rows there are."""

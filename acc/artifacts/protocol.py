@@ -6,7 +6,6 @@ what is there already writes nothing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from acc.errors import StoreError
 from acc.tail import Message
+from acc.turn.observations import Channel
 
 
 class ThreadName(Protocol):
@@ -51,9 +51,19 @@ class Named:
 
 
 def key_of(thread: ThreadName) -> str:
-    """Return 24 hexadecimal digits over all four names: the beginning of the ids of the thread's artifacts."""
-    names = [thread.tenant, thread.user, thread.agent, thread.thread]
-    return hashlib.sha256(json.dumps(names).encode()).hexdigest()[:24]
+    """Return what names the thread and no other one: its own name, or JSON of all its names if it has an owner.
+
+    So is a name written that could be such JSON.
+    """
+    names = {
+        "thread": thread.thread,
+        "tenant": thread.tenant,
+        "user": thread.user,
+        "agent": thread.agent,
+    }
+    given = {name: value for name, value in names.items() if value}
+    is_plain = list(given) == ["thread"] and not thread.thread.startswith("{")
+    return thread.thread if is_plain else json.dumps(given, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -74,15 +84,8 @@ class Artifact:
 Branches = Sequence[tuple[str, int | None]]
 """A branch's ancestry, the root first: each branch with the last seq that is seen of it; None for no end."""
 
-
-def id_of(thread: ThreadName, artifact: Artifact) -> str:
-    """Return the id of an artifact: the same for the same message whenever it is added."""
-    return f"{lane_of(thread, artifact.branch)}:{artifact.message.ref}"
-
-
-def lane_of(thread: ThreadName, branch: str) -> str:
-    """Return what names a branch of a thread (`ArtifactStore.counts`)."""
-    return f"{key_of(thread)}:{branch}"
+MAIN: Branches = (("main", None),)
+"""The ancestry of a thread's main branch."""
 
 
 @runtime_checkable
@@ -110,36 +113,39 @@ class ArtifactStore(Protocol):
         thread: ThreadName,
         question: str,
         *,
-        branches: Branches = (),
+        branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = 16,
-        where: Mapping[str, str | int] | None = None,
+        channel: Channel | None = None,
     ) -> list[tuple[Artifact, float]]:
         """Return the messages nearest in meaning with their cosine, the nearest first.
 
         Args:
             thread: The conversation.
             question: What is asked.
-            branches: The ancestry that is seen; empty for every branch.
+            branches: The ancestry that is seen.
             upto: The last seq that is seen, whatever the branch.
             limit: How many at most.
-            where: Values that the metadata have to have, such as ``{"channel": "user"}``.
+            channel: The only one that is seen; None for every one.
         """
         ...
 
     def get(
         self,
         thread: ThreadName,
-        refs: Sequence[str] = (),
-        *,
-        branches: Branches = (),
         seqs: Sequence[int] = (),
+        *,
+        branches: Branches = MAIN,
+        messages: Sequence[tuple[str, str]] = (),
     ) -> list[Artifact]:
-        """Return the messages with one of these refs or numbers, in the thread's order; absent ones not."""
+        """Return the messages with these numbers that the branches see, and those of these branches and refs.
+
+        In the thread's order; absent ones not.
+        """
         ...
 
-    def delete(self, thread: ThreadName, refs: Sequence[str] | None = None) -> None:
-        """Delete messages by ref on every branch, or the whole thread if ``refs`` is None. Absent ones do no harm."""
+    def delete(self, thread: ThreadName, messages: Sequence[tuple[str, str]] | None = None) -> None:
+        """Delete messages by branch and ref, or the whole thread if they are None. Absent ones do no harm."""
         ...
 
     def count(self, thread: ThreadName | None = None) -> int:
@@ -147,7 +153,7 @@ class ArtifactStore(Protocol):
         ...
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many messages each branch of every thread has, by `lane_of`; none where it has none."""
+        """Return how many messages each branch of every thread has, by `acc.artifacts.rows.lane_of`."""
         ...
 
     def last(self, thread: ThreadName, branch: str) -> int:

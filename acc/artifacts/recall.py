@@ -26,7 +26,7 @@ import numpy as np
 from acc.artifacts.embedding import HashedWords
 from acc.artifacts.faults import translated
 from acc.artifacts.lexical import NEAR, Numbers, PartialIndex
-from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName, key_of
+from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
 from acc.errors import StoreError
 from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, passages
 from acc.text.ranking import terms
@@ -104,7 +104,7 @@ class Recall:
         question: str,
         newest: Newest,
         *,
-        branches: Branches = (),
+        branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = 64,
         epoch: int = 0,
@@ -134,7 +134,7 @@ class Recall:
         question: str,
         newest: Newest,
         *,
-        branches: Branches = (),
+        branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = _MESSAGES,
         epoch: int = 0,
@@ -235,7 +235,7 @@ class Scope:
             return
         try:
             with translated("the store cannot be read", type(store).__name__):
-                rows = store.get(thread, seqs=sorted(around), branches=self._branches)
+                rows = store.get(thread, sorted(around), branches=self._branches)
         except StoreError:  # without their contexts
             rows = far
         rows = [row for row in rows if _name(row) not in self._known]

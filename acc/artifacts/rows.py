@@ -1,21 +1,33 @@
 """An artifact as rows of Chroma, and back: the text as the document, everything else as metadata.
 
-A text over `PART` bytes has several rows. Chroma slows down with long documents, the hosted one refuses them, and
-embedders read no more than their first page.
+A row has few metadata, as each value is a row of Chroma's SQLite and costs a twentieth of an add: ``thread``
+(`key_of`), ``channel``, its number under the branch's name (`seq_of`), and JSON of what nobody filters by, ``more``.
+Branch and ref stand in its id. A text over `PART` bytes has several rows: Chroma slows down with long documents, the
+hosted one refuses them, and embedders read no more than their first page. Each has their count, too, ``parts``, and
+all but the first its number, ``part``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
-from acc.artifacts.protocol import Artifact, Branches, ThreadName, id_of, key_of
+from acc.artifacts.protocol import Artifact, Branches, ThreadName, key_of
 from acc.tail import Message
 from acc.turn.observations import Observation
 
+FORM = 2
+"""Rises with every change of a row's id or metadata: rows of another form cannot be read."""
+
 PART = 8_000
 """Limit of a row's text in UTF-8 bytes."""
+
+_NO_END = 1 << 53
+_SEEN = {"name", "call_id", "left_out", "message", "at"}
 
 
 @dataclass(frozen=True)
@@ -30,47 +42,54 @@ class Row:
 def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[Row]:
     """Yield the rows of an artifact. A plain client of Chroma reads thread and channel off each."""
     message, seen = artifact.message, artifact.message.observation
+    said = seen.model_dump(include=_SEEN, exclude_defaults=True)
+    more = {"turn": message.turn, "at": message.at, "said": said}
     metadata: dict[str, Any] = {
-        "tenant": thread.tenant,
-        "user": thread.user,
-        "agent": thread.agent,
-        "thread": thread.thread,
-        "key": key_of(thread),
-        "branch": artifact.branch,
-        "seq": artifact.seq,
-        "turn": message.turn,
-        "ref": message.ref,
+        "thread": key_of(thread),
         "channel": message.channel.value,
-        "name": seen.name,
-        "at": message.at,
-        "call_id": seen.call_id,
-        "message": seen.message,
-        "said_at": seen.at,
+        seq_of(artifact.branch): artifact.seq,
+        "more": json.dumps({n: v for n, v in more.items() if v}, ensure_ascii=False),
     }
-    # Each value costs Chroma a tenth of a millisecond: what nobody named is left out.
-    full = {name: value for name, value in metadata.items() if value != ""}
     texts = list(parts(message.text))
     if len(texts) > 1:
-        full["parts"] = len(texts)
-    id_ = id_of(thread, artifact)
+        metadata["parts"] = len(texts)
+    id_ = id_of(thread, artifact.branch, message.ref)
     for number, text in enumerate(texts):
-        more = {"part": number} if number else {}
-        yield Row(part_id(id_, number), text, {**full, **more})
+        part = {"part": number} if number else {}
+        yield Row(part_id(id_, number), text, {**metadata, **part})
+
+
+def seq_of(branch: str) -> str:
+    """Return the name of the metadata that holds the number of a message of this branch."""
+    return f"seq:{branch}"
+
+
+def lane_of(thread: ThreadName, branch: str) -> str:
+    """Return what the ids of a branch's messages begin with (`acc.artifacts.protocol.ArtifactStore.counts`)."""
+    digest = hashlib.sha256(key_of(thread).encode()).hexdigest()[:24]
+    return f"{digest}:{branch.replace('%', '%25').replace(':', '%3A')}"
+
+
+def id_of(thread: ThreadName, branch: str, ref: str) -> str:
+    """Return the id of a message: the same for the same message whenever it is added."""
+    return f"{lane_of(thread, branch)}:{ref}"
+
+
+def lane_in(id_: str) -> str:
+    """Return the lane of the message that an id is of; empty if it is of a further part of its text."""
+    digest, branch, _ = id_.split(":", 2)
+    return "" if "+" in digest else f"{digest}:{branch}"
 
 
 def part_id(id_: str, number: int) -> str:
     """Return the id of a part of a text."""
-    return f"{id_}+{number}" if number else id_
+    return id_.replace(":", f"+{number}:", 1) if number else id_
 
 
-def is_part(ref: str) -> bool:
-    """Whether the ref that an id ends with is that of a further part of a text."""
-    return "+" in ref
-
-
-def whole_id(id_: str, metadata: Mapping[str, Any]) -> str:
+def whole_id(id_: str) -> str:
     """Return the id of the text that a row is a part of."""
-    return id_.removesuffix(part_id("", metadata.get("part", 0)))
+    digest, rest = id_.split(":", 1)
+    return f"{digest.partition('+')[0]}:{rest}"
 
 
 def parts(text: str) -> Iterator[str]:
@@ -85,45 +104,36 @@ def parts(text: str) -> Iterator[str]:
 
 
 def artifacts_of(rows: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Artifact]:
-    """Return the artifacts of these rows (id, text, metadata), in their order; each needs all its parts."""
+    """Return the artifacts of these rows (id, text, metadata), in the thread's order; each needs all its parts."""
     texts: dict[str, dict[int, str]] = {}
     of: dict[str, Mapping[str, Any]] = {}
     for id_, text, metadata in rows:
-        whole = whole_id(id_, metadata)
+        whole = whole_id(id_)
         texts.setdefault(whole, {})[int(metadata.get("part", 0))] = text or ""
         of[whole] = metadata
-    found = [_artifact(of[id_], [own[n] for n in sorted(own)]) for id_, own in texts.items()]
+    found = [_artifact(id_, of[id_], [own[n] for n in sorted(own)]) for id_, own in texts.items()]
     return sorted(found, key=lambda each: (each.seq, each.branch, each.message.ref))
 
 
-def _artifact(metadata: Mapping[str, Any], texts: Sequence[str]) -> Artifact:
-    def said(name: str) -> str:
-        return str(metadata.get(name, ""))
-
-    names = ("name", "call_id", "ref", "message", "channel")
-    given = {**{name: said(name) for name in names}, "text": "".join(texts), "at": said("said_at")}
-    observation = Observation.model_validate(given)
-    message = Message(observation, int(metadata.get("turn", 0)), said("at"))
-    return Artifact(message, said("branch"), int(metadata["seq"]))
+def _artifact(id_: str, metadata: Mapping[str, Any], texts: Sequence[str]) -> Artifact:
+    _, branch, ref = id_.split(":", 2)
+    branch, more = unquote(branch), json.loads(metadata["more"])
+    given = {"channel": metadata["channel"], "ref": ref, "text": "".join(texts)}
+    seen = Observation.model_validate({**given, **more.get("said", {})})
+    message = Message(seen, more.get("turn", 0), more.get("at", ""))
+    return Artifact(message, branch, int(metadata[seq_of(branch)]))
 
 
-def filter_of(
-    thread: ThreadName | None,
-    branches: Branches = (),
-    upto: int | None = None,
-    where: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return Chroma's filter for what a branch of a thread sees; for every thread if it is None."""
-    clauses: list[dict[str, Any]] = [{"key": key_of(thread)}] if thread is not None else []
+def seen_by(branches: Branches, upto: int | None = None) -> dict[str, Any]:
+    """Return Chroma's filter for what a branch sees, of whatever thread."""
     lanes = [
-        {"branch": branch}
-        if end is None
-        else {"$and": [{"branch": branch}, {"seq": {"$lte": end}}]}
+        {seq_of(branch): {"$lte": min(n for n in (end, upto, _NO_END) if n is not None)}}
         for branch, end in branches
     ]
-    if lanes:
-        clauses.append({"$or": lanes} if len(lanes) > 1 else lanes[0])
-    if upto is not None:
-        clauses.append({"seq": {"$lte": upto}})
-    clauses += [{name: value} for name, value in (where or {}).items()]
-    return {"$and": clauses} if len(clauses) > 1 else clauses[0]
+    return {"$or": lanes} if len(lanes) > 1 else lanes[0]
+
+
+def filter_of(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Chroma's filter for the rows of a thread that pass further ones."""
+    own = {"thread": key_of(thread)}
+    return {"$and": [own, *further]} if further else own

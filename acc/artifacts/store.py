@@ -10,9 +10,22 @@ from typing import Any
 
 from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.faults import translated
-from acc.artifacts.protocol import Artifact, Branches, ThreadName, conflict, id_of, key_of, lane_of
-from acc.artifacts.rows import Row, artifacts_of, filter_of, is_part, part_id, rows_of, whole_id
+from acc.artifacts.protocol import MAIN, Artifact, Branches, ThreadName, conflict, key_of
+from acc.artifacts.rows import (
+    Row,
+    artifacts_of,
+    filter_of,
+    id_of,
+    lane_in,
+    lane_of,
+    part_id,
+    rows_of,
+    seen_by,
+    seq_of,
+    whole_id,
+)
 from acc.errors import StoreError, StoreMismatchError
+from acc.turn.observations import Channel
 
 BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
@@ -44,10 +57,15 @@ class Store:
         with self._using("artifacts cannot be added"):
             self._check_embedder()
             rows: dict[str, Row] = {}
-            for row in (row for artifact in artifacts for row in rows_of(thread, artifact)):
-                if rows.setdefault(row.id, row).text != row.text:
-                    raise conflict(row.id)
-            asked = [row.id for row in rows.values() if self._may_be_there(row)]
+            may_be_there: dict[str, None] = {}
+            for artifact in artifacts:
+                mark = self._marks.get((key_of(thread), artifact.branch))
+                for row in rows_of(thread, artifact):
+                    if rows.setdefault(row.id, row).text != row.text:
+                        raise conflict(row.id)
+                    if mark is None or artifact.seq <= mark:
+                        may_be_there[row.id] = None
+            asked = list(may_be_there)
             for at in range(0, len(asked), _ASKED):
                 for id_, text, _ in self._read(ids=asked[at : at + _ASKED]):
                     if text != rows.pop(id_).text:
@@ -63,88 +81,94 @@ class Store:
         thread: ThreadName,
         question: str,
         *,
-        branches: Branches = (),
+        branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = 16,
-        where: Mapping[str, str | int] | None = None,
+        channel: Channel | None = None,
     ) -> list[tuple[Artifact, float]]:
         """Return the messages nearest in meaning with their cosine (`ArtifactStore.query`)."""
         with self._using("the artifacts cannot be searched"):
             self._check_embedder()
+            further = [] if channel is None else [{"channel": channel.value}]
+            if not branches:
+                return []
             found: Any = self._collection.query(
                 query_embeddings=embedded(self.embedder, [question], asks=True),
                 n_results=limit + 16,  # parts of one text are one message
-                where=filter_of(thread, branches, upto, where),
+                where=filter_of(thread, seen_by(branches, upto), *further),
                 include=["distances", "metadatas", "documents"],
             )
             fields = (found[name][0] for name in ("ids", "documents", "metadatas"))
             rows: list[_Found] = list(zip(*fields, strict=True))
             scores: dict[str, float] = {}
-            for (id_, _, metadata), distance in zip(rows, found["distances"][0], strict=True):
-                scores.setdefault(whole_id(id_, metadata), 1 - float(distance))
-            by_id = {id_of(thread, each): each for each in self._joined(rows)}
+            for row, distance in zip(rows, found["distances"][0], strict=True):
+                scores.setdefault(whole_id(row[0]), 1 - float(distance))
+            by_id = {id_of(thread, a.branch, a.message.ref): a for a in self._joined(rows)}
             return [(by_id[id_], score) for id_, score in list(scores.items())[:limit]]
 
     def get(
         self,
         thread: ThreadName,
-        refs: Sequence[str] = (),
-        *,
-        branches: Branches = (),
         seqs: Sequence[int] = (),
+        *,
+        branches: Branches = MAIN,
+        messages: Sequence[tuple[str, str]] = (),
     ) -> list[Artifact]:
-        """Return messages by ref or number (`ArtifactStore.get`)."""
-        rows: dict[str, _Found] = {}
+        """Return messages by number, or by branch and ref (`ArtifactStore.get`)."""
+        ids = [id_of(thread, branch, ref) for branch, ref in messages]
+        rows: list[_Found] = []
         with self._using("the artifacts cannot be read"):
-            for name, values in (("ref", list(refs)), ("seq", list(seqs))):
-                for at in range(0, len(values), _ASKED):
-                    wanted: Any = {name: {"$in": values[at : at + _ASKED]}}
-                    found = self._read(where=filter_of(thread, branches, where=wanted))
-                    rows |= {row[0]: row for row in found}
-            return self._joined(list(rows.values()))
+            for at in range(0, len(ids), _ASKED):
+                rows += self._read(ids=ids[at : at + _ASKED])
+            for branch, end in branches:
+                own = sorted({seq for seq in seqs if end is None or seq <= end})
+                for at in range(0, len(own), _ASKED):
+                    wanted = {seq_of(branch): {"$in": own[at : at + _ASKED]}}
+                    rows += self._read(where=filter_of(thread, wanted))
+            return self._joined(rows)
 
-    def delete(self, thread: ThreadName, refs: Sequence[str] | None = None) -> None:
+    def delete(self, thread: ThreadName, messages: Sequence[tuple[str, str]] | None = None) -> None:
         """Delete messages, or the whole thread (`ArtifactStore.delete`); `compact` removes their bytes."""
         with self._using("the artifacts cannot be deleted"), self._writing:
             for mark in [mark for mark in self._marks if mark[0] == key_of(thread)]:
                 del self._marks[mark]
-            if refs is None:
+            if messages is None:
                 self._collection.delete(where=filter_of(thread))
-            for at in range(0, len(refs or ()), _ASKED):
-                wanted: Any = {"ref": {"$in": list(refs or ())[at : at + _ASKED]}}
-                self._collection.delete(where=filter_of(thread, where=wanted))
+            ids = [id_of(thread, branch, ref) for branch, ref in messages or ()]
+            for at in range(0, len(ids), _ASKED):
+                every = list(_ids_of(self._read(ids=ids[at : at + _ASKED])))[::-1]
+                for begin in range(0, len(every), _ASKED):  # a first row last: it names its parts
+                    self._collection.delete(ids=every[begin : begin + _ASKED])
 
     def count(self, thread: ThreadName | None = None) -> int:
         """Return how many messages are there (`ArtifactStore.count`)."""
         with self._using("the artifacts cannot be counted"):
-            further = filter_of(thread, where={"part": {"$gte": 1}})
-            parts = len(self._collection.get(where=further, include=[])["ids"])
+            is_part: dict[str, Any] = {"part": {"$gte": 1}}
             if thread is None:
-                return int(self._collection.count()) - parts
-            return len(self._collection.get(where=filter_of(thread), include=[])["ids"]) - parts
+                return int(self._collection.count()) - len(self._ids(is_part))
+            parts = self._ids(filter_of(thread, is_part))
+            return len(self._ids(filter_of(thread))) - len(parts)
 
     def counts(self) -> Mapping[str, int]:
         """Return how many messages each branch has (`ArtifactStore.counts`). Ids alone are read: they say it."""
         with self._using("the artifacts cannot be counted"):
-            ids = (id_.rpartition(":") for id_ in self._collection.get(include=[])["ids"])
-            return Counter(lane for lane, _, ref in ids if not is_part(ref))
+            lanes = map(lane_in, self._collection.get(include=[])["ids"])
+            return Counter(lane for lane in lanes if lane)
 
     def last(self, thread: ThreadName, branch: str) -> int:
         """Return the highest seq on the branch (`ArtifactStore.last`).
 
         Chroma finds a thread's rows among a million at once, but not those of a branch's name or above a number.
         """
-        lane = f"{lane_of(thread, branch)}:"
+        lane, name, seq = lane_of(thread, branch), seq_of(branch), -1
         with self._using("the artifacts cannot be read"):
-            found = self._collection.get(where=filter_of(thread), include=[])["ids"]
-            ids, seq = [id_ for id_ in found if id_.startswith(lane)], -1
+            ids = [id_ for id_ in self._ids(filter_of(thread)) if lane_in(id_) == lane]
             while ids:
                 # Rows come in the order of writing: the last ones are nearly always the highest.
-                seq = max(int(metadata["seq"]) for _, _, metadata in self._read(ids=ids[-_ASKED:]))
+                seq = max(int(metadata[name]) for _, _, metadata in self._read(ids=ids[-_ASKED:]))
                 if len(ids) <= _ASKED:
                     break
-                where = filter_of(thread, [(branch, None)], where={"seq": {"$gt": seq}})
-                ids = self._collection.get(where=where, include=[])["ids"]
+                ids = self._ids(filter_of(thread, {name: {"$gt": seq}}))
             return seq
 
     def close(self) -> None:
@@ -170,10 +194,6 @@ class Store:
             hint = "run `acc reindex`, or call rebuild()"
             raise StoreMismatchError(self._stale, where=self.where, hint=hint)
 
-    def _may_be_there(self, row: Row) -> bool:
-        mark = self._marks.get((row.metadata["key"], row.metadata["branch"]))
-        return mark is None or row.metadata["seq"] <= mark
-
     def _mark(self, key: str, artifacts: Sequence[Artifact]) -> None:
         with self._writing:
             for artifact in artifacts:
@@ -193,14 +213,21 @@ class Store:
                 metadatas=[row.metadata for row in rows],
             )
 
+    def _ids(self, where: Mapping[str, Any]) -> list[str]:
+        return list(self._collection.get(where=where, include=[])["ids"])
+
     def _read(self, **which: Any) -> list[_Found]:
         found: Any = self._collection.get(include=["documents", "metadatas"], **which)
         return list(zip(found["ids"], found["documents"], found["metadatas"], strict=True))
 
     def _joined(self, rows: Sequence[_Found]) -> list[Artifact]:
         """Return the artifacts of some rows, and read the parts that are missing."""
-        counts = {whole_id(id_, metadata): metadata.get("parts", 1) for id_, _, metadata in rows}
         there = {row[0] for row in rows}
-        every = (part_id(id_, part) for id_, count in counts.items() for part in range(count))
-        missing = [id_ for id_ in every if id_ not in there]
+        missing = [id_ for id_ in _ids_of(rows) if id_ not in there]
         return artifacts_of([*rows, *(self._read(ids=missing) if missing else ())])
+
+
+def _ids_of(rows: Sequence[_Found]) -> Iterator[str]:
+    """Yield the ids of all parts of the texts that rows belong to."""
+    counts = {whole_id(id_): metadata.get("parts", 1) for id_, _, metadata in rows}
+    return (part_id(id_, part) for id_, count in counts.items() for part in range(count))

@@ -1,4 +1,4 @@
-"""A collection's upkeep: opened with the mark of its embedder, written anew, its deleted bytes removed."""
+"""A collection's upkeep: opened with the mark of its embedder and its rows' form, written anew, scrubbed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from acc.artifacts.clients import DATABASE
 from acc.artifacts.embedding import Embedder, embedded
+from acc.artifacts.rows import FORM
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _NEW = "-new"
 """Suffix of a collection that is being written: it is whole once the other is gone, and never before."""
 
-_BATCH = 100
+_BATCH, _ROWS = 100, "acc:rows"
 
 
 def opened(client: ClientAPI, name: str, embedder: Embedder) -> Collection:
@@ -32,7 +33,7 @@ def opened(client: ClientAPI, name: str, embedder: Embedder) -> Collection:
 
 
 def is_foreign(collection: Collection, embedder: Embedder) -> bool:
-    """Return whether another embedder made the vectors."""
+    """Return whether another embedder made the vectors, or another release the rows."""
     return not _mark(embedder).items() <= dict(collection.metadata or {}).items()
 
 
@@ -45,6 +46,8 @@ def staleness(collection: Collection, embedder: Embedder, broken: Sequence[str])
     if broken and collection.count():
         metadata["acc:broken"] = ",".join(broken)
         collection.modify(metadata=metadata)
+    if metadata.get(_ROWS) != FORM:
+        return "another release wrote the index, with rows that this one cannot read"
     if is_foreign(collection, embedder):
         there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
         here = f"{embedder.name} ({embedder.dimension})"
@@ -56,13 +59,14 @@ def staleness(collection: Collection, embedder: Embedder, broken: Sequence[str])
 def rewritten(client: ClientAPI, old: Collection, embedder: Embedder | None) -> Collection:
     """Copy the collection, embedded anew or with its vectors, and let the copy take its place.
 
-    Until the copy is whole, the old one stays.
+    Until the copy is whole, the old one stays. Rows of another form are left out: the journal has their messages.
     """
     name = old.name
     if name + _NEW in {each.name for each in client.list_collections()}:
         client.delete_collection(name + _NEW)
     new = _made(client, name + _NEW, _mark(embedder) if embedder else dict(old.metadata or {}))
-    ids = old.get(include=[])["ids"]
+    is_readable = dict(old.metadata or {}).get(_ROWS) == FORM
+    ids = old.get(include=[])["ids"] if is_readable else []
     for at in range(0, len(ids), _BATCH):
         include: Any = ["documents", "metadatas"] + ([] if embedder else ["embeddings"])
         found: Any = old.get(ids=ids[at : at + _BATCH], include=include)
@@ -75,7 +79,7 @@ def rewritten(client: ClientAPI, old: Collection, embedder: Embedder | None) -> 
 
 
 def _mark(embedder: Embedder) -> dict[str, Any]:
-    return {"acc:embedder": embedder.name, "acc:dimension": embedder.dimension}
+    return {"acc:embedder": embedder.name, "acc:dimension": embedder.dimension, _ROWS: FORM}
 
 
 def _made(client: ClientAPI, name: str, metadata: dict[str, Any]) -> Collection:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Filling, Index
-from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName, lane_of
+from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName
 from acc.artifacts.recall import Recall, backwards
+from acc.artifacts.rows import lane_of
 from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
 from acc.journal import Journal, ThreadKey
@@ -139,7 +140,8 @@ class Indexing:
         for thread, refs in _by_thread(self._journal.unindexed()).items():
             found |= dict.fromkeys(((thread, ref) for ref in refs), "")
             with suppress(StoreError):
-                rows = self.store.get(thread, sorted(refs)) if self.store is not None else ()
+                named = self._named(thread, refs)
+                rows = self.store.get(thread, messages=named) if self.store is not None else ()
                 found |= {(thread, each.message.ref): each.message.text for each in rows}
         return found
 
@@ -160,11 +162,16 @@ class Indexing:
             self._filling.forget(thread)
         if self.store is None:
             return 0
-        self.store.delete(thread, None if "" in refs else sorted(refs))
+        self.store.delete(thread, None if "" in refs else self._named(thread, refs))
         heads = self._journal.branches(thread)
         rows = (each for head in heads for each in self._after(thread, head.branch, -1))
         kept = [each for each in rows if "" in refs or each.message.ref in refs]
         return self.store.add(thread, kept) if kept else 0
+
+    def _named(self, thread: ThreadKey, refs: Iterable[str]) -> list[tuple[str, str]]:
+        """Return refs on each branch of a thread: an erasure may have taken one on several."""
+        branches = dict.fromkeys((MAIN, *(head.branch for head in self._journal.branches(thread))))
+        return [(branch, ref) for ref in sorted(refs) for branch in branches]
 
     def lacking(self, said: Iterable[Said]) -> Iterator[tuple[Said, int]]:
         """Yield the branches of which the store lacks messages, and how many it lacks; none without a store.

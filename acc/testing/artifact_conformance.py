@@ -9,7 +9,8 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from acc.artifacts.protocol import Artifact, ArtifactStore, Named, lane_of
+from acc.artifacts.protocol import Artifact, ArtifactStore, Named
+from acc.artifacts.rows import lane_of
 from acc.errors import StoreError
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
@@ -61,7 +62,7 @@ def _adds_once(store: ArtifactStore, thread: Named) -> None:
             _same(store.count(thread), 3)
         else:
             raise AssertionError("another text under an id is refused")
-    _same(store.get(thread, ["u3", "u1", "absent"]), [one, three])
+    _same(store.get(thread, [3, 1, 99]), [one, three])
 
 
 def _keeps_fields(store: ArtifactStore, thread: Named) -> None:
@@ -71,22 +72,25 @@ def _keeps_fields(store: ArtifactStore, thread: Named) -> None:
     fields = {"channel": Channel.TOOL, "name": "se arch", "call_id": "c1", "message": "m1"}
     whole.append(said(9, "found", ref="t9.1", at="2026-03-04T11:00:00+01:00", **fields))
     store.add(thread, whole)
-    _same(store.get(thread, [a.message.ref for a in whole]), whole)
+    _same(store.get(thread, [a.seq for a in whole]), whole)
     _same(store.count(thread), len(whole))
     _same([a.seq for a, _ in store.query(thread, "found", limit=20)][:1], [9])
 
 
 def _finds(store: ArtifactStore, thread: Named) -> None:
-    """The nearest message comes first, with its cosine; limit, upto and metadata bound what comes."""
+    """The nearest message comes first, with its cosine; limit, upto and channel bound what comes."""
     texts = ["the rollout begins on Friday", "Ann owns the budget", "the rollout is late", "lunch"]
-    store.add(thread, [said(n, text, name="x" if n else "ann") for n, text in enumerate(texts)])
+    channels = [Channel.TOOL, Channel.USER, Channel.USER, Channel.USER]
+    rows = zip(texts, channels, strict=True)
+    store.add(thread, [said(n, text, channel=channel) for n, (text, channel) in enumerate(rows)])
     found = store.query(thread, "rollout begins Friday")
     _same((found[0][0].seq, len(found)), (0, 4))
     assert 0.5 < found[0][1] <= 1.001, "a score is a cosine"
     _same([a.seq for a, _ in store.query(thread, "rollout late", limit=1)], [2])
     _same({a.seq for a, _ in store.query(thread, "rollout late", upto=1)}, {0, 1})
-    _same([a.seq for a, _ in store.query(thread, "rollout", where={"name": "ann"})], [0])
+    _same([a.seq for a, _ in store.query(thread, "rollout", channel=Channel.TOOL)], [0])
     _same(store.query(Named(f"{thread.thread} other"), "rollout"), [])
+    _same(store.query(thread, "rollout", branches=()), [])
 
 
 def _sees_branches(store: ArtifactStore, thread: Named) -> None:
@@ -96,24 +100,28 @@ def _sees_branches(store: ArtifactStore, thread: Named) -> None:
     fork = [("main", 2), ("fork", None)]
     wanted = {("main", 1), ("main", 2), ("fork", 3), ("fork", 4)}
     _same({(a.branch, a.seq) for a, _ in store.query(thread, "fork", branches=fork)}, wanted)
-    seen = store.get(thread, ["u2", "u3", "u4"], branches=fork)
+    seen = store.get(thread, [4, 2, 3], branches=fork)
     _same([a.message.text for a in seen], ["main 2", "fork 3", "fork 4"])
-    _same([a.branch for a in store.get(thread, seqs=[3], branches=fork)], ["fork"])
-    _same(len(store.get(thread, ["u3"])), 2)
+    _same([a.branch for a in store.get(thread, [3])], ["main"])
     _same([store.last(thread, each) for each in ("main", "fork", "none")], [4, 4, -1])
     counts = store.counts()
     _same([counts.get(lane_of(thread, each), 0) for each in ("main", "fork", "none")], [4, 2, 0])
 
 
 def _deletes(store: ArtifactStore, thread: Named) -> None:
-    """What is deleted is found no more, and can be added again; a whole thread goes alone."""
+    """What is deleted is found no more, and can be added again; a message goes alone, and a whole thread does."""
     other = Named(thread.thread, user="other")
     store.add(thread, [said(1, "a secret"), said(2, "long secret " * 2_000), said(3, "kept")])
+    store.add(thread, [said(1, "kept", "fork")])
     store.add(other, [said(1, "kept")])
-    store.delete(thread, ["u1", "u2", "absent"])
+    store.delete(thread, [("main", "u1"), ("main", "u2"), ("main", "absent"), ("none", "u3")])
     _same([a.seq for a, _ in store.query(thread, "secret")], [3])
-    _same(store.count(thread), 1)
+    _same((store.count(thread), store.last(thread, "fork")), (2, 1))
     _same(store.counts().get(lane_of(thread, "main")), 1)
+    _same(
+        [a.message.text for a in store.get(thread, messages=[("fork", "u1"), ("main", "u1")])],
+        ["kept"],
+    )
     _same(store.add(thread, [said(1, "new words")]), 1)
     store.delete(thread)
     store.delete(thread)
@@ -123,7 +131,7 @@ def _deletes(store: ArtifactStore, thread: Named) -> None:
 def _rebuilds(store: ArtifactStore, thread: Named) -> None:
     """Rebuilding and compacting lose nothing, and messages can be added after them."""
     store.add(thread, [said(n, f"number {n}") for n in range(130)])
-    store.delete(thread, ["u7"])
+    store.delete(thread, [("main", "u7")])
     _same(store.rebuild(), store.count())
     assert isinstance(store.compact(), bool)
     _same(store.stale, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Sequence
 from contextlib import closing
@@ -56,17 +57,25 @@ def test_embedded(tmp_path: Path) -> None:
 
 
 def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) -> None:
+    owned = '{"thread": "tickets", "user": "ann"}'
     with closing(ChromaStore.embedded(tmp_path)) as store:
-        store.add(Named("tickets", user="ann"), [said(1, "the key is blue")])
-        store.add(THREAD, [said(2, "ls -l", channel=Channel.TOOL, name="shell")])
+        store.add(Named("tickets"), [said(1, "the key is blue")])
+        store.add(Named("tickets"), [said(2, "ls", "fork", channel=Channel.TOOL, name="shell")])
+        store.add(Named("tickets", user="ann"), [said(3, "the key is red")])
     client = plain(tmp_path)
-    found = client.get_collection(NAME).get(where={"thread": "tickets"})
+    found = client.get_collection(NAME).get()
     client.close()
-    assert found["documents"] == ["the key is blue"]
-    metadata = found["metadatas"][0]
-    wanted = {"thread": "tickets", "user": "ann", "channel": "user", "ref": "u1", "branch": "main"}
-    assert wanted.items() <= metadata.items()
-    assert (metadata["seq"], metadata["turn"], metadata["at"]) == (1, 1, "2026-03-04T10:00:00Z")
+    rows = zip(found["documents"], found["metadatas"], strict=True)
+    said_at, name = {"at": "2026-03-04T10:00:00Z"}, {"said": {"name": "shell"}}
+    assert [(text, row.pop("more"), row) for text, row in rows] == [
+        ("the key is blue", json.dumps({"turn": 1, **said_at}),
+         {"thread": "tickets", "channel": "user", "seq:main": 1}),
+        ("ls", json.dumps({"turn": 2, **said_at, **name}),
+         {"thread": "tickets", "channel": "tool", "seq:fork": 2}),
+        ("the key is red", json.dumps({"turn": 3, **said_at}),
+         {"thread": owned, "channel": "user", "seq:main": 3}),
+    ]  # fmt: skip
+    assert [id_.split(":", 1)[1] for id_ in found["ids"]] == ["main:u1", "fork:u2", "main:u3"]
 
 
 def test_a_folder_is_one_stores(tmp_path: Path) -> None:
@@ -95,6 +104,23 @@ def test_another_embedder_is_a_rebuild(tmp_path: Path) -> None:
         assert store.stale == ""
 
 
+def test_rows_of_another_form_are_told_and_dropped(tmp_path: Path) -> None:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        store.add(THREAD, [said(1, "kept")])
+    client = plain(tmp_path)
+    collection = client.get_collection(NAME)
+    marks = {name: mark for name, mark in collection.metadata.items() if name != "acc:rows"}
+    collection.modify(metadata=marks)
+    client.close()
+    with closing(ChromaStore.embedded(tmp_path)) as store:
+        assert "another release" in store.stale
+        for use in (lambda: store.query(THREAD, "x"), lambda: store.add(THREAD, [said(1, "kept")])):
+            with pytest.raises(StoreMismatchError, match="acc reindex"):
+                use()
+        assert (store.rebuild(), store.stale) == (0, "")
+        assert store.add(THREAD, [said(1, "kept")]) == 1
+
+
 def test_a_rebuild_that_fails_leaves_the_index(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(1, "kept")])
@@ -119,7 +145,7 @@ def test_what_was_deleted_leaves_no_bytes(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(n, f"the xylophone is number {n}") for n in range(20)])
         store.add(THREAD, [said(30, "something else")])
-        store.delete(THREAD, [f"u{n}" for n in range(20)])
+        store.delete(THREAD, [("main", f"u{n}") for n in range(20)])
         assert store.compact()
         assert store.add(THREAD, [said(31, "after the deletion")]) == 1
         assert [a.seq for a, _ in store.query(THREAD, "deletion", limit=1)] == [31]

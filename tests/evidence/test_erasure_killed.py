@@ -16,7 +16,7 @@ import pytest
 from helpers_evidence import evidence_of, left_of, opened, talk
 
 from acc.artifacts.memory import InMemoryArtifacts
-from acc.artifacts.protocol import Artifact, id_of
+from acc.artifacts.rows import id_of
 from acc.board.board import BoardState
 from acc.cli import run
 from acc.controller.controller import MemoryController
@@ -127,7 +127,7 @@ def _check_rid(memory: MemoryController[Any], store: InMemoryArtifacts, target: 
     """Check that the store has nothing but what the journal holds, and that the words are in no file."""
     journal = memory.journal
     kept = {
-        id_of(head.thread, Artifact(each.message, each.branch, each.seq))
+        id_of(head.thread, each.branch, each.message.ref)
         for head in journal.heads()
         for each in journal.messages(head.thread, branch=head.branch)
         if each.digest
@@ -247,7 +247,7 @@ def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Pa
         target = Target(thread="t", refs=("u2",))
         store.meanwhile = lambda: evidence_of(other).erase(target)
         talk(memory, MESSAGE)
-        assert store.get(ThreadKey("t"), ["u2"]) == []
+        assert store.get(ThreadKey("t"), messages=[("main", "u2")]) == []
         assert left_of(memory, SECRET) == []
 
 

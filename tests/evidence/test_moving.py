@@ -113,7 +113,7 @@ def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
         evidence = evidence_of(memory)
         assert evidence.health().is_well
         memory.record(Turn.said("Recorded.").observations, thread="t")
-        store.delete(ThreadKey("t"), ["u2"])
+        store.delete(ThreadKey("t"), [("main", "u2")])
         found = evidence.health()
         assert [(lag.branch, lag.messages) for lag in found.lag] == [("main", 1)]
         assert [turn.messages for turn in found.open] == [1]
