@@ -133,6 +133,15 @@ def seen_by(branches: Branches, upto: int | None = None) -> dict[str, Any]:
     return {"$or": lanes} if len(lanes) > 1 else lanes[0]
 
 
+def is_seen(metadata: Mapping[str, Any], branches: Branches, upto: int | None = None) -> bool:
+    """Whether a row passes `seen_by`."""
+    ends = ((metadata.get(seq_of(branch)), end) for branch, end in branches)
+    return any(
+        seq is not None and all(last is None or seq <= last for last in (end, upto))
+        for seq, end in ends
+    )
+
+
 def filter_of(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
     """Return Chroma's filter for the rows of a thread that pass further ones."""
     own = {"thread": key_of(thread)}

@@ -16,6 +16,7 @@ from acc.artifacts.rows import (
     artifacts_of,
     filter_of,
     id_of,
+    is_seen,
     lane_in,
     lane_of,
     part_id,
@@ -92,19 +93,29 @@ class Store:
             further = [] if channel is None else [{"channel": channel.value}]
             if not branches:
                 return []
-            found: Any = self._collection.query(
-                query_embeddings=embedded(self.embedder, [question], asks=True),
-                n_results=limit + 16,  # parts of one text are one message
-                where=filter_of(thread, seen_by(branches, upto), *further),
-                include=["distances", "metadatas", "documents"],
-            )
-            fields = (found[name][0] for name in ("ids", "documents", "metadatas"))
-            rows: list[_Found] = list(zip(*fields, strict=True))
+            vector = embedded(self.embedder, [question], asks=True)
+            most = limit + 16  # parts of one text are one message
+            # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
+            found = self._nearest(vector, most, filter_of(thread, *further))
+            seen = [each for each in found if is_seen(each[0][2], branches, upto)]
+            if len(found) == most and len(seen) < len(found):
+                where = filter_of(thread, seen_by(branches, upto), *further)
+                seen = self._nearest(vector, most, where)
             scores: dict[str, float] = {}
-            for row, distance in zip(rows, found["distances"][0], strict=True):
-                scores.setdefault(whole_id(row[0]), 1 - float(distance))
-            by_id = {id_of(thread, a.branch, a.message.ref): a for a in self._joined(rows)}
+            for row, distance in seen:
+                scores.setdefault(whole_id(row[0]), 1 - distance)
+            rows = self._joined([row for row, _ in seen])
+            by_id = {id_of(thread, a.branch, a.message.ref): a for a in rows}
             return [(by_id[id_], score) for id_, score in list(scores.items())[:limit]]
+
+    def _nearest(self, vector: Any, most: int, where: Any) -> list[tuple[_Found, float]]:
+        """Return the rows of a filter that are nearest to a vector, with their distances."""
+        found: Any = self._collection.query(
+            query_embeddings=vector, n_results=most, where=where,
+            include=["distances", "metadatas", "documents"],
+        )  # fmt: skip
+        fields = (found[name][0] for name in ("ids", "documents", "metadatas"))
+        return list(zip(zip(*fields, strict=True), found["distances"][0], strict=True))
 
     def get(
         self,
