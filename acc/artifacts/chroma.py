@@ -7,12 +7,13 @@ store and rebuild from the stored form.
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from acc.artifacts.clients import EmbeddedClient, ServerClient, forked
 from acc.artifacts.embedding import Embedder, HashedWords
@@ -59,6 +60,8 @@ class ChromaStore(Store):
     def at(cls, address: str, embedder: Embedder | None = None, **more: Any) -> ChromaStore:
         """Use a Chroma server at an address such as ``http://chroma:8000``; the rest is that of `server`.
 
+        Name and password in the address, ``https://name:password@chroma``, are its basic credentials.
+
         Raises:
             ConfigurationError: It is no such address.
             StoreError: The server cannot be reached.
@@ -66,11 +69,15 @@ class ChromaStore(Store):
         found = urlsplit(address)
         if found.scheme not in ("http", "https") or not found.hostname:
             raise ConfigurationError(
-                f"no address of a Chroma server: {address!r}", where="store",
+                f"no address of a Chroma server: {address.rpartition('@')[2]!r}", where="store",
                 hint="such as http://127.0.0.1:8000",
             )  # fmt: skip
         is_secure = found.scheme == "https"
         port = found.port or (443 if is_secure else 8000)
+        if found.username is not None:
+            named = f"{unquote(found.username)}:{unquote(found.password or '')}"
+            basic = {"Authorization": f"Basic {b64encode(named.encode()).decode()}"}
+            more["headers"] = {**basic, **more.get("headers", {})}
         return cls.server(found.hostname, port, embedder, ssl=is_secure, **more)
 
     @classmethod
