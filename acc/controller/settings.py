@@ -59,7 +59,7 @@ class Settings:
     policy: Policy | None = None
     cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
-    store: ArtifactStore | str | None = None
+    store: ArtifactStore | str | None = field(default=None, repr=False)
     index: Index = "now"
     gate: Gate = field(default_factory=Gate)
     on_overflow: OnOverflow | None = None
