@@ -66,14 +66,18 @@ class ChromaStore(Store):
             ConfigurationError: It is no such address.
             StoreError: The server cannot be reached.
         """
-        found = urlsplit(address)
-        if found.scheme not in ("http", "https") or not found.hostname:
+        try:
+            found = urlsplit(address)
+            is_address = found.scheme in ("http", "https") and bool(found.hostname)
+            given = found.port
+        except ValueError:
+            is_address = False
+        if not is_address:  # it may hold a password: it is not repeated
             raise ConfigurationError(
-                f"no address of a Chroma server: {address.rpartition('@')[2]!r}", where="store",
-                hint="such as http://127.0.0.1:8000",
-            )  # fmt: skip
+                "no address of a Chroma server", where="store", hint="such as http://127.0.0.1:8000"
+            )
         is_secure = found.scheme == "https"
-        port = found.port or (443 if is_secure else 8000)
+        port = given or (443 if is_secure else 8000)
         if found.username is not None:
             named = f"{unquote(found.username)}:{unquote(found.password or '')}"
             basic = {"Authorization": f"Basic {b64encode(named.encode()).decode()}"}

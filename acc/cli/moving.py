@@ -107,8 +107,8 @@ def reindex(
     damaged index gets another name.
     """
     check_memory(memory)
-    index = memory / FOLDER
-    aside = ChromaStore.set_aside(index) if index.is_dir() else None
+    index = memory / FOLDER if isinstance(memory, Path) else None
+    aside = ChromaStore.set_aside(index) if index is not None and index.is_dir() else None
     with opened(memory) as controller:
         done = Evidence(controller).reindex()
         warnings = controller.index.warnings

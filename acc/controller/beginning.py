@@ -30,6 +30,10 @@ from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
+WENT_ON = (
+    "another worker committed meanwhile: the step goes on from its state, and takes the turn along"
+)
+
 
 @dataclass(frozen=True)
 class Beginning(Generic[S]):
@@ -84,7 +88,7 @@ def beginning(
             return Beginning(latest, known)
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
-    return (yield from _forked(parts, state, held, turn, key))
+    return (yield from _behind(parts, state, held, turn, latest))
 
 
 def latest_of(parts: Parts[S], key: ThreadKey, branch: str) -> Io:
@@ -115,6 +119,22 @@ def _known(parts: Parts[S], turn: Turn, state: S, held: Head) -> Doing[Appended 
         said = [message.observation.identity for message in messages]
         found = yield Io(lambda: parts.journal.said_after(held, said))
     return found if found is not None and found.is_committed else None
+
+
+def _behind(
+    parts: Parts[S], state: S, held: Head, turn: Turn, latest: Latest[S]
+) -> Doing[Beginning[S]]:
+    """Begin where the thread went on: at its head if the turn waits there, else on a branch."""
+    if (yield from _waits(parts, turn, state, held, latest.head)):
+        return Beginning(latest, None, WENT_ON)
+    return (yield from _forked(parts, state, held, turn, latest.head.thread))
+
+
+def _waits(parts: Parts[S], turn: Turn, state: S, held: Head, head: Head) -> Doing[bool]:
+    """Whether the turn was appended after ``held`` and waits behind the head: whoever goes on takes it."""
+    messages = messages_of(turn.numbered(state.turn + 1))
+    found: Appended | None = yield Io(lambda: parts.journal.turn_of(held, messages))
+    return found is not None and not found.is_committed and found.first > head.seq
 
 
 def _forked(

@@ -259,17 +259,17 @@ def _with_waiting(
     It was recorded, or its step failed or was killed. A turn that begins with the same words says them once.
     """
     head = latest.head
-    turn: Appended | None = yield Io(lambda: parts.journal.waiting_turn(key, head.branch))
-    if turn is None:
+    found: tuple[Appended, tuple[Message, ...]] | None = yield Io(
+        lambda: parts.journal.waiting_turn(key, head.branch)
+    )
+    if found is None:
         return _Waiting(), clean.numbered(number)
-    messages: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, head.branch))
+    turn, messages = found
     said = tuple(message.observation for message in messages)
     whole = Turn(observations=(*said, *_rest(said, clean.observations)), at=clean.at)
     numbered = whole.numbered(number)
     refs = tuple(each.ref for each in numbered.observations[: len(said)])
-    if refs == turn.refs:
-        return _Waiting(messages, turn), numbered
-    return _Waiting(), numbered  # two workers appended at once: their turns are appended as one
+    return _Waiting(messages, replace(turn, refs=refs)), numbered
 
 
 def _rest(

@@ -54,7 +54,9 @@ _TURN = select(TURNS.c.number, TURNS.c.first_seq, TURNS.c.last_seq).where(
     TURNS.c.branch_id == bindparam("branch_id"), TURNS.c.number == bindparam("number"),
     TURNS.c.identity == bindparam("identity"),
 )  # fmt: skip
-_TAKEN = select(MESSAGES.c.seq, MESSAGES.c.version, MESSAGES.c.ref).where(
+TAKEN = select(
+    MESSAGES.c.id, MESSAGES.c.seq, MESSAGES.c.version, MESSAGES.c.ref, MESSAGES.c.turn, MESSAGES.c.digest,
+).where(
     MESSAGES.c.branch_id == bindparam("branch_id"),
     MESSAGES.c.seq >= bindparam("first"), MESSAGES.c.seq <= bindparam("last"),
 ).order_by(MESSAGES.c.seq)  # fmt: skip
@@ -122,11 +124,11 @@ def _known(connection: Connection, place: Place, number: int, identity: bytes) -
     if turn is None:
         return None
     span = {**where, "first": turn.first_seq, "last": turn.last_seq}
-    rows = connection.execute(_TAKEN, span).all()
-    taken = next((row.version for row in rows if row.version), 0)
+    rows = connection.execute(TAKEN, span).all()
+    taken, of_turn = next(((r.version, r.turn) for r in rows if r.version), (0, 0))
     head = place.head
     if taken:
-        last = {**where, "version": taken, "number": turn.number}
+        last = {**where, "version": taken, "number": of_turn}
         made = connection.execute(_OF_TURN, last).first()
         if made is not None:
             head = Head(head.thread, head.branch, made.hash, made.version, made.epoch, made.seq)
@@ -184,7 +186,7 @@ def conflict(connection: Connection, place: Place, follows: str) -> ConflictErro
     return ConflictError(
         f"version {head.version} was committed after version {found or 0}: the head is {head.hash[:16]}",
         where=where,
-        hint="repeat the step with the same state and turn: it finds what was committed; or go on from the head",
+        hint="repeat the step with the same state and turn: it finds what was committed, or goes on from the head",
     )
 
 

@@ -9,13 +9,14 @@ from sqlalchemy import Connection, bindparam, func, select, text
 
 from acc.errors import ConflictError, StateError
 from acc.journal import places
-from acc.journal.appending import RECORD, Desk, conflict
+from acc.journal.appending import RECORD, TAKEN, Desk, conflict
 from acc.journal.names import Appended, Head, ThreadKey
 from acc.journal.places import Place
 from acc.journal.policies import policy_body
 from acc.journal.record import Entry, as_bytes, packed, record_of, squeezed
 from acc.journal.states import WHOLE_EVERY, read_state
 from acc.journal.tables import COMMITS, HEADS, MESSAGES, POLICIES, TURNS
+from acc.tail import Message
 
 ADD_COMMIT = COMMITS.insert()
 
@@ -51,7 +52,7 @@ def commit(
         )
     _check(entries, place, turn)
     if turn is not None:
-        take(connection, place, turn, entries[0].commit.state.version)
+        take(connection, place, turn, entries[0].turn, entries[0].commit.state.version)
         _leave_no_record(connection, place, turn)
     return _write(connection, desk, place, entries, turn)
 
@@ -80,6 +81,11 @@ def _unfit(what: str, place: Place) -> StateError:
     )
 
 
+_MOVE = (
+    MESSAGES.update()
+    .where(MESSAGES.c.id == bindparam("of_row"))
+    .values(turn=bindparam("to_turn"), ref=bindparam("to_ref"))
+)
 _MARK = (
     MESSAGES.update()
     .where(
@@ -90,11 +96,26 @@ _MARK = (
 )  # fmt: skip
 
 
-def take(connection: Connection, place: Place, turn: Appended, version: int) -> None:
-    """Mark the messages of a turn that was appended before as taken."""
+def take(
+    connection: Connection, place: Place, turn: Appended, messages: Sequence[Message], version: int
+) -> None:
+    """Mark the messages of a turn that was appended before as taken.
+
+    If they waited for another turn than that which takes them, they get its number and refs: what was said has one
+    row, whoever takes it.
+    """
     if turn.is_committed:
         return
     span = {"of_branch": place.branch_id, "first": turn.first, "last": turn.last}
+    where = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
+    rows = [r for r in connection.execute(TAKEN, where) if not r.version and r.digest]
+    both = zip(rows, messages, strict=False)
+    moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
+    for row, message in moved:
+        given = {"of_row": row.id, "to_turn": message.turn, "to_ref": message.ref}
+        connection.execute(_MOVE, given)
+    if moved:
+        _name_again(connection, place, turn, moved[0][1].turn)
     done = connection.execute(_MARK, {**span, "taken_by": version})
     if done.rowcount != len(turn.refs):
         raise ConflictError(
@@ -102,6 +123,19 @@ def take(connection: Connection, place: Place, turn: Appended, version: int) -> 
             where=f"{place.head.thread}, branch {place.head.branch}",
             hint="append it again",
         )
+
+
+def _name_again(connection: Connection, place: Place, turn: Appended, number: int) -> None:
+    """Let the turns of a span be found by another number, too: refs name it, and a repeated step names the old one."""
+    own = (
+        (TURNS.c.branch_id == place.branch_id)
+        & (TURNS.c.first_seq >= turn.first) & (TURNS.c.last_seq <= turn.last)
+    )  # fmt: skip
+    rows = connection.execute(select(TURNS).where(own)).mappings().all()
+    known = {row["identity"] for row in rows if row["number"] == number}
+    new = {r["identity"]: {**r, "number": number} for r in rows if r["identity"] not in known}
+    if new:
+        connection.execute(TURNS.insert(), list(new.values()))
 
 
 _LEFT = select(MESSAGES.c.id).join(

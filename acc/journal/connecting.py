@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,12 +22,14 @@ FILE = "journal.sqlite3"
 Where = str | Path | URL | Engine
 """A memory's folder, a URL ``sqlite:///FILE`` or ``postgresql://...``, or the caller's own engine for one."""
 
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
 _HINT = "give a folder, sqlite:///FILE, postgresql://HOST/DATABASE, or an engine for one of them"
 
 
 def is_url(where: object) -> bool:
-    """Whether a place is named by a URL: it has no folder."""
-    return isinstance(where, str) and "://" in where
+    """Whether a place is named by a URL: it has no folder. One letter and a colon are a drive."""
+    return isinstance(where, str) and _SCHEME.match(where) is not None
 
 
 def connected(
@@ -76,8 +79,8 @@ def _sqlite(
 def _url(where: object) -> URL:
     try:
         url = make_url(where)  # type: ignore[arg-type]
-    except (ArgumentError, AttributeError) as error:
+    except (ArgumentError, AttributeError, ValueError):  # their messages repeat the address
         raise ConfigurationError(
             "the place names no journal", where="journal", hint=_HINT
-        ) from error
+        ) from None
     return url.set(drivername="postgresql") if url.drivername == "postgres" else url

@@ -160,7 +160,7 @@ def overwrite(connection: Connection, desk: Desk, key: ThreadKey, row: Any, why:
     connection.execute(  # its identity is a digest of the words
         update(TURNS)
         .where(
-            TURNS.c.branch_id == row.branch_id, TURNS.c.number == row.turn,
+            TURNS.c.branch_id == row.branch_id,
             TURNS.c.first_seq <= row.seq, TURNS.c.last_seq >= row.seq,
         )
         .values(identity=os.urandom(16))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, Table, select
+from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
 from acc.journal import places
@@ -20,6 +21,7 @@ from acc.journal.committing import ADD_COMMIT, commit_row
 from acc.journal.database import Database
 from acc.journal.migrate import FORMAT_NUMBER, written_by
 from acc.journal.names import MAIN, ThreadKey
+from acc.journal.opened import key_of
 from acc.journal.places import Place, names_of
 from acc.journal.reading import PAGE, StoredCommit, commit_page
 from acc.journal.record import packed
@@ -32,6 +34,17 @@ _ROWS: dict[str, Table] = {
 }  # fmt: skip
 
 
+_DAMAGED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    CompileError,
+    DataError,
+    IntegrityError,
+)
 _OF_THREAD: dict[str, Table] = {"hold": HOLDS, "feedback": FEEDBACK}
 
 
@@ -139,7 +152,7 @@ def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> tuple[T
                 keys.append(importer.key)
             else:
                 importer.take(body)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except _DAMAGED as error:
             raise InputError(
                 f"the line is no line of a journal: {type(error).__name__}: {error}",
                 where=f"line {number}",
@@ -156,7 +169,7 @@ class _Importer:
     def __init__(self, connection: Connection, desk: Desk, first: Mapping[str, Any]) -> None:
         if first["acc"] != "journal" or first["format"] != FORMAT_NUMBER:
             raise ValueError(f"its format is {first['format']}")
-        self.key = ThreadKey(**{name: first[name] for name in names_of(ThreadKey(""))})
+        self.key = key_of(ThreadKey(**{name: first[name] for name in names_of(ThreadKey(""))}))
         if places.find(connection, self.key) is not None:
             raise ConflictError(
                 "the thread is in the journal already", where=str(self.key),
@@ -177,13 +190,14 @@ class _Importer:
         elif kind == "commit":
             self._commit(body)
         elif kind in _OF_THREAD:
-            row = {**body, "thread_id": self._places[MAIN].thread_id}
+            row = {**_without_ids(body), "thread_id": self._places[MAIN].thread_id}
             self._connection.execute(_OF_THREAD[kind].insert(), row)
         else:
             place = self._places[body.pop("branch")]
             if kind == "turn":
                 body["identity"] = bytes.fromhex(body["identity"])
-            self._connection.execute(_ROWS[kind].insert(), {**body, "branch_id": place.branch_id})
+            row = {**_without_ids(body), "branch_id": place.branch_id}
+            self._connection.execute(_ROWS[kind].insert(), row)
 
     def _policy(self, body: Mapping[str, str]) -> None:
         known = select(POLICIES).where(POLICIES.c.fingerprint == body["fingerprint"])
@@ -231,3 +245,10 @@ class _Importer:
             raise ValueError(f"the state of version {body['version']} was changed")
         self._states[branch] = state
         return state
+
+
+def _without_ids(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a line's row; the database numbers it."""
+    return {
+        name: value for name, value in body.items() if name not in ("id", "branch_id", "thread_id")
+    }

@@ -86,6 +86,14 @@ class Postgresql:
         self._shield = Shield()
         self._is_closed = False
         watch(self)
+        encoding = self.read(lambda c: c.exec_driver_sql("SHOW server_encoding").scalar_one())
+        if encoding != "UTF8":
+            self.close()
+            raise ConfigurationError(
+                f"the database has the encoding {encoding}: it cannot hold every text",
+                where=self.where,
+                hint="create one with ENCODING 'UTF8'",
+            )
 
     @property
     def address(self) -> URL | None:
@@ -119,18 +127,16 @@ class Postgresql:
             done.append(job(connection))
 
         with _repeated(lambda: _Open(self._writing, prepare)) as transaction:
-            transaction.commit()  # not repeated: if its answer is lost, the step is, and finds what was written
+            _commit(transaction, self.where)
         return done[-1]
 
     def _shielded(self, act: Callable[[], T]) -> T:
         def run() -> T:
             with told(self.where):
-                if self._is_closed:
-                    raise StoreError(
-                        "the journal is closed", where=self.where, hint="open it again"
-                    )
                 return act()
 
+        if self._is_closed:
+            raise StoreError("the journal is closed", where=self.where, hint="open it again")
         return self._shield.run(run)
 
     def scrub(self) -> str:
@@ -215,6 +221,21 @@ class _Open:
         self.close()
 
 
+def _commit(transaction: _Open, where: str) -> None:
+    """Commit. It is not tried again: if its answer is lost, it may have been carried out."""
+    try:
+        transaction.commit()
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+        raise StoreError(
+            "the connection was lost while the transaction was committed: it may be written or not",
+            where=where,
+            hint="repeat the step with the state that it began from, which finds what was written; if it began with"
+            " None, see last_state first",
+        ) from error
+
+
 def _repeated(act: Callable[[], T]) -> T:
     """Return what ``act`` returns; try once more if the server had dropped the connection."""
     try:
@@ -236,7 +257,10 @@ def _engine(url: URL, wait: float) -> Engine:
     try:
         return create_engine(
             url.set(drivername=DRIVER), pool_size=POOL, max_overflow=0, pool_timeout=wait,
-            connect_args={"connect_timeout": seconds, "tcp_user_timeout": seconds * 1000},
+            connect_args={
+                "connect_timeout": seconds, "tcp_user_timeout": seconds * 1000,
+                "client_encoding": "utf8",
+            },
         )  # fmt: skip
     except (ImportError, NoSuchModuleError) as error:
         raise ConfigurationError(

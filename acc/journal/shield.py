@@ -45,11 +45,11 @@ class Shield:
 
     def __init__(self) -> None:
         self._errands: _Errands = SimpleQueue()
-        self._is_begun = False
+        self._is_begun = self._is_closed = False
 
     def run(self, act: Callable[[], T]) -> T:
         """Return what ``act`` returns. An interrupt does not stop it: it is done all the same, unseen."""
-        if threading.current_thread() is not threading.main_thread():
+        if self._is_closed or threading.current_thread() is not threading.main_thread():
             return act()
         if not self._is_begun:
             _thread.start_new_thread(_work, (self._errands,))
@@ -63,7 +63,8 @@ class Shield:
         return found
 
     def close(self) -> None:
-        """Let the thread end."""
+        """Let the thread end. What is run later runs where it is."""
+        self._is_closed = True
         self._errands.put(None)
 
 

@@ -145,7 +145,7 @@ class Stepping(Opened):
             # a new turn's rows name their commit already
             taken = replace(turn, is_committed=turn.is_new)
             if waiting is not None:
-                committing.take(c, place, waiting, version)
+                committing.take(c, place, waiting, entries[0].turn, version)
                 taken = waiting.and_then(taken)
             head = committing.commit(
                 c, d, key, branch, entries, follows, epoch=epoch, turn=taken, place=place
@@ -230,14 +230,16 @@ class Stepping(Opened):
 
         return self._database.read(job)
 
-    def waiting_turn(self, thread: Key, branch: str = MAIN) -> Appended | None:
-        """Return what was appended after the head and no commit took; None if there is nothing.
+    def waiting_turn(
+        self, thread: Key, branch: str = MAIN
+    ) -> tuple[Appended, tuple[Message, ...]] | None:
+        """Return what was appended after the head and no commit took, with its messages; None if there is nothing.
 
-        It is a turn that was recorded, or one whose step failed or was killed.
+        It is a turn that was recorded, or one whose step failed, was killed, or is being made by another worker.
         """
         key = key_of(thread)
 
-        def job(c: Connection) -> Appended | None:
+        def job(c: Connection) -> tuple[Appended, tuple[Message, ...]] | None:
             place = places.find(c, key, branch)
             if place is None:
                 return None
@@ -246,7 +248,9 @@ class Stepping(Opened):
             if not open_:
                 return None
             refs = tuple(each.message.ref for each in open_)
-            return Appended(place.head, open_[0].seq, open_[-1].seq, refs, False, False, b"")
+            first, last = open_[0].seq, open_[-1].seq
+            turn = Appended(place.head, first, last, refs, False, False, b"")
+            return turn, tuple(each.message for each in open_)
 
         return self._database.read(job)
 

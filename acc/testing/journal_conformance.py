@@ -14,7 +14,7 @@ from threading import Barrier
 from typing import Any
 
 from acc.commit.commit import Commit, commit
-from acc.errors import ConflictError, InputError, StateError
+from acc.errors import ConflictError, InputError, StateError, StoreError
 from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -369,7 +369,19 @@ def _takes_states(case: Case) -> None:
     case.expect_clean()
 
 
+def _closes(case: Case) -> None:
+    """A journal that is closed says so, whatever is asked of it."""
+    case.journal.close()
+    case.journal.close()
+    for act in (lambda: case.journal.head(case.key), lambda: step(case.journal, case.key, "no")):
+        try:
+            act()
+        except StoreError:
+            continue
+        raise AssertionError("a closed journal does something")
+
+
 PROMISES = (
     _keeps, _repeats, _conflicts, _races, _takes_over, _forks, _blanks, _exchanges,
-    _takes_any_text, _lists, _serves_many, _takes_states,
+    _takes_any_text, _lists, _serves_many, _takes_states, _closes,
 )  # fmt: skip

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,14 @@ import pytest
 
 from acc import MemoryController, Turn
 from acc.controller import beginning
-from acc.errors import StateError
+from acc.errors import ConflictError, StateError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
 from acc.models.openai_client import OpenAIModel
+from acc.models.protocol import Completion, Usage
+from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation
@@ -112,3 +117,81 @@ def test_adopting_brings_no_erased_words_back(tmp_path: Path) -> None:
             memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
         step = memory.step(None, Turn.said("And now?"), thread="t")
         assert "Ann" not in step.text()
+
+
+class _Gated:
+    """A model that answers when it is told to."""
+
+    name, price = "gated", None
+
+    def __init__(self) -> None:
+        self.asked, self.goes_on = threading.Semaphore(0), threading.Semaphore(0)
+
+    def complete(self, messages: Any, schema: Any) -> Completion:
+        self.asked.release()
+        assert self.goes_on.acquire(timeout=20)
+        return Completion("{}", Usage(requests=1), self.name)
+
+    async def acomplete(self, messages: Any, schema: Any) -> Completion:
+        return await asyncio.to_thread(self.complete, messages, schema)
+
+
+@pytest.mark.parametrize("fork", [False, True])
+def test_three_workers_that_wait_for_their_models_say_each_word_once(
+    tmp_path: Path, fork: bool
+) -> None:
+    with ThreadPoolExecutor(3) as pool, MemoryController.open(tmp_path, **ALWAYS) as seed:
+        start = seed.step(None, Turn.said("Begin."), thread="t").state
+        models = [_Gated() for _ in range(3)]
+        workers = [MemoryController.open(tmp_path, model=m, fork=fork, **ALWAYS) for m in models]
+
+        def begin(number: int, said: str) -> Any:
+            running = pool.submit(workers[number].step, start, Turn.said(said), thread="t")
+            assert models[number].asked.acquire(timeout=20)
+            return running
+
+        first, second = begin(0, "The pump is broken."), begin(1, "The valve is stuck.")
+        models[0].goes_on.release()
+        assert first.result().state.version == 2
+        models[1].goes_on.release()
+        assert isinstance(second.exception(), ConflictError)
+        again = begin(1, "The valve is stuck.")  # with the same state and turn, as the error says
+        models[1].goes_on.release()
+        step = again.result()
+        assert "goes on from its state" in str(step.warnings)
+        said = ["Begin.", "The pump is broken.", "The valve is stuck."]
+        assert _said(seed) == Counter(said)
+        assert len(seed.journal.branches("t")) == 1
+        assert not seed.journal.waiting("t")
+        assert seed.journal.verify([seed.policy, *(w.policy for w in workers)]).is_clean
+        for each in workers:
+            each.close()
+
+
+def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
+    """Each does what the errors say; whatever the order, nothing is lost and nothing is said twice."""
+
+    def work(number: int) -> None:
+        model = _Gated()
+        for _ in range(1_000):
+            model.goes_on.release()
+        with MemoryController.open(tmp_path, model=model, fork=False, **ALWAYS) as memory:
+            for turn in range(6):
+                state, said = memory.last_state("t"), Turn.said(f"{number} says {turn}.")
+                for _ in range(50):
+                    try:
+                        memory.step(state, said, thread="t")
+                    except ConflictError as error:
+                        if "read last_state" in str(error):
+                            state = memory.last_state("t")
+                        continue
+                    break
+
+    with MemoryController.open(tmp_path, **ALWAYS) as seed:
+        seed.step(None, Turn.said("Begin."), thread="t")
+        with ThreadPoolExecutor(3) as pool:
+            for each in [pool.submit(work, number) for number in range(3)]:
+                each.result()
+        expected = Counter(["Begin.", *(f"{n} says {t}." for n in range(3) for t in range(6))])
+        assert _said(seed) == expected
+        assert seed.journal.verify([seed.policy, Policy()]).is_clean

@@ -317,3 +317,35 @@ def test_sixteen_threads_more_than_the_pool_wait_for_a_connection(url: str) -> N
             each.join()
         assert len(done) == 32
         assert journal.verify([POLICY]).is_clean
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(server: PostgreSQL) -> None:
+    engine = engine_of(url_of(server)).execution_options(isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        made = (
+            "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        )
+        connection.exec_driver_sql(made)
+    engine.dispose()
+    with pytest.raises(ConfigurationError, match="LATIN1"):
+        Journal.open(url_of(server).replace("/postgres", "/latin"))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://acc:p@q:hidden@127.0.0.1:1/db",
+        "postgresql:/acc:hidden@h/db",
+        "postgresql://acc:hidden@[::1/db",
+        "postgresql://acc:hidden@h:port/db",
+    ],
+)
+def test_an_odd_address_is_refused_and_not_repeated(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AccError) as caught:
+        Journal.open(address, wait=2)
+    assert "hidden" not in str(caught.value)
+    assert caught.value.__cause__ is None or "hidden" not in str(caught.value.__cause__)
+    assert list(tmp_path.iterdir()) == []

@@ -3,15 +3,16 @@
 --     psql -v ON_ERROR_STOP=1 -f roles.sql DATABASE
 --
 -- acc_writer is for agents. It appends to the history and marks which commit took a message; it can neither change nor
--- delete what was said or committed. acc_eraser is for who erases, prunes and expires. GRANT them to login roles.
+-- delete what was said or committed. acc_eraser is for who erases, holds, prunes and expires. GRANT them to login roles.
 
 CREATE ROLE acc_writer NOLOGIN;
 CREATE ROLE acc_eraser NOLOGIN;
 
 GRANT SELECT ON format, threads, branches, heads, turns, messages, commits, policies, tombstones, holds, feedback, copies,
     keys TO acc_writer, acc_eraser;
-GRANT INSERT ON threads, branches, heads, turns, messages, commits, policies, holds, feedback, copies, keys
+GRANT INSERT ON threads, branches, heads, turns, messages, commits, policies, feedback, copies, keys
     TO acc_writer, acc_eraser;
+GRANT INSERT ON holds TO acc_eraser;
 GRANT UPDATE (hash, version, epoch, seq) ON heads TO acc_writer;
 GRANT UPDATE (version) ON messages TO acc_writer;
 
