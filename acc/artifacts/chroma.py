@@ -68,11 +68,10 @@ class ChromaStore(Store):
         """
         try:
             found = urlsplit(address)
-            is_address = found.scheme in ("http", "https") and bool(found.hostname)
-            given = found.port
+            host, given = found.hostname or "", found.port
         except ValueError:
-            is_address = False
-        if not is_address:  # it may hold a password: it is not repeated
+            host = ""
+        if not host or found.scheme not in ("http", "https"):  # a password in it is not repeated
             raise ConfigurationError(
                 "no address of a Chroma server", where="store", hint="such as http://127.0.0.1:8000"
             )
@@ -82,7 +81,7 @@ class ChromaStore(Store):
             named = f"{unquote(found.username)}:{unquote(found.password or '')}"
             basic = {"Authorization": f"Basic {b64encode(named.encode()).decode()}"}
             more["headers"] = {**basic, **more.get("headers", {})}
-        return cls.server(found.hostname, port, embedder, ssl=is_secure, **more)
+        return cls.server(host, port, embedder, ssl=is_secure, **more)
 
     @classmethod
     def set_aside(cls, folder: Path) -> Path | None:
