@@ -19,7 +19,7 @@ from acc.artifacts.clients import EmbeddedClient, ServerClient, forked
 from acc.artifacts.embedding import Embedder, HashedWords
 from acc.artifacts.faults import DAMAGED, translated
 from acc.artifacts.store import Store
-from acc.artifacts.upkeep import is_foreign, opened, rewritten, scrub, staleness
+from acc.artifacts.upkeep import opened, rewritten, scrub, staleness
 from acc.errors import ConfigurationError, StoreError
 
 NAME = "acc-artifacts"
@@ -122,7 +122,7 @@ class ChromaStore(Store):
         """Embed every text anew into a new collection, which then takes the place of this one."""
         with self._using("the index cannot be rebuilt"), self._writing:
             self._collection = rewritten(self._client.client, self._collection, self.embedder)
-            self._stale, self._is_foreign = "", False
+            self._stale, self._is_usable = "", True
             return self.count()
 
     def compact(self) -> bool:
@@ -170,7 +170,7 @@ class ChromaStore(Store):
         client = self._client
         with translated("the collection cannot be opened", self.where):
             self._collection = opened(client.client, self._name, self.embedder)
-            self._is_foreign = is_foreign(self._collection, self.embedder)
-            self._stale = staleness(self._collection, self.embedder, client.broken)
+            found = staleness(self._collection, self.embedder, client.broken)
+            self._stale, self._is_usable = found
             client.broken = []
         self._marks.clear()

@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,14 +65,13 @@ class EmbeddedClient:
                 _forget(self.where)
                 raise
 
-    def reopen(self, meanwhile: Callable[[], object]) -> ClientAPI:
+    def reopen(self, meanwhile: Callable[[], object]) -> None:
         """Close the client, call ``meanwhile`` with the files at rest, and open it again."""
         self._stop()
         try:
             meanwhile()
         finally:
             self.client = self.opened()
-        return self.client
 
     def close(self) -> None:
         """Close the files, and let go of the folder."""
@@ -85,8 +84,8 @@ class EmbeddedClient:
         with translated("the embedded Chroma cannot be closed", self.where):
             self.client.close()  # type: ignore[attr-defined]
             _forget(self.where)
-            for header in self.folder.glob("*/header.bin"):
-                _blank(header.parent)
+            for index in index_folders(self.folder):
+                _blank(index)
 
 
 def _forget(path: str) -> None:
@@ -169,43 +168,40 @@ def _settings(**given: Any) -> Settings:
 
 def _locked(folder: Path) -> Callable[[], None]:
     """Lock the folder until the returned function is called, or the process ends."""
-    try:
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return lambda: _unlocked(handle)
-        except BlockingIOError as error:
-            os.close(handle)
-            raise _held(folder) from error
-        except OSError:  # a network file system that locks files only
-            os.close(handle)
-    except ImportError:  # Windows
-        pass
     import filelock
 
-    lock = filelock.FileLock(folder / "acc.lock", timeout=0, thread_local=False)
     try:
-        lock.acquire()
-    except filelock.Timeout as error:
-        raise _held(folder) from error
-    return lock.release
+        try:
+            return _locked_itself(folder)
+        except BlockingIOError:
+            raise
+        except (ImportError, OSError):  # Windows, or a network file system that locks files only
+            lock = filelock.FileLock(folder / "acc.lock", timeout=0, thread_local=False)
+            lock.acquire()
+            return lock.release
+    except (BlockingIOError, filelock.Timeout) as error:
+        raise StoreLockedError(
+            "another store, in this process or another, holds the folder of the index",
+            where=str(folder),
+            hint="close it first, or let both use a Chroma server: `chroma run --path DIR`",
+        ) from error
 
 
-def _unlocked(handle: int) -> None:
+def _locked_itself(folder: Path) -> Callable[[], None]:
     import fcntl
 
-    fcntl.flock(handle, fcntl.LOCK_UN)  # a fork may have the handle, too
-    os.close(handle)
+    handle = os.open(folder, os.O_RDONLY)
 
+    def unlock() -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a fork may have the handle, too
+        os.close(handle)
 
-def _held(folder: Path) -> StoreLockedError:
-    return StoreLockedError(
-        "another store, in this process or another, holds the folder of the index",
-        where=str(folder),
-        hint="close it first, or let both use a Chroma server: `chroma run --path DIR`",
-    )
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return unlock
 
 
 def forked(where: str) -> StoreError:
@@ -233,14 +229,19 @@ def _drop_broken(folder: Path) -> list[str]:
 
     Chroma starts such a collection with an empty index, and every text stays readable: `rebuild` fills it.
     """
-    names = []
-    for header in folder.glob("*/header.bin"):
+    found = [each for each in index_folders(folder) if (each / "header.bin").exists()]
+    broken = [each for each in found if not _is_whole(each)]
+    for each in broken:
+        shutil.rmtree(each)
+    return [each.name for each in broken]
+
+
+def index_folders(folder: Path) -> Iterator[Path]:
+    """Yield the folders of vector indexes: Chroma names them by UUIDs."""
+    for path in folder.glob("*"):
         with suppress(ValueError):
-            UUID(header.parent.name)
-            if not _is_whole(header.parent):
-                names.append(header.parent.name)
-                shutil.rmtree(header.parent)
-    return names
+            if path.is_dir() and str(UUID(path.name)) == path.name:
+                yield path
 
 
 def _is_whole(index: Path) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from acc.artifacts.embedding import Embedder, HashedWords, Vectors
+from acc.artifacts.rows import passes
 from acc.artifacts.store import Store
 
 
@@ -30,14 +30,6 @@ class InMemoryArtifacts(Store):
 
     def _release(self) -> None:
         self._collection = Rows()
-
-
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "$in": lambda value, wanted: value in wanted,
-    "$lte": operator.le,
-    "$gte": operator.ge,
-    "$gt": operator.gt,
-}
 
 
 class Rows:
@@ -65,7 +57,7 @@ class Rows:
         """Return the rows with these ids, or of this filter, in the order of adding."""
         with self._lock:
             asked = self._rows if ids is None else set(ids)
-            found = [i for i, row in self._rows.items() if i in asked and _fits(row[1], where)]
+            found = [i for i, row in self._rows.items() if i in asked and passes(row[1], where)]
             documents, metadatas = ([self._rows[i][n] for i in found] for n in (0, 1))
         return {"ids": found, "documents": documents, "metadatas": metadatas}
 
@@ -89,17 +81,3 @@ class Rows:
     def count(self) -> int:
         """Return how many rows there are."""
         return len(self._rows)
-
-
-def _fits(metadata: Mapping[str, Any], where: Any) -> bool:
-    for name, wanted in (where or {}).items():
-        if name in ("$and", "$or"):
-            fits = (all if name == "$and" else any)(_fits(metadata, each) for each in wanted)
-        elif isinstance(wanted, Mapping):
-            ((compared, value),) = wanted.items()
-            fits = name in metadata and _COMPARED[compared](metadata[name], value)
-        else:
-            fits = metadata.get(name) == wanted
-        if not fits:
-            return False
-    return True

@@ -16,8 +16,8 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from statistics import fmean
 
@@ -28,9 +28,9 @@ from acc.artifacts.faults import translated
 from acc.artifacts.lexical import NEAR, Numbers, PartialIndex
 from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
 from acc.errors import StoreError
-from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, passages
+from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, candidate_of, passages
 from acc.text.ranking import terms
-from acc.turn.observations import Evidence, Trust, is_ingested
+from acc.turn.observations import Trust, is_ingested
 
 WINDOW = 400_000
 """Characters of the newest messages that are read at the first question: some 0.15 s."""
@@ -44,9 +44,7 @@ WEIGHT = 0.5
 UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
 
-_MESSAGES = 24
-_AROUND = 2
-_PASSAGES = 1 << 20
+_MESSAGES, _AROUND, _PASSAGES = 24, 2, 1 << 20
 FIRST_PAGE = 8
 """Messages that are read first: mostly those of the last turn are new."""
 
@@ -122,32 +120,43 @@ class Recall:
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
             held: Returns those messages that the journal still holds; others are no candidates.
         """
-        ranked = self.ranked(thread, question, newest, branches=branches, upto=upto, epoch=epoch)
-        there = {_name(each) for each in held([each.artifact for each in ranked])}
-        ranked = [each for each in ranked if _name(each.artifact) in there]
-        found = sorted(_candidates(question, ranked), key=lambda each: (-each.score, -each.at))
+        with self._read(thread, question, newest, branches, upto, epoch) as (scope, cosines):
+            best = scope.best(question, cosines, self._weight, upto, _MESSAGES)
+            there = {_name(each) for each in held([scope.artifacts[at] for at in best])}
+            best = [at for at in best if _name(scope.artifacts[at]) in there]
+            meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
+            found = list(scope.candidates(question, best, meaning * bool(self._weight)))
+        found.sort(key=lambda each: (-each.score, -each.at))
         return [each for each in found[:limit] if each.score > 0]
 
     def ranked(
+        self, thread: ThreadName, question: str, newest: Newest, *, limit: int = _MESSAGES
+    ) -> list[Artifact]:
+        """Return at most ``limit`` messages of a main branch, the best first; arguments as in `recall`."""
+        with self._read(thread, question, newest, MAIN, None, 0) as (scope, cosines):
+            best = scope.best(question, cosines, self._weight, None, limit)
+            return [scope.artifacts[at] for at in best]
+
+    @contextmanager
+    def _read(
         self,
         thread: ThreadName,
         question: str,
         newest: Newest,
-        *,
-        branches: Branches = MAIN,
-        upto: int | None = None,
-        limit: int = _MESSAGES,
-        epoch: int = 0,
-    ) -> list[Ranked]:
-        """Return at most ``limit`` messages, the best first; arguments as in `recall`."""
+        branches: Branches,
+        upto: int | None,
+        epoch: int,
+    ) -> Iterator[tuple[Scope, Numbers]]:
+        """Lend what was read of a thread, with all that a question needs, and the cosine of each message."""
         proposed = self._proposed(thread, question, branches, upto)
         scope = self._scope(thread, branches, epoch)
         with scope.lock:
             scope.read(newest(), self._window)
             if self.store is not None:
                 scope.meet(self.store, thread, [artifact for artifact, _ in proposed])
-            cosines = {_name(artifact): score for artifact, score in proposed}
-            return scope.ranked(question, cosines, self._weight, upto, limit)
+            known = {_name(artifact): cosine for artifact, cosine in proposed}
+            least = min(known.values(), default=0)
+            yield scope, np.array([known.get(_name(each), least) for each in scope.artifacts])
 
     def forget(self, thread: ThreadName) -> None:
         """Drop what was read of the thread, after an erasure."""
@@ -181,29 +190,6 @@ class Recall:
         return found
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """A message that recall found.
-
-    Attributes:
-        artifact: The message.
-        before: The text before it.
-        place: Its number among the messages that were read, in the order of the thread.
-        age: The same from 0, the oldest, to 1.
-        meaning: What its cosine adds to its passages' scores.
-        rarity: The weight of a term.
-        passages: Its passages, each with its terms.
-    """
-
-    artifact: Artifact
-    before: str
-    place: int
-    age: float
-    meaning: float
-    rarity: Callable[[str], float]
-    passages: tuple[tuple[str, tuple[str, ...]], ...]
-
-
 class Scope:
     """What was read of a thread, as one branch sees it."""
 
@@ -211,7 +197,7 @@ class Scope:
         self.lock = threading.Lock()
         self._branches = branches
         self._index = PartialIndex()
-        self._artifacts: list[Artifact] = []
+        self.artifacts: list[Artifact] = []
         self._before: list[str] = []
         self._known: set[tuple[str, str]] = set()
         self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
@@ -241,41 +227,46 @@ class Scope:
         rows = [row for row in rows if _name(row) not in self._known]
         self._add(sorted(rows, key=lambda row: row.seq))
 
-    def ranked(
-        self,
-        question: str,
-        cosines: Mapping[tuple[str, str], float],
-        weight: float,
-        upto: int | None,
-        limit: int,
-    ) -> list[Ranked]:
-        """Return the best messages."""
+    def best(
+        self, question: str, cosines: Numbers, weight: float, upto: int | None, limit: int
+    ) -> list[int]:
+        """Return the places of the best messages."""
         own = self._index.own_scores(question)
         own /= max(own.max(initial=0), 1e-9)
-        least, most = min(cosines.values(), default=0), max(cosines.values(), default=0)
-        cosine: Numbers = np.array([cosines.get(_name(a), least) for a in self._artifacts])
-        own += weight * (cosine - least) / max(most - least, 1e-9)
-        scores: Numbers = self._index.in_context(own)
+        above = cosines - cosines.min(initial=1)
+        own += weight * above / max(above.max(initial=0), 1e-9)
+        scores = self._index.in_context(own)
         if upto is not None:
-            scores[[each.seq > upto for each in self._artifacts]] = 0
-        ages = np.argsort(np.argsort([each.seq for each in self._artifacts], kind="stable"))
-        meaning = MEANING * np.maximum(0, cosine - UNRELATED) / (1 - UNRELATED) * bool(weight)
-        return [
-            Ranked(
-                self._artifacts[at],
-                self._before[at],
-                int(ages[at]),
-                float(ages[at]) / len(ages),
-                float(meaning[at]),
-                self._index.rarity,
-                self._passages_of(at),
-            )
-            for at in self._index.best(scores, limit)
-        ]
+            scores[[each.seq > upto for each in self.artifacts]] = 0
+        return self._index.best(scores, limit)
+
+    def candidates(
+        self, question: str, places: Sequence[int], meaning: Numbers
+    ) -> Iterator[Candidate]:
+        """Yield the passages of messages, scored as in `acc.recall`, each with its share of its message's meaning."""
+        rarity, asked = self._index.rarity, frozenset(terms(question))
+        whole = sum(map(rarity, asked)) or 1.0
+        ages = np.argsort(np.argsort([each.seq for each in self.artifacts], kind="stable")).tolist()
+        mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
+
+        def worth(said: Iterable[str]) -> float:
+            return sum(map(rarity, asked.intersection(said)))
+
+        for at in places:
+            message, own, age = self.artifacts[at].message, self._passages_of(at), ages[at]
+            around = AROUND * (worth(terms(message.text)) + worth(terms(self._before[at])))
+            trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
+            weight = trust * (1 + LATER * age / len(ages)) / whole
+            for place, (text, said) in enumerate(own):
+                score = (OWN * worth(said) + around) * weight
+                score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
+                rare = {term: rarity(term) for term in said}
+                number = age * _PASSAGES + place
+                yield candidate_of(message, text, place, number, float(score), rare)
 
     def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if at not in self._passages:
-            split = passages(self._artifacts[at].message.text)
+            split = passages(self.artifacts[at].message.text)
             self._passages[at] = tuple((each, tuple(terms(each))) for each in split)
         return self._passages[at]
 
@@ -289,7 +280,7 @@ class Scope:
             is_next = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
             text = before.message.text if before is not None and is_next else ""
             self._index.add(_row(artifact), artifact.message.text, text)
-            self._artifacts.append(artifact)
+            self.artifacts.append(artifact)
             self.size += len(artifact.message.text)
             self._before.append(text)
         self._known.update(map(_name, artifacts))
@@ -306,32 +297,3 @@ def _row(artifact: Artifact) -> int:
 
 def _name(artifact: Artifact) -> tuple[str, str]:
     return artifact.branch, artifact.message.ref
-
-
-def _candidates(question: str, ranked: Sequence[Ranked]) -> Iterator[Candidate]:
-    """Yield the passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
-    asked = frozenset(terms(question))
-    texts = [each.passages for each in ranked]
-    mean = fmean([len(text) for own in texts for text, _ in own] or [1])
-    for each, own in zip(ranked, texts, strict=True):
-        whole = sum(map(each.rarity, asked)) or 1.0
-
-        def worth(said: Iterable[str], of: Ranked = each) -> float:
-            return sum(of.rarity(term) for term in asked & frozenset(said))
-
-        message = each.artifact.message
-        around = AROUND * (worth(terms(message.text)) + worth(terms(each.before)))
-        trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
-        for place, (text, said) in enumerate(own):
-            score = (OWN * worth(said) + around) / whole * trust * (1 + LATER * each.age)
-            score = score / (1 - LENGTH + LENGTH * len(text) / mean) + each.meaning / len(own)
-            rare = {term: each.rarity(term) for term in said}
-            at = each.place * _PASSAGES + place
-            yield Candidate(_evidence(each.artifact, text), at, place, score, rare)
-
-
-def _evidence(artifact: Artifact, text: str) -> Evidence:
-    message, seen = artifact.message, artifact.message.observation
-    name = "" if seen.channel.trust >= Trust.AGENT else seen.name
-    given = {"channel": seen.channel, "name": name, "ref": seen.ref, "text": text}
-    return Evidence.model_validate({**given, "turn": message.turn, "at": message.at})

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -133,16 +134,29 @@ def seen_by(branches: Branches, upto: int | None = None) -> dict[str, Any]:
     return {"$or": lanes} if len(lanes) > 1 else lanes[0]
 
 
-def is_seen(metadata: Mapping[str, Any], branches: Branches, upto: int | None = None) -> bool:
-    """Whether a row passes `seen_by`."""
-    ends = ((metadata.get(seq_of(branch)), end) for branch, end in branches)
-    return any(
-        seq is not None and all(last is None or seq <= last for last in (end, upto))
-        for seq, end in ends
-    )
-
-
 def filter_of(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
     """Return Chroma's filter for the rows of a thread that pass further ones."""
     own = {"thread": key_of(thread)}
     return {"$and": [own, *further]} if further else own
+
+
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "$in": lambda value, wanted: value in wanted,
+    "$lte": operator.le,
+    "$gt": operator.gt,
+}
+
+
+def passes(metadata: Mapping[str, Any], where: Any) -> bool:
+    """Whether a row passes a filter, as Chroma would say."""
+    for name, wanted in (where or {}).items():
+        if name in ("$and", "$or"):
+            fits = (all if name == "$and" else any)(passes(metadata, each) for each in wanted)
+        elif isinstance(wanted, Mapping):
+            ((compared, value),) = wanted.items()
+            fits = name in metadata and _COMPARED[compared](metadata[name], value)
+        else:
+            fits = metadata.get(name) == wanted
+        if not fits:
+            return False
+    return True

@@ -16,10 +16,10 @@ from acc.artifacts.rows import (
     artifacts_of,
     filter_of,
     id_of,
-    is_seen,
     lane_in,
     lane_of,
     part_id,
+    passes,
     rows_of,
     seen_by,
     seq_of,
@@ -46,7 +46,7 @@ class Store:
         self._writing = threading.RLock()
         # The highest seq known to be there: what lies beyond it is new, and is written without a look.
         self._marks: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._closed, self._stale, self._is_foreign = False, "", False
+        self._closed, self._stale, self._is_usable = False, "", True
 
     @property
     def stale(self) -> str:
@@ -97,10 +97,10 @@ class Store:
             most = limit + 16  # parts of one text are one message
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
             found = self._nearest(vector, most, filter_of(thread, *further))
-            seen = [each for each in found if is_seen(each[0][2], branches, upto)]
+            on_branch = seen_by(branches, upto)
+            seen = [each for each in found if passes(each[0][2], on_branch)]
             if len(found) == most and len(seen) < len(found):
-                where = filter_of(thread, seen_by(branches, upto), *further)
-                seen = self._nearest(vector, most, where)
+                seen = self._nearest(vector, most, filter_of(thread, on_branch, *further))
             scores: dict[str, float] = {}
             for row, distance in seen:
                 scores.setdefault(whole_id(row[0]), 1 - distance)
@@ -145,7 +145,8 @@ class Store:
                 del self._marks[mark]
             if messages is None:
                 self._collection.delete(where=filter_of(thread))
-            ids = [id_of(thread, branch, ref) for branch, ref in messages or ()]
+            named = dict.fromkeys(messages or ())
+            ids = [id_of(thread, branch, ref) for branch, ref in named]
             for at in range(0, len(ids), _ASKED):
                 every = list(_ids_of(self._read(ids=ids[at : at + _ASKED])))[::-1]
                 for begin in range(0, len(every), _ASKED):  # a first row last: it names its parts
@@ -154,17 +155,13 @@ class Store:
     def count(self, thread: ThreadName | None = None) -> int:
         """Return how many messages are there (`ArtifactStore.count`)."""
         with self._using("the artifacts cannot be counted"):
-            is_part: dict[str, Any] = {"part": {"$gte": 1}}
-            if thread is None:
-                return int(self._collection.count()) - len(self._ids(is_part))
-            parts = self._ids(filter_of(thread, is_part))
-            return len(self._ids(filter_of(thread))) - len(parts)
+            ids = self._ids(filter_of(thread) if thread is not None else None)
+            return sum(1 for id_ in ids if lane_in(id_))
 
     def counts(self) -> Mapping[str, int]:
         """Return how many messages each branch has (`ArtifactStore.counts`). Ids alone are read: they say it."""
         with self._using("the artifacts cannot be counted"):
-            lanes = map(lane_in, self._collection.get(include=[])["ids"])
-            return Counter(lane for lane in lanes if lane)
+            return Counter(lane for lane in map(lane_in, self._ids()) if lane)
 
     def last(self, thread: ThreadName, branch: str) -> int:
         """Return the highest seq on the branch (`ArtifactStore.last`).
@@ -201,7 +198,7 @@ class Store:
             yield
 
     def _check_embedder(self) -> None:
-        if self._is_foreign:
+        if not self._is_usable:
             hint = "run `acc reindex`, or call rebuild()"
             raise StoreMismatchError(self._stale, where=self.where, hint=hint)
 
@@ -224,7 +221,7 @@ class Store:
                 metadatas=[row.metadata for row in rows],
             )
 
-    def _ids(self, where: Mapping[str, Any]) -> list[str]:
+    def _ids(self, where: Mapping[str, Any] | None = None) -> list[str]:
         return list(self._collection.get(where=where, include=[])["ids"])
 
     def _read(self, **which: Any) -> list[_Found]:

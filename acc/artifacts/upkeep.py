@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from acc.artifacts.clients import DATABASE
+from acc.artifacts.clients import DATABASE, index_folders
 from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.rows import FORM
 
@@ -32,13 +31,10 @@ def opened(client: ClientAPI, name: str, embedder: Embedder) -> Collection:
     return _made(client, name, _mark(embedder))
 
 
-def is_foreign(collection: Collection, embedder: Embedder) -> bool:
-    """Return whether another embedder made the vectors, or another release the rows."""
-    return not _mark(embedder).items() <= dict(collection.metadata or {}).items()
-
-
-def staleness(collection: Collection, embedder: Embedder, broken: Sequence[str]) -> str:
-    """Return why the collection has to be rebuilt, if it has to.
+def staleness(
+    collection: Collection, embedder: Embedder, broken: Sequence[str]
+) -> tuple[str, bool]:
+    """Return why the collection has to be rebuilt, if it has to, and whether it can be used until then.
 
     ``broken`` are indexes that were found damaged and dropped; the collection remembers it until the rebuilding.
     """
@@ -47,13 +43,13 @@ def staleness(collection: Collection, embedder: Embedder, broken: Sequence[str])
         metadata["acc:broken"] = ",".join(broken)
         collection.modify(metadata=metadata)
     if metadata.get(_ROWS) != FORM:
-        return "another release wrote the index, with rows that this one cannot read"
-    if is_foreign(collection, embedder):
+        return "another release wrote the index, with rows that this one cannot read", False
+    if not _mark(embedder).items() <= metadata.items():
         there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
         here = f"{embedder.name} ({embedder.dimension})"
-        return f"the index was made by the embedder {there}, and this one is {here}"
+        return f"the index was made by the embedder {there}, and this one is {here}", False
     dropped = "a vector index was damaged, and has been dropped; the texts are intact"
-    return dropped if "acc:broken" in metadata else ""
+    return dropped if "acc:broken" in metadata else "", True
 
 
 def rewritten(client: ClientAPI, old: Collection, embedder: Embedder | None) -> Collection:
@@ -117,13 +113,6 @@ def scrub(folder: Path) -> None:
         database.execute("COMMIT")
         database.execute("VACUUM")
         live = {row[0] for row in database.execute("SELECT id FROM segments")}
-    for path in folder.iterdir():
-        if path.is_dir() and _is_uuid(path.name) and path.name not in live:
+    for path in index_folders(folder):
+        if path.name not in live:
             shutil.rmtree(path)
-
-
-def _is_uuid(name: str) -> bool:
-    try:
-        return str(UUID(name)) == name
-    except ValueError:
-        return False

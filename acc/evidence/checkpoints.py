@@ -17,7 +17,6 @@ from acc.journal import ThreadKey
 from acc.journal.opened import Key
 
 _TABLES = ("checkpoints", "writes")
-_HINT = "stop the processes that use the database, then try again"
 
 
 def name_of(thread: Key) -> str:
@@ -33,26 +32,22 @@ def delete_checkpoints(saver: Any, thread: Key) -> None:
         StoreError: It failed.
     """
     delete = _method(saver, "delete_thread")
-    try:
+    with _translated(type(saver).__name__):
         delete(name_of(thread))
         connection = getattr(saver, "conn", None)
         if isinstance(connection, sqlite3.Connection):
             _rewrite(connection)
-    except Exception as error:
-        raise _failed(error, type(saver).__name__) from error
 
 
 async def adelete_checkpoints(saver: Any, thread: Key) -> None:
     """Do what `delete_checkpoints` does through ``adelete_thread``; errors are the same."""
     delete = _method(saver, "adelete_thread")
-    try:
+    with _translated(type(saver).__name__):
         await delete(name_of(thread))
         connection = getattr(saver, "conn", None)
         if hasattr(connection, "executescript") and not isinstance(connection, sqlite3.Connection):
             await connection.commit()  # type: ignore[union-attr]
             await connection.execute("VACUUM")  # type: ignore[union-attr]
-    except Exception as error:
-        raise _failed(error, type(saver).__name__) from error
 
 
 def delete_checkpoints_at(url: str, threads: Iterable[Key]) -> int:
@@ -89,11 +84,8 @@ def _connected(url: str) -> Iterator[sqlite3.Connection]:
             "there is no database of a checkpointer", where=url.partition("@")[2] or url,
             hint="give sqlite:PATH; for others call delete_checkpoints with the checkpointer",
         )  # fmt: skip
-    try:
-        with closing(sqlite3.connect(path)) as connection:
-            yield connection
-    except sqlite3.Error as error:
-        raise _failed(error, str(path)) from error
+    with _translated(str(path), sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+        yield connection
 
 
 def _rewrite(connection: sqlite3.Connection) -> None:
@@ -112,9 +104,11 @@ def _method(saver: Any, name: str) -> Any:
     return method
 
 
-def _failed(error: Exception, where: str) -> StoreError:
-    return StoreError(
-        f"the checkpoints cannot be deleted: {type(error).__name__}: {error}"[:300],
-        where=where,
-        hint=_HINT,
-    )
+@contextmanager
+def _translated(where: str, kind: type[Exception] = Exception) -> Iterator[None]:
+    try:
+        yield
+    except kind as error:
+        what = f"the checkpoints cannot be deleted: {type(error).__name__}: {error}"[:300]
+        hint = "stop the processes that use the database, then try again"
+        raise StoreError(what, where=where, hint=hint) from error

@@ -10,18 +10,17 @@ last. A message that was blanked is found again by its tombstone, and the journa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, get_args
+from collections.abc import Iterator
+from typing import get_args
 from uuid import uuid4
 
 from acc.board.board import BoardState
 from acc.compress.protocol import AskingCompressor
 from acc.controller.documents import is_home
-from acc.controller.parts import Parts
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
-from acc.evidence.losses import Line, Loss, lines_of, own_policy, price_of
+from acc.evidence.base import Base
+from acc.evidence.losses import Line, Loss, own_policy, price_of, read_lines
 from acc.evidence.receipt import ErasurePlan, Leaving, Proof, Receipt
 from acc.evidence.replay import Replay
 from acc.evidence.searching import searched
@@ -42,10 +41,8 @@ class Erasure:
     """An erasure on its way.
 
     Args:
-        parts: The memory's.
-        folder: Its folder.
+        base: The memory with its policies.
         target: What to erase.
-        policies: Policies of threads that have another schema. Boards need none.
         proof: ``replay`` or ``fast``.
         echoes: Whether what agents and tools repeated of it goes, too.
 
@@ -53,30 +50,20 @@ class Erasure:
         InputError: The memory holds nothing of it, or ``proof`` is neither.
     """
 
-    def __init__(
-        self,
-        parts: Parts[Any],
-        folder: Path | None,
-        target: Target,
-        policies: Sequence[Policy],
-        proof: Proof,
-        *,
-        echoes: bool,
-    ) -> None:
+    def __init__(self, base: Base, target: Target, proof: Proof, *, echoes: bool) -> None:
         if proof not in get_args(Proof):
             raise InputError(f"there is no proof {proof!r}", where="erase", hint="replay or fast")
-        self.parts, self.folder, self.proof, self.words = parts, folder, proof, target.words
-        self.policies = (Policy(schema=BoardState), *policies)
-        self.journal = parts.journal
+        self.base, self.parts, self.journal = base, base.parts, base.journal
+        self.proof, self.words = proof, target.words
+        self.policies = (base.parts.memory.policy, Policy(schema=BoardState), *base.policies)
         self.found = Found(self.journal, target, echoes=echoes)
-        self.earlier = parts.index.unindexed()
+        self.earlier = self.parts.index.unindexed()
         texts = (*self.found.texts, *filter(None, self.earlier.values()))
         self.traces = Traces(texts, self.words)
-        self.lines = dict(self._lines())
-        self.losses = tuple(self.lines)
+        self.losses = tuple(self._losses())
 
-    def _lines(self) -> Iterator[tuple[Loss, list[Line]]]:
-        """Yield what each thread loses with its branches, those last that the target names itself."""
+    def _losses(self) -> Iterator[Loss]:
+        """Yield what each thread loses, those last that the target names itself."""
         rows = self.found.rows
         refs = frozenset(row.ref for row in rows if is_home(row.thread) and is_ingested(row.ref))
         named = {row.thread for row in rows if not row.is_echo}
@@ -84,9 +71,10 @@ class Erasure:
         for key in sorted(keys, key=lambda key: (key in named, str(key))):
             own = frozenset((row.branch, row.seq) for row in rows if row.thread == key)
             loss = Loss(key, own, frozenset() if is_home(key) else refs)
-            lines = [] if is_home(key) else lines_of(self.journal, loss)
-            if own or any(line.first is not None for line in lines):
-                yield loss, lines
+            if not is_home(key):
+                read_lines(self.journal, loss)
+            if own or any(line.anew for line in loss.lines):
+                yield loss
 
     def plan(self, *, despite_holds: bool, why: str) -> ErasurePlan:
         """Return what goes and what it costs.
@@ -100,7 +88,7 @@ class Erasure:
                 where=f"{held[0].thread} {held[0].ref}".strip(),
                 hint="release the hold, or erase despite it",
             )
-        found, lines = self.found, [line for each in self.lines.values() for line in each]
+        found, lines = self.found, [line for loss in self.losses for line in loss.lines]
         usage = price_of(lines) if self.proof == "replay" else Usage()
         is_asking = isinstance(self.parts.memory.compressor, AskingCompressor)
         by = ("model" if is_asking else "keyless") if usage.requests else ""
@@ -110,7 +98,7 @@ class Erasure:
         )  # fmt: skip
         return ErasurePlan(
             found.target, self.proof, found.deleted, found.rows,
-            sum(len(line.commits) - line.first for line in lines if line.first is not None),
+            sum(len(line.anew) for line in lines),
             tuple(leaving for line in lines for leaving in self._leaving(line)),
             usage.requests, by,
             usage.requests if is_asking else 0, usage.input + usage.output if is_asking else 0,
@@ -119,9 +107,9 @@ class Erasure:
 
     def _leaving(self, line: Line) -> Iterator[Leaving]:
         key, branch = line.head.thread, line.head.branch
-        if line.first is None or line.commits[-1].state is None:
+        if not line.anew or line.commits[-1].state is None:
             return
-        schema = own_policy(line, [self.parts.memory.policy, *self.policies]).schema
+        schema = own_policy(line, self.policies).schema
         for slot, item in schema.load(dict(line.commits[-1].state)).items():
             if not line.gone.isdisjoint(refs_in(item.model_dump(mode="json"))):
                 pinned = isinstance(item, Pinned)
@@ -143,7 +131,7 @@ class Erasure:
         foreign = [*self._cleaned(), *self._unknown(plan)]
         changed = (*(loss.thread for loss in self.losses), *plan.threads)
         files, traces = searched(
-            self.journal, self.folder, self.traces, Wanted(self.words), changed
+            self.journal, self.base.files, self.traces, Wanted(self.words), changed
         )
         heads = tuple(h for loss in self.losses for h in self.journal.branches(loss.thread))
         return Receipt(
@@ -156,7 +144,7 @@ class Erasure:
         memory, bodies = self.parts.memory, self.journal.policies()
         replay = Replay(memory, self.policies, bodies, self._is_tainted)
         losses = [loss for loss in self.losses if not is_home(loss.thread)]
-        found = {loss.thread: perform(replay.running(self.lines[loss])) for loss in losses}
+        found = {loss.thread: perform(replay.running(loss.lines)) for loss in losses}
         return found, replay.usage
 
     def _is_tainted(self, text: str) -> bool:
@@ -181,10 +169,9 @@ class Erasure:
 
     def _blanked(self, loss: Loss, why: str) -> int:
         words, count = (*self.words, *self._only_there(loss)), 0
+        own = [r for r in self.found.rows if r.thread == loss.thread and not r.is_blank]
         for branch in branches_of(self.journal, loss.thread):
-            own = {seq for name, seq in loss.rows if name == branch}
-            refs = [m.message.ref for b, m in rows_of(self.journal, loss.thread)
-                    if b == branch and m.seq in own]  # fmt: skip
+            refs = [row.ref for row in own if row.branch == branch]
             if refs or (branch == MAIN and loss.refs):
                 asked = (*refs, *loss.refs)
                 done = self.journal.blank(loss.thread, asked, words=words, why=why, branch=branch)

@@ -3,42 +3,56 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from acc.errors import InputError, StoreError
-from acc.folders import file_errors, opened_private
-from acc.journal import Head, Journal, ThreadKey
+from acc.evidence.base import Base
+from acc.folders import expanded, file_errors, opened_private
+from acc.journal import Head, ThreadKey
 from acc.journal.places import names_of
 
 
-def line_of(head: Head) -> str:
-    """Return a head as a JSON line."""
-    body = {
-        **names_of(head.thread),
-        "branch": head.branch,
-        "version": head.version,
-        "hash": head.hash,
-    }
-    return json.dumps(body, sort_keys=True)
+class Heads(Base):
+    """Writes heads, and checks those that were kept."""
 
+    def write_heads(self, out: Path | str, **scope: str | None) -> int:
+        """Write the heads of a scope to a file, to be kept elsewhere, a JSON line each; return how many.
 
-def write_heads(heads: Iterable[Head], out: Path) -> int:
-    """Write heads to a file, a line each; return how many.
+        Raises:
+            StoreError: It cannot be written.
+        """
+        keys, file, what = set(self.threads(**scope)), expanded(out), "the heads cannot be written"
+        heads = [head for head in self.journal.heads() if head.thread in keys and head.hash]
+        with (
+            file_errors(StoreError, what, where=file, hint="check the disk"),
+            opened_private(file, "w", encoding="utf-8") as lines,
+        ):
+            for head in heads:
+                lines.write(f"{_line(head)}\n")
+        return len(heads)
 
-    Raises:
-        StoreError: It cannot be written.
-    """
-    count = 0
-    with (
-        file_errors(StoreError, "the heads cannot be written", where=out, hint="check the disk"),
-        opened_private(out, "w", encoding="utf-8") as file,
-    ):
+    def check_heads(self, heads: Iterable[Head]) -> tuple[str, ...]:
+        """Return what is wrong with heads that were kept elsewhere (`read_heads`): each has to be a commit still.
+
+        It looks for the commits alone; `acc.journal.journal.Journal.verify` recomputes everything.
+        """
+        wrong = []
         for head in heads:
-            if head.hash:
-                file.write(f"{line_of(head)}\n")
-                count += 1
-    return count
+            where = f"{head.thread}, branch {head.branch}, version {head.version}"
+            found = self.journal.commit_with(head.thread, head.hash)
+            if found is not None and (found.branch, found.version) == (head.branch, head.version):
+                continue
+            if self.journal.was_erased(head.thread, head.hash):
+                wrong.append(f"{where}: an erasure took it away; anchor the heads again")
+            else:
+                wrong.append(f"{where}: it is not in the journal")
+        return tuple(wrong)
+
+
+def _line(head: Head) -> str:
+    own = {"branch": head.branch, "version": head.version, "hash": head.hash}
+    return json.dumps({**names_of(head.thread), **own}, sort_keys=True)
 
 
 def read_heads(path: Path) -> tuple[Head, ...]:
@@ -60,19 +74,3 @@ def _head(line: str, where: str, hint: str) -> Head:
         return Head(key, str(body["branch"]), str(body["hash"]), int(body["version"]))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("the line is no head", where=where, hint=hint) from error
-
-
-def check_heads(journal: Journal, heads: Iterable[Head]) -> Iterator[str]:
-    """Yield what is wrong with heads that were kept outside: each has to be a commit still.
-
-    It looks for the commits alone; `acc.journal.journal.Journal.verify` recomputes everything.
-    """
-    for head in heads:
-        where = f"{head.thread}, branch {head.branch}, version {head.version}"
-        found = journal.commit_with(head.thread, head.hash)
-        if found is not None and (found.branch, found.version) == (head.branch, head.version):
-            continue
-        if journal.was_erased(head.thread, head.hash):
-            yield f"{where}: an erasure took it away; anchor the heads again"
-        else:
-            yield f"{where}: it is not in the journal"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from acc.controller.parts import Parts
 from acc.errors import AccError, InputError
+from acc.evidence.base import Base
 from acc.journal import Journal, ThreadKey
 
 
@@ -53,49 +52,6 @@ class Health:
         return not self.problems and not self.lag
 
 
-def health(parts: Parts[Any], folder: Path | None, *, pages: bool = True) -> Health:
-    """Look at a memory; nothing is written.
-
-    Args:
-        parts: The memory's.
-        folder: Its folder.
-        pages: Whether the database's own check reads every page.
-    """
-    journal, problems = parts.journal, list(parts.index.warnings)
-    if pages:
-        problems += [f"journal: {each}" for each in journal.check_pages()]
-    heads, lag = list(journal.heads()), list[Waiting]()
-    said = journal.said()
-    open_ = [Waiting(each.thread, each.branch, each.open) for each in said if each.open]
-    try:
-        lag += [
-            Waiting(each.thread, each.branch, lacks) for each, lacks in parts.index.lacking(said)
-        ]
-    except AccError as error:
-        problems.append(f"index: {error}")
-    counts = journal.counts()
-    threads = len({head.thread for head in heads})
-    return Health(
-        threads, len(heads), counts["messages"], counts["commits"], _sizes(journal, folder),
-        counts["free"], tuple(lag), tuple(open_), tuple(dict.fromkeys(problems)),
-    )  # fmt: skip
-
-
-def _sizes(journal: Journal, folder: Path | None) -> dict[str, int]:
-    names = {
-        path.absolute(): "log" if path.name.endswith(("-wal", "-shm")) else "journal"
-        for path in journal.files
-    }
-    found = dict.fromkeys(("journal", "log", "index", "other"), 0)
-    if not names:  # a server has them
-        found["journal"] = journal.size()
-    for each in folder.rglob("*") if folder is not None else names:
-        if each.is_file():
-            kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")
-            found[kind] += each.stat().st_size
-    return found
-
-
 @dataclass(frozen=True)
 class Reindexed:
     """What was indexed anew: threads, and the messages that were missing."""
@@ -104,29 +60,69 @@ class Reindexed:
     messages: int
 
 
-def reindex(parts: Parts[Any]) -> Reindexed:
-    """Make the index what the journal says: delete what is not in the journal, add what is missing.
+class Upkeep(Base):
+    """Looks after a memory."""
 
-    Raises:
-        InputError: The memory has no index.
-        StoreError: It cannot be used.
-    """
-    store, journal = parts.index.store, parts.journal
-    if store is None:
-        why = "; ".join(parts.index.warnings) or "it was opened with index='none'"
-        raise InputError("the memory has no index", where=why, hint="open it with index='now'")
-    if store.stale:
-        store.rebuild()
-    parts.index.clean()
-    threads = messages = 0
-    for key in journal.threads():
-        threads += 1
-        heads = journal.branches(key)
-        if store.count(key) > sum(map(parts.index.count, heads)):
-            messages += parts.index.erase(key)
-            continue
+    def health(self, *, pages: bool = True) -> Health:
+        """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing.
+
+        Args:
+            pages: Whether the database's own check reads every page.
+        """
+        journal, index = self.journal, self.parts.index
+        problems, lag = list(index.warnings), list[Waiting]()
+        if pages:
+            problems += [f"journal: {each}" for each in journal.check_pages()]
+        heads, said = list(journal.heads()), journal.said()
+        open_ = [Waiting(each.thread, each.branch, each.open) for each in said if each.open]
         try:
-            messages += sum(parts.index.refill(key, head.branch) for head in heads)
-        except AccError:  # an id with another text
-            messages += parts.index.erase(key)
-    return Reindexed(threads, messages)
+            lag += [Waiting(each.thread, each.branch, lacks) for each, lacks in index.lacking(said)]
+        except AccError as error:
+            problems.append(f"index: {error}")
+        counts = journal.counts()
+        return Health(
+            len({head.thread for head in heads}), len(heads), counts["messages"], counts["commits"],
+            _sizes(journal, self.files), counts["free"], tuple(lag), tuple(open_),
+            tuple(dict.fromkeys(problems)),
+        )  # fmt: skip
+
+    def reindex(self) -> Reindexed:
+        """Make the index what the journal says: delete what is not in the journal, add what is missing.
+
+        Raises:
+            InputError: The memory has no index.
+            StoreError: It cannot be used.
+        """
+        index, store, journal = self.parts.index, self.parts.index.store, self.journal
+        if store is None:
+            why = "; ".join(index.warnings) or "it was opened with index='none'"
+            raise InputError("the memory has no index", where=why, hint="open it with index='now'")
+        if store.stale:
+            store.rebuild()
+        index.clean()
+        threads = messages = 0
+        for key in journal.threads():
+            threads += 1
+            heads = journal.branches(key)
+            if store.count(key) > sum(map(index.count, heads)):
+                messages += index.erase(key)
+                continue
+            try:
+                messages += sum(index.refill(key, head.branch) for head in heads)
+            except AccError:  # an id with another text
+                messages += index.erase(key)
+        return Reindexed(threads, messages)
+
+
+def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:
+    names = {
+        path.absolute(): "log" if path.name.endswith(("-wal", "-shm")) else "journal"
+        for path in journal.files
+    }
+    found = dict.fromkeys(("journal", "log", "index", "other"), 0)
+    if not names:  # a server has them
+        found["journal"] = journal.size()
+    for each in files:
+        kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")
+        found[kind] += each.stat().st_size
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acc.errors import StateError
@@ -20,11 +20,13 @@ class Loss:
         thread: The thread.
         rows: Branch and number of its own messages.
         refs: Refs of documents that its compressors may have read.
+        lines: Its branches.
     """
 
     thread: ThreadKey
     rows: frozenset[tuple[str, int]]
-    refs: frozenset[str] = frozenset()
+    refs: frozenset[str]
+    lines: list[Line] = field(default_factory=list, compare=False)
 
 
 @dataclass
@@ -48,10 +50,15 @@ class Line:
     first: int | None = None
 
     @property
+    def anew(self) -> list[StoredCommit]:
+        """The commits that are made anew."""
+        return self.commits[self.first :] if self.first is not None else []
+
+    @property
     def groups(self) -> list[list[StoredCommit]]:
         """The commits that are made anew, those of one step together."""
         found: list[list[StoredCommit]] = []
-        for each in self.commits[self.first :] if self.first is not None else ():
+        for each in self.anew:
             if found and _goes_on(found[-1][0], each):
                 found[-1].append(each)
             else:
@@ -89,21 +96,18 @@ def given_in(stored: StoredCommit) -> Mapping[str, Any]:
     return found
 
 
-def lines_of(journal: Journal, loss: Loss) -> list[Line]:
+def read_lines(journal: Journal, loss: Loss) -> None:
     """Read the branches of a thread, the parents first, each with the first commit that is to be made anew.
 
     Raises:
-        AuditError: A commit is damaged.
+        StateError: A commit is damaged.
     """
-    lines: list[Line] = []
     changed: set[str] = set()
     for head in journal.branches(loss.thread):
         line = _line(journal, head, loss)
         line.first = _first(line, loss, changed)
-        if line.first is not None:
-            changed |= {each.hash for each in line.commits[line.first :]}
-        lines.append(line)
-    return lines
+        changed |= {each.hash for each in line.anew}
+        loss.lines.append(line)
 
 
 def _line(journal: Journal, head: Head, loss: Loss) -> Line:

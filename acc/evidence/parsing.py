@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +22,33 @@ class Section(NamedTuple):
 
     text: str
     place: str = ""
+
+
+def files_of(paths: Path | str | Iterable[Path | str]) -> list[Path]:
+    """Return the files that paths name; of a folder, the documents below it.
+
+    Raises:
+        InputError: A path is no file, and no folder with documents.
+    """
+    given = [paths] if isinstance(paths, Path | str) else list(paths)
+    found: list[Path] = []
+    for path in map(Path, given):
+        inside = [path] if path.is_file() else _below(path)
+        if not inside:
+            raise InputError(
+                "this path is no file, and no folder with documents", where=str(path),
+                hint=f"name files of these kinds, or their folder: {' '.join(sorted(READERS))}",
+            )  # fmt: skip
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(
+        path for path in folder.rglob("*")
+        if path.is_file() and path.suffix.lower() in READERS
+        and not any(name.startswith(".") for name in path.relative_to(folder).parts)
+    )  # fmt: skip
 
 
 def sections(path: Path) -> list[Section]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from acc.errors import InputError
 from acc.evidence.searching import Searched, Trace
 from acc.evidence.target import Row, Target
 from acc.journal import Head, Hold, ThreadKey
@@ -98,10 +97,10 @@ class ErasurePlan:
     by: str
     requests: int
     tokens: int
-    threads: tuple[ThreadKey, ...] = ()
-    held: tuple[Hold, ...] = ()
-    why: str = ""
-    act: Callable[[ErasurePlan], Receipt] | None = field(default=None, repr=False, compare=False)
+    threads: tuple[ThreadKey, ...]
+    held: tuple[Hold, ...]
+    why: str
+    act: Callable[[ErasurePlan], Receipt] = field(repr=False, compare=False)
 
     def apply(self) -> Receipt:
         """Carry it out.
@@ -111,6 +110,4 @@ class ErasurePlan:
             CompressionError: The model failed. Nothing was erased.
             StoreError: The journal cannot be used. Erase again.
         """
-        if self.act is None:
-            raise InputError("the plan is no plan of a memory", where="apply", hint="plan again")
         return self.act(self)

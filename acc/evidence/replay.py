@@ -56,7 +56,7 @@ class Replay:
 
     Args:
         memory: Who compresses now, under which policy.
-        others: Policies of threads that have another one, as boards and roles.
+        policies: Its policy, and those of threads that have another one, as boards and roles.
         bodies: The journal's policies by fingerprint (`acc.journal.journal.Journal.policies`).
         taint: Whether a text holds erased words.
 
@@ -65,7 +65,7 @@ class Replay:
     """
 
     memory: Memory[Any]
-    others: Sequence[Policy]
+    policies: Sequence[Policy]
     bodies: Mapping[str, Any]
     taint: Taint
     usage: Usage = field(default_factory=Usage)
@@ -88,7 +88,7 @@ class Replay:
         """Return the policy of a stored commit, if it is known."""
         body = self.bodies.get(fingerprint)
         text = canonical_json(dict(body)) if body is not None else None
-        return policy_of(fingerprint, text, [self.memory.policy, *self.others])
+        return policy_of(fingerprint, text, self.policies)
 
 
 _ELEMENTS = ("rules", "goals", "later", "done", "records", "next")
@@ -101,18 +101,18 @@ class _Branch:
         self, replay: Replay, line: Line, states: dict[str, CompressedCognitiveState]
     ) -> None:
         self._replay, self._line, self._states = replay, line, states
-        self._own = own_policy(line, [replay.memory.policy, *replay.others])
+        self._own = own_policy(line, replay.policies)
         self._schema = self._own.schema
         self._texts = {each.message.ref: each.message for each in line.messages.values()}
         self._made: list[Made] = []
         self._before: Mapping[str, Any] = {}
+        self._state: CompressedCognitiveState = self._schema.empty()
 
     def running(self) -> Doing[Anew]:
         line, first = self._line, self._line.first or 0
         last = line.commits[first - 1] if first else None
-        body = (last.state or {}) if last else self._schema.empty().canonical()
-        self._state: CompressedCognitiveState = self._schema.load(dict(body))
-        self._before = body
+        self._before = (last.state or {}) if last else {}
+        self._state = self._old()
         for group in line.groups:
             yield from self._group(group)
             for each in group:
@@ -120,6 +120,10 @@ class _Branch:
             self._before = group[-1].state or {}
         after = last.version if last else 0
         return Anew(line.head.branch, line.head.hash, after, tuple(self._made))
+
+    def _old(self) -> CompressedCognitiveState:
+        """Return the state that was there before, with what was erased since."""
+        return self._schema.load(dict(self._before)) if self._before else self._schema.empty()
 
     def _group(self, group: Sequence[StoredCommit]) -> Doing[None]:
         first = group[0]
@@ -154,7 +158,7 @@ class _Branch:
 
     def _act(self, stored: StoredCommit) -> None:
         """Retire what the operator retired, by its words: ids are given anew."""
-        old = self._schema.load(dict(self._before)) if self._before else self._schema.empty()
+        old = self._old()
         ids = (given_in(stored)["proposal"]).get("drop", ())
         words = {(slot.name, item.text_of) for slot, item in old.items() if item.id in ids}
         drop = tuple(i.id for slot, i in self._state.items() if (slot.name, i.text_of) in words)
@@ -206,7 +210,7 @@ class _Branch:
         proposal: Proposal | None = given["proposal"]
         if proposal is None:
             return
-        old = self._schema.load(dict(self._before)) if self._before else self._schema.empty()
+        old = self._old()
         new = {(slot.name, item.text_of): item.id for slot, item in self._state.items()}
         ids = {item.id: new.get((slot.name, item.text_of), "") for slot, item in old.items()}
         lists: dict[str, Any] = {

@@ -15,10 +15,13 @@ from typing import Any, Literal, get_args
 from acc.controller.documents import is_home
 from acc.controller.parts import Parts
 from acc.errors import ConfigurationError
+from acc.evidence.base import Base
+from acc.evidence.documents import whole_of
 from acc.evidence.policies import Combined, Deletion, Usage
 from acc.evidence.target import rows_of
 from acc.evidence.usage import Ledger, age_of, readers_of, refs_in
-from acc.journal import Hold, StoredMessage, ThreadKey
+from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
+from acc.journal.opened import Key
 
 Kind = Literal["messages", "documents"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -62,30 +65,37 @@ class PrunePlan:
     doomed: tuple[Doom, ...]
     kept: tuple[Doom, ...]
     times: Mapping[str, int]
-    readings: Mapping[str, int] = field(default_factory=dict)
-    work: Pruning | None = field(default=None, repr=False, compare=False)
+    readings: Mapping[str, int]
+    work: Pruning = field(repr=False, compare=False)
 
     def apply(self) -> Pruned:
         """Delete what goes, without what was cited or held since."""
-        return self.work.pruned(self.doomed) if self.work is not None else Pruned()
+        return self.work.pruned(self.doomed)
 
 
+@dataclass
 class Group:
-    """A piece of evidence: a message, or a document with all its parts."""
+    """A piece of evidence on a branch: a message, or a document with all its parts."""
 
-    def __init__(self, key: ThreadKey, kind: Kind, ref: str) -> None:
-        self.thread, self.kind, self.ref = key, kind, ref
-        self.rows: list[tuple[str, StoredMessage]] = []
+    thread: ThreadKey
+    branch: str
+    ref: str
+    rows: list[StoredMessage] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """Its key for policies."""
-        return f"{self.thread}\x00{self.rows[0][0]}\x00{self.ref}"
+        return f"{self.thread}\x00{self.branch}\x00{self.ref}"
 
     @property
     def refs(self) -> list[str]:
         """The refs of its rows."""
-        return [each.message.ref for _, each in self.rows]
+        return [each.message.ref for each in self.rows]
+
+
+def kind_of(key: ThreadKey) -> Kind:
+    """Return the kind of evidence that a thread holds."""
+    return "documents" if is_home(key) else "messages"
 
 
 class Pruning:
@@ -108,7 +118,7 @@ class Pruning:
                 hint=f"use {', '.join(KINDS)}",
             )
         self._parts, self._journal, self._now = parts, parts.journal, now
-        self._threads = [k for k in threads if ("documents" if is_home(k) else "messages") in kinds]
+        self._threads = [key for key in threads if kind_of(key) in kinds]
         self._cited: dict[ThreadKey, dict[str, str]] = {}
 
     def plan(self, policy: Deletion) -> PrunePlan:
@@ -120,14 +130,14 @@ class Pruning:
             ledger = Ledger(self._journal, readers_of(self._journal, key))
             groups = {group.name: group for group in self._groups(key)}
             usages = [
-                ledger.usage(group.name, group.refs, group.rows[0][1], order, self._now)
+                ledger.usage(group.name, group.refs, group.rows[0], order, self._now)
                 for order, group in enumerate(groups.values())
             ]
             judged, times[str(key)] = judged + len(usages), ledger.t
             for name, why in policy(usages, ledger.t).items():
                 shield = self._shield(groups[name], held)
                 place = kept if shield else doomed
-                place.append(Doom(key, groups[name].ref, groups[name].kind, shield or why))
+                place.append(Doom(key, groups[name].ref, kind_of(key), shield or why))
             for rule, count in _readings(policy, usages, ledger.t):
                 readings[rule] = readings.get(rule, 0) + count
         return PrunePlan(judged, tuple(doomed), tuple(kept), times, readings, self)
@@ -140,19 +150,16 @@ class Pruning:
         for key in dict.fromkeys(doom.thread for doom in doomed):
             going = [g for g in self._groups(key)
                      if (key, g.ref) in wanted and not self._shield(g, held)]  # fmt: skip
-            rows = [(branch, each.seq) for group in going for branch, each in group.rows]
+            rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
             self._journal.prune(key, rows, "pruned")
         return Pruned(count, 0, tuple(self._parts.index.clean()))
 
     def _groups(self, key: ThreadKey) -> Iterator[Group]:
         found: dict[tuple[str, str], Group] = {}
-        kind: Kind = "documents" if is_home(key) else "messages"
         for branch, each in rows_of(self._journal, key):
-            ref = each.message.ref
-            name = ref.rpartition(".")[0] if is_home(key) else ref
-            group = found.setdefault((branch, name), Group(key, kind, name))
-            group.rows.append((branch, each))
+            ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
+            found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
         yield from found.values()
 
     def _shield(self, group: Group, held: Sequence[Hold]) -> str:
@@ -160,7 +167,7 @@ class Pruning:
         for hold in held:
             if hold.thread == group.thread and hold.ref in names:
                 return f"held: {hold.reason}"
-        if any(not each.version for _, each in group.rows):
+        if any(not each.version for each in group.rows):
             return "the next turn reads it"
         cited = (self._citations(reader) for reader in readers_of(self._journal, group.thread))
         by = (each[ref] for each in cited for ref in group.refs if ref in each)
@@ -169,10 +176,8 @@ class Pruning:
     def _citations(self, key: ThreadKey) -> dict[str, str]:
         if key not in self._cited:
             found: dict[str, str] = {}
-            for head in self._journal.branches(key):
-                last = self._journal.commits(key, head.branch, max(0, head.version - 1))
-                body = next((each.state or {} for each in last), {})
-                for name, value in body.items():
+            for last in newest_of(self._journal, key):
+                for name, value in (last.state or {}).items():
                     if name in _COMPUTED:
                         continue
                     where = "the next turn reads it" if name == "unread" else f"cited in {key}"
@@ -208,30 +213,61 @@ class ExpiryPlan:
         gone = [
             self.parts.journal.delete_thread(each.thread, "expired")
             for each in self.threads
-            if last_of(self.parts, each.thread) == each.last
+            if last_of(self.parts.journal, each.thread) == each.last
         ]
         return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
 
 
-def plan_expiry(
-    parts: Parts[Any], threads: Iterable[ThreadKey], older_than: timedelta, now: datetime
-) -> ExpiryPlan:
-    """Return the threads without a commit for so long. Documents do not expire so."""
-    held = {hold.thread: hold for hold in parts.journal.held()}
-    idle, kept = list[Idle](), list[Hold]()
-    for key in threads:
-        last = "" if is_home(key) else last_of(parts, key)
-        if last and age_of(last, now) > older_than:
-            if key in held:
-                kept.append(held[key])
-            else:
-                idle.append(Idle(key, last))
-    return ExpiryPlan(tuple(idle), tuple(kept), parts)
+class Retention(Base):
+    """Deletes by policies, and what nobody goes on with."""
+
+    def plan_prune(
+        self,
+        policy: Deletion,
+        *,
+        kinds: Sequence[Kind] = ("documents",),
+        thread: Key | None = None,
+        **scope: str | None,
+    ) -> PrunePlan:
+        """Return what a policy deletes of documents or messages, and what is protected. Nothing is deleted.
+
+        Args:
+            policy: The policy (`acc.evidence.policies`).
+            kinds: ``documents``, ``messages``.
+            thread: A thread; None for all of the scope.
+            scope: Names of tenant, user and agent, as in `threads`.
+        """
+        pruning = Pruning(self.parts, self.threads(thread, **scope), kinds, self._clock.now())
+        return pruning.plan(policy)
+
+    def prune(self, policy: Deletion, **how: Any) -> Pruned:
+        """Delete what a policy deletes; arguments are those of `plan_prune`."""
+        return self.plan_prune(policy, **how).apply()
+
+    def plan_expiry(self, older_than: timedelta, **scope: str | None) -> ExpiryPlan:
+        """Return the threads of a scope that nobody committed to for so long. Nothing is deleted, and no document."""
+        held = {hold.thread: hold for hold in self.journal.held()}
+        idle, kept, now = list[Idle](), list[Hold](), self._clock.now()
+        for key in self.threads(**scope):
+            last = "" if is_home(key) else last_of(self.journal, key)
+            if last and age_of(last, now) > older_than:
+                if key in held:
+                    kept.append(held[key])
+                else:
+                    idle.append(Idle(key, last))
+        return ExpiryPlan(tuple(idle), tuple(kept), self.parts)
+
+    def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
+        """Delete the threads of a scope that nobody committed to for so long, but for those that are held."""
+        return self.plan_expiry(older_than, **scope).apply()
 
 
-def last_of(parts: Parts[Any], key: ThreadKey) -> str:
+def last_of(journal: Journal, key: ThreadKey) -> str:
     """Return when a thread was committed to last; empty if it never was."""
-    heads = parts.journal.branches(key)
-    found = (each.at for head in heads
-             for each in parts.journal.commits(key, head.branch, max(0, head.version - 1)))  # fmt: skip
-    return max(found, default="")
+    return max((each.at for each in newest_of(journal, key)), default="")
+
+
+def newest_of(journal: Journal, key: ThreadKey) -> Iterator[StoredCommit]:
+    """Yield the last commit of each branch of a thread."""
+    for head in journal.branches(key):
+        yield from journal.commits(key, head.branch, max(0, head.version - 1))

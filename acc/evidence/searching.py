@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Trace:
 
 def searched(
     journal: Journal,
-    folder: Path | None,
+    files: Sequence[Path],
     traces: Traces,
     words: Wanted,
     threads: Iterable[ThreadKey],
@@ -47,7 +47,6 @@ def searched(
             text = "\x00".join(strings_of(value))
             named = {b""} if words.are_in(value) else set[bytes]()
             hits[where] = named | traces.in_bytes(text.encode("utf-8", "surrogatepass"))
-    files = list(_files(journal, folder))
     hits |= {str(path): traces.in_file(path) for path in files}
     size = sum(path.stat().st_size for path in files if path.exists())
     return Searched(len(files), size, rows), tuple(_unexplained(journal, hits))
@@ -72,10 +71,3 @@ def _rows(journal: Journal, key: ThreadKey) -> Iterator[tuple[str, object]]:
                     f"{key}, branch {branch}, version {stored.version}",
                     [stored.record, stored.state],
                 )
-
-
-def _files(journal: Journal, folder: Path | None) -> Iterator[Path]:
-    if folder is None:
-        yield from journal.files
-        return
-    yield from sorted(path for path in folder.rglob("*") if path.is_file())

@@ -103,6 +103,11 @@ class Row:
     is_echo: bool = False
     is_blank: bool = False
 
+    @property
+    def place(self) -> tuple[ThreadKey, str, int]:
+        """Where it lies in the journal."""
+        return self.thread, self.branch, self.seq
+
 
 class Found:
     """The rows that a target means, read from the journal.
@@ -167,7 +172,7 @@ class Found:
     @property
     def is_guess(self) -> bool:
         """Whether commits that were made of what was blanked before stay: a prune or a fast erasure left them."""
-        known = {(row.thread, row.branch, row.seq) for row in self.rows}
+        known = {row.place for row in self.rows}
         return any(
             (key, branch, each.seq) not in known and not each.digest and each.version
             for key in self.earlier
@@ -177,10 +182,13 @@ class Found:
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The words that go."""
-        whole = (
-            each.message.text for key in self.deleted for _, each in rows_of(self._journal, key)
-        )
-        return tuple(dict.fromkeys((*(row.text for row in self.rows if row.text), *whole)))
+        return tuple(dict.fromkeys(self._said(self.rows)))
+
+    def _said(self, rows: Iterable[Row]) -> Iterator[str]:
+        """Yield the words of rows, and of the threads that go whole."""
+        yield from (row.text for row in rows if row.text)
+        for key in self.deleted:
+            yield from (each.message.text for _, each in rows_of(self._journal, key))
 
     def _own(self) -> Iterator[Row]:
         for key in (key for key in self.scope if key not in self.deleted):
@@ -188,36 +196,34 @@ class Found:
                 if self._is_meant(key, each):
                     yield _row(key, branch, each)
 
-    def _asked(self, key: ThreadKey) -> Iterator[tuple[str, StoredMessage]]:
-        if not self.target.refs:
-            yield from rows_of(self._journal, key, also_blanked=bool(self.target.document))
-            return
-        seen = self._journal.messages(key, branch=self.target.branch, also_open=True)
-        yield from ((each.branch, each) for each in seen)
+    def _asked(self, key: ThreadKey) -> Iterable[tuple[str, StoredMessage]]:
+        target, journal = self.target, self._journal
+        if not target.refs:
+            return rows_of(journal, key, also_blanked=bool(target.document))
+        seen = journal.messages(key, branch=target.branch, also_open=True)
+        return ((each.branch, each) for each in seen)
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
         target, ref = self.target, each.message.ref
         if ref in target.refs or target.is_whole:
             return True
         if target.document and is_home(key):
-            return target.document in (ref, ref.rpartition(".")[0])
+            return target.document in _names(ref)
         return self._words.are_in(each.message.text)
 
     def _repeated(self, own: Sequence[Row]) -> Iterator[Row]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
-        gone = {(row.thread, row.branch, row.seq) for row in own}
-        texts = [row.text for row in own if row.text]
-        texts += [m.message.text for key in self.deleted for _, m in rows_of(self._journal, key)]
-        traces, origins = Traces(texts), _Origins(self.deleted, own)
+        gone = {row.place for row in own}
+        traces, origins = Traces(self._said(own)), _Origins(self.deleted, own)
         for key in self.readers(own):
             is_board = key.agent == AGENT
             for branch, each in rows_of(self._journal, key):
-                may = is_board or each.message.channel in _DERIVED
-                if not may or (key, branch, each.seq) in gone:
+                row = _row(key, branch, each, is_echo=True)
+                if row.place in gone or not (is_board or row.channel in _DERIVED):
                     continue
-                is_echo = traces.occur_in(each.message.text, or_part=is_board)
+                is_echo = traces.occur_in(row.text, or_part=is_board)
                 if is_echo or (is_board and origins.lead_to(each)):
-                    yield _row(key, branch, each, is_echo=True)
+                    yield row
 
     def readers(self, own: Sequence[Row]) -> tuple[ThreadKey, ...]:
         """Return the threads that stay and may have read the rows, boards last."""
@@ -246,8 +252,7 @@ class _Origins:
     """Tells of a board's message whether it comes from what goes."""
 
     def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[Row]) -> None:
-        self._deleted = set(deleted)
-        self._refs = {(row.thread, row.ref) for row in own}
+        self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
         self._documents = {row.ref for row in own if is_ingested(row.ref)}
         self._since: dict[ThreadKey, int] = {}
         for row in (each for each in own if each.version):  # nothing was made of the others

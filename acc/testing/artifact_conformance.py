@@ -114,7 +114,8 @@ def _deletes(store: ArtifactStore, thread: Named) -> None:
     store.add(thread, [said(1, "a secret"), said(2, "long secret " * 2_000), said(3, "kept")])
     store.add(thread, [said(1, "kept", "fork")])
     store.add(other, [said(1, "kept")])
-    store.delete(thread, [("main", "u1"), ("main", "u2"), ("main", "absent"), ("none", "u3")])
+    named = [("main", "u1"), ("main", "u2"), ("main", "u1"), ("main", "absent"), ("none", "u3")]
+    store.delete(thread, named)
     _same([a.seq for a, _ in store.query(thread, "secret")], [3])
     _same((store.count(thread), store.last(thread, "fork")), (2, 1))
     _same(store.counts().get(lane_of(thread, "main")), 1)

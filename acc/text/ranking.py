@@ -147,16 +147,9 @@ class Weights:
     """Factor per position of distance, below 1."""
 
 
-def saturation(weights: Weights, lengths: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return the summand of tf in the divisor for each document; ``total`` is the sum of ``lengths``."""
-    k1, b = weights.k1, weights.b
-    scale: NDArray[np.float64] = k1 * (1 - b) + k1 * b * len(lengths) / (total or 1.0) * lengths
-    return scale
-
-
-def rarity(weights: Weights, count: int, df: int) -> float:
-    """Return idf(t) * (k1 + 1) of a term that ``df`` of ``count`` documents contain."""
-    return math.log1p((count - df + 0.5) / (df + 0.5)) * (weights.k1 + 1)
+def rarity(count: int, df: int) -> float:
+    """Return idf(t) of a term that ``df`` of ``count`` documents contain."""
+    return math.log1p((count - df + 0.5) / (df + 0.5))
 
 
 class LexicalIndex:
@@ -201,7 +194,7 @@ class LexicalIndex:
 
     def scores(self, query: str) -> dict[int, float]:
         """Return position to score, above 0, of the documents that share a term with ``query``."""
-        own = self._bm25(query)
+        own = self.bm25(query)
         scores = np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
         return {int(at): float(scores[at]) for at in np.flatnonzero(scores)}
 
@@ -215,13 +208,14 @@ class LexicalIndex:
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
-    def _bm25(self, query: str) -> NDArray[np.float64]:
+    def bm25(self, query: str) -> NDArray[np.float64]:
         """Return the BM25 score of each position, without context."""
         count = len(self)
         found = list(self._found(query))
         if not found:
             return np.zeros(count)
-        scale = saturation(self._weights, np.frombuffer(self._lengths), self._total)
+        k1, b, lengths = self._weights.k1, self._weights.b, np.frombuffer(self._lengths)
+        scale = k1 * (1 - b) + k1 * b * count / (self._total or 1.0) * lengths
         # One operation over all postings; one operation per query term takes twice as long.
         places = np.concatenate([places for places, _ in found])
         tf = np.concatenate([tf for _, tf in found])
@@ -229,7 +223,7 @@ class LexicalIndex:
         gains += tf
         np.divide(tf, gains, out=gains)
         held = [len(places) for places, _ in found]
-        idf = [rarity(self._weights, count, df) for df in held]
+        idf = [rarity(count, df) * (k1 + 1) for df in held]
         gains *= np.repeat(idf, held)
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
 

@@ -51,7 +51,7 @@ def measure(
     outcomes = []
     for question in conversation.questions:
         found = recall.ranked(Named(thread), question.text, lambda: reversed(rows), limit=max(CUTS))
-        places = [each.artifact.seq for each in found]
+        places = [each.seq for each in found]
         shares = (len(question.evidence & set(places[:c])) / len(question.evidence) for c in CUTS)
         outcomes.append(Outcome(question.category, tuple(shares)))
     return outcomes

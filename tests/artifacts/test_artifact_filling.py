@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 
@@ -11,7 +10,6 @@ from messages import THREAD, Journal
 
 from acc.artifacts.filling import Filling
 from acc.artifacts.memory import InMemoryArtifacts
-from acc.artifacts.pool import Pool
 from acc.artifacts.protocol import Artifact, ThreadName
 from acc.errors import StoreError
 
@@ -132,17 +130,3 @@ def test_a_journal_that_cannot_be_read_does_not_end_the_worker() -> None:
     assert not filling.drain(0.2)
     assert "the journal cannot be read" in str(filling.last_error)
     assert not filling.close(1)
-
-
-def test_async_callers_use_a_pool() -> None:
-    store, pool = InMemoryArtifacts(), Pool(2)
-
-    async def work() -> int:
-        rows = [Journal().write("zero")[0]]
-        await pool.run(store.add, THREAD, rows)
-        found = await pool.run(store.query, THREAD, "zero", limit=1)
-        assert found[0][0] == rows[0]
-        return await pool.run(store.count)
-
-    assert asyncio.run(work()) == 1
-    pool.close()
