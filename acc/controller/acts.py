@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.controller.beginning import latest_of, retiring
+from acc.controller.beginning import retiring
 from acc.controller.parts import Parts
 from acc.controller.turning import clean_turn, entries_of
 from acc.driving import Doing, Io
@@ -36,7 +36,7 @@ def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | No
     Raises:
         ConflictError: Something else was compressed meanwhile.
     """
-    latest: Latest[S] = yield latest_of(parts, key, branch)
+    latest: Latest[S] = yield parts.latest(key, branch)
     state = latest.state
     if state is None or all(entry.status == "read" for entry in state.unread):
         return None
@@ -44,23 +44,14 @@ def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | No
     step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
     while True:
         try:
-            yield _committing(parts, key, latest, step)
+            yield parts.committing(latest.head, entries_of(step))
         except ConflictError:
-            earlier, latest = latest, (yield latest_of(parts, key, branch))
+            earlier, latest = latest, (yield parts.latest(key, branch))
             if not _only_turns_since(earlier, latest):
                 raise
             step = _rebased(step, latest)
         else:
             return step
-
-
-def _committing(parts: Parts[S], key: ThreadKey, latest: Latest[S], step: Step[S]) -> Io:
-    head = latest.head
-    return Io(
-        lambda: parts.journal.commit(
-            key, entries_of(step), follows=head.hash, branch=head.branch, epoch=head.epoch
-        )
-    )
 
 
 def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
@@ -95,7 +86,7 @@ def recording(
     False is returned: the next step from ``state`` has to bring the words along.
     """
     branch = state.branch if state is not None else MAIN
-    latest: Latest[S] = yield latest_of(parts, key, branch)
+    latest: Latest[S] = yield parts.latest(key, branch)
     head = latest.head
     if state is not None and state.version and state.hash != head.hash:
         held = yield Io(lambda: parts.journal.commit_with(key, state.hash))
@@ -143,7 +134,7 @@ def retiring_everywhere(
         InputError: The branch does not hold one of the items. Nothing was retired.
     """
     own = state.branch if state is not None else MAIN
-    latest: Latest[S] = yield latest_of(parts, key, own)
+    latest: Latest[S] = yield parts.latest(key, own)
     found = {each: latest.state.find(each) if latest.state else None for each in ids}
     if missing := [each for each, item in found.items() if item is None]:
         raise InputError(
@@ -158,7 +149,7 @@ def retiring_everywhere(
         if head.branch != own:
             yield from retiring(parts, key, head.branch, words, reason)
     made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
-    latest = yield latest_of(parts, key, own)
+    latest = yield parts.latest(key, own)
     return _told(parts, latest, (made,) if made is not None else ())
 
 

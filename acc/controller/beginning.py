@@ -68,17 +68,17 @@ def beginning(
         ConflictError: The state is an older one, and the memory begins no branches.
     """
     if state is None:
-        return Beginning((yield latest_of(parts, key, MAIN)))
+        return Beginning((yield parts.latest(key, MAIN)))
     if not state.version:
         return (yield from _from_empty(parts, state, turn, key))
-    latest: Latest[S] = yield latest_of(parts, key, state.branch)
+    latest: Latest[S] = yield parts.latest(key, state.branch)
     if latest.head.hash == state.hash:
         return Beginning(latest)
     held: Head | None = yield Io(lambda: parts.journal.commit_with(key, state.hash))
     if held is None:
         return (yield from _taken(parts, state, turn, key, adopt=adopt))
     if held.branch != state.branch:
-        latest = yield latest_of(parts, key, held.branch)
+        latest = yield parts.latest(key, held.branch)
     adopted: Head = yield Io(lambda: parts.journal.without_news(held))
     for place in dict.fromkeys((held, adopted)):
         if place.hash == latest.head.hash:
@@ -91,14 +91,8 @@ def beginning(
     return (yield from _behind(parts, state, held, turn, latest))
 
 
-def latest_of(parts: Parts[S], key: ThreadKey, branch: str) -> Io:
-    """Read head, state and tail of a branch."""
-    schema = parts.memory.policy.schema
-    return Io(lambda: parts.journal.latest(key, branch=branch, schema=schema))
-
-
 def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
-    latest: Latest[S] = yield latest_of(parts, key, MAIN)
+    latest: Latest[S] = yield parts.latest(key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
     known = yield from _known(parts, turn, state, Head(key))
@@ -155,10 +149,10 @@ def _forked(
         forked = Head(key, name, first.hash, first.version, seq=first.seq)
         known = yield from _known(parts, turn, state, forked)
         if known is not None:
-            latest: Latest[S] = yield latest_of(parts, key, name)
+            latest: Latest[S] = yield parts.latest(key, name)
             return Beginning(latest, known)
     yield from _acts_again(parts, key, held, name)  # a step that was killed here is repeated here
-    latest = yield latest_of(parts, key, name)
+    latest = yield parts.latest(key, name)
     warning = f"the thread went on from this state before: the step began branch {name}"
     return Beginning(latest, None, warning)
 
@@ -179,7 +173,7 @@ def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doi
         ]
     )
     ids = {item for each in later for item in each.get("drop", ())}
-    latest: Latest[S] = yield latest_of(parts, key, branch)
+    latest: Latest[S] = yield parts.latest(key, branch)
     items = latest.state.items() if latest.state is not None else ()
     words = {(slot.name, item.text_of) for slot, item in items if item.id in ids}
     yield from retiring(parts, key, branch, words, "repeated on a branch that began before it")
@@ -198,7 +192,7 @@ def retiring(
 
     ``words``: slot and text of each item. Ids are given anew on each branch.
     """
-    latest: Latest[S] = yield latest_of(parts, key, branch)
+    latest: Latest[S] = yield parts.latest(key, branch)
     state = latest.state
     items = state.items() if state is not None else ()
     there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
@@ -207,12 +201,7 @@ def retiring(
     policy = parts.memory.policy
     done = commit(state, policy, proposal=Proposal(drop=there, author="operator"))
     entry = Entry(done, policy, outcome=reason)
-    head = latest.head
-    yield Io(
-        lambda: parts.journal.commit(
-            key, [entry], follows=head.hash, branch=branch, epoch=head.epoch
-        )
-    )
+    yield parts.committing(latest.head, [entry])
     return done
 
 
@@ -220,7 +209,7 @@ def _taken(
     parts: Parts[S], state: S, turn: Turn, key: ThreadKey, *, adopt: bool
 ) -> Doing[Beginning[S]]:
     """Take a state that the journal does not hold."""
-    latest: Latest[S] = yield latest_of(parts, key, MAIN)
+    latest: Latest[S] = yield parts.latest(key, MAIN)
     is_new = not latest.head.hash
     if (yield Io(lambda: parts.journal.was_erased(key, state.hash))):
         return (yield from _after_erasure(parts, state, key))
@@ -244,8 +233,8 @@ def _taken(
     version = max(state.version, head.version + 1)
     made = state.model_copy(update={"branch": MAIN, "version": version}).sealed()
     entry = Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")
-    yield Io(lambda: parts.journal.commit(key, [entry], follows=head.hash, epoch=head.epoch))
-    latest = yield latest_of(parts, key, MAIN)
+    yield parts.committing(head, [entry])
+    latest = yield parts.latest(key, MAIN)
     warning = ""
     if not is_new:
         lost = len(made.unread) - len(latest.tail)
@@ -280,7 +269,7 @@ def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning
     Raises:
         StateError: The thread is gone, or went on since: the state's own past cannot be had without the words.
     """
-    left: Latest[S] = yield latest_of(parts, key, state.branch)
+    left: Latest[S] = yield parts.latest(key, state.branch)
     is_another = yield Io(lambda: parts.journal.was_deleted(key))
     if is_another or left.state is None or left.state.turn != state.turn:
         raise StateError(

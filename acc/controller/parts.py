@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from acc.controller.indexing import Indexing
+from acc.driving import Io
 from acc.gate import Gate
-from acc.journal import Journal
+from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.step import Memory, Step
 from acc.telemetry.observer import Observers
@@ -36,12 +37,24 @@ class Parts(Generic[S]):
     journal: Journal
     memory: Memory[S]
     index: Indexing
-    gate: Gate = field(default_factory=Gate)
-    redact: Redact | None = None
-    now: Callable[[], str] = lambda: ""
-    fork: bool = True
-    keys: tuple[bytes, ...] = ()
-    observers: Observers = field(default_factory=Observers)
+    gate: Gate
+    redact: Redact | None
+    now: Callable[[], str]
+    fork: bool
+    keys: tuple[bytes, ...]
+    observers: Observers
+
+    def latest(self, key: ThreadKey, branch: str) -> Io:
+        """Read head, state and tail of a branch."""
+        schema = self.memory.policy.schema
+        return Io(lambda: self.journal.latest(key, branch=branch, schema=schema))
+
+    def committing(
+        self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None
+    ) -> Io:
+        """Commit after a head; ``turn`` is the one that the first commit took."""
+        where: dict[str, Any] = {"follows": head.hash, "branch": head.branch, "epoch": head.epoch}
+        return Io(lambda: self.journal.commit(head.thread, entries, turn=turn, **where))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from acc.controller.documents import document
 from acc.controller.parts import Parts
 from acc.driving import Doing, Io
 from acc.gate import Verdict, admitted_again
-from acc.journal import Appended, ThreadKey
-from acc.journal.reading import StoredCommit
+from acc.journal import Appended, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState

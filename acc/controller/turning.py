@@ -13,21 +13,22 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import beginning, latest_of
+from acc.controller.beginning import beginning
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
+from acc.controller.waiting import Waiting, with_waiting
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, qualify
-from acc.journal import Appended, Entry, Latest, ThreadKey
+from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.committing import Overtaken
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step, stepping
 from acc.tail import Message, messages_of, rendered
 from acc.telemetry.observer import Watch
-from acc.turn.observations import Channel, Evidence, Observation
+from acc.turn.observations import Channel, Evidence
 from acc.turn.redact import redacted_turn
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
@@ -39,14 +40,6 @@ TRIES = 3
 
 
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
-
-
-@dataclass(frozen=True)
-class _Waiting:
-    """What was appended after the head, and what of a turn it holds already."""
-
-    messages: tuple[Message, ...] = ()
-    turn: Appended | None = None
 
 
 def taking(
@@ -91,13 +84,7 @@ def taking(
 
 
 def _taken(
-    parts: Parts[S],
-    latest: Latest[S],
-    clean: Turn,
-    key: ThreadKey,
-    watch: Watch,
-    *,
-    force: bool,
+    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
 ) -> Doing[Taken[S]]:
     """Take a turn; once more if words were recorded meanwhile, where nothing was asked of a model."""
     branch = latest.head.branch
@@ -105,7 +92,7 @@ def _taken(
         try:
             return (yield from _going_on(parts, latest, clean, key, watch, force=force))
         except Overtaken:
-            again: Latest[S] = yield latest_of(parts, key, branch)
+            again: Latest[S] = yield parts.latest(key, branch)
             waiting = yield Io(lambda: parts.journal.waiting(key, branch))
             said = {message.observation.identity for message in waiting}
             is_there = any(each.identity in said for each in clean.observations)
@@ -123,24 +110,18 @@ def clean_turn(parts: Parts[Any], turn: Turn, where: str) -> Turn:
 
 
 def _going_on(
-    parts: Parts[S],
-    latest: Latest[S],
-    clean: Turn,
-    key: ThreadKey,
-    watch: Watch,
-    *,
-    force: bool,
+    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
 ) -> Doing[Taken[S]]:
     """Take a turn from a branch's head, with what was appended there and never committed."""
     base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
-    waiting, numbered = yield from _with_waiting(parts, latest, clean, key, base.turn + 1)
+    waiting, numbered = yield from with_waiting(parts, latest.head, clean, base.turn + 1)
     evidence, verdicts = yield from _qualified(parts, latest, numbered, watch)
     asking = stepping(
         parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
     )
     with watch.stage("commit"):
         first = _begun(asking)
-    writing = _Writing(parts, latest, key, numbered, waiting, verdicts, watch)
+    writing = _Writing(parts, latest.head, numbered, waiting, verdicts, watch)
     told: tuple[str, ...] = ()
     if isinstance(first, Step):
         turned, step = (yield from writing.at_once(first)), first
@@ -158,64 +139,64 @@ def _going_on(
     return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False, branch)
 
 
+@dataclass(frozen=True)
 class _Writing(Generic[S]):
-    """Writes a turn and its commits."""
+    """Writes a turn and its commits after a head."""
 
-    def __init__(
-        self,
-        parts: Parts[S],
-        latest: Latest[S],
-        key: ThreadKey,
-        turn: Turn,
-        waiting: _Waiting,
-        verdicts: Sequence[Verdict],
-        watch: Watch,
-    ) -> None:
-        self._journal, self._key, self._turn, self._watch = parts.journal, key, turn, watch
-        self._waiting, self._verdicts, self._head = waiting, verdicts, latest.head
-        self.new = messages_of(turn)
-        self._own = self.new[len(waiting.messages) :]
-        self._where: dict[str, Any] = {"follows": latest.head.hash, "branch": latest.head.branch}
+    parts: Parts[S]
+    head: Head
+    turn: Turn
+    waiting: Waiting
+    verdicts: Sequence[Verdict]
+    watch: Watch
+
+    @property
+    def new(self) -> tuple[Message, ...]:
+        """The messages of the turn."""
+        return messages_of(self.turn)
+
+    @property
+    def own(self) -> tuple[Message, ...]:
+        """Those that do not wait already."""
+        return self.new[len(self.waiting.messages) :]
 
     def at_once(self, step: Step[S]) -> Doing[Appended]:
         """Write turn and commits in one transaction."""
-        waiting, epoch = self._waiting.turn, self._head.epoch
-        if not self._own and waiting is not None:
+        own, waiting, head = self.own, self.waiting.turn, self.head
+        if not own and waiting is not None:
             yield from self.persist(step, waiting)
             return waiting
-        with self._watch.stage("store") as told:
-            made = entries_of(step, self._verdicts)
+        with self.watch.stage("store") as told:
+            made = entries_of(step, self.verdicts)
             turned: Appended = yield Io(
-                lambda: self._journal.append_and_commit(
-                    self._key, self._own, made, epoch=epoch, waiting=waiting, **self._where
+                lambda: self.parts.journal.append_and_commit(
+                    head.thread, own, made, follows=head.hash, branch=head.branch,
+                    epoch=head.epoch, waiting=waiting,
                 )
-            )
-            told.result = self._turn
+            )  # fmt: skip
+            told.result = self.turn
         return turned
 
     def store(self) -> Doing[Appended]:
         """Write the turn, before a model is asked."""
-        waiting = self._waiting.turn
-        if not self._own and waiting is not None:
+        own, waiting, head = self.own, self.waiting.turn, self.head
+        if not own and waiting is not None:
             return waiting
-        with self._watch.stage("store") as told:
+        with self.watch.stage("store") as told:
             turned: Appended = yield Io(
-                lambda: self._journal.append(self._key, self._own, **self._where)
+                lambda: self.parts.journal.append(
+                    head.thread, own, follows=head.hash, branch=head.branch
+                )
             )
-            told.result = self._turn
+            told.result = self.turn
         return turned
 
     def persist(self, step: Step[S], turned: Appended) -> Doing[None]:
         """Write the commits of a turn that is in the journal."""
-        waiting = self._waiting.turn
-        whole = waiting.and_then(turned) if self._own and waiting is not None else turned
-        made = entries_of(step, self._verdicts)
-        with self._watch.stage("persist"):
-            yield Io(
-                lambda: self._journal.commit(
-                    self._key, made, epoch=self._head.epoch, turn=whole, **self._where
-                )
-            )
+        waiting = self.waiting.turn
+        whole = waiting.and_then(turned) if self.own and waiting is not None else turned
+        with self.watch.stage("persist"):
+            yield self.parts.committing(self.head, entries_of(step, self.verdicts), whole)
 
     def persist_or_find(
         self, step: Step[S], turned: Appended
@@ -230,8 +211,8 @@ class _Writing(Generic[S]):
         except Overtaken:
             raise
         except ConflictError:
-            said = self._own or self.new
-            found: Appended | None = yield Io(lambda: self._journal.turn_of(self._head, said))
+            said = self.own or self.new
+            found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))
             if found is None or not found.is_committed:
                 raise
             return replace(found, is_new=False), (OVERTAKEN,)
@@ -239,7 +220,7 @@ class _Writing(Generic[S]):
 
     def first_of(self, turned: Appended) -> int:
         """Return the number of the turn's first message."""
-        return self._waiting.turn.first if self._waiting.turn is not None else turned.first
+        return self.waiting.turn.first if self.waiting.turn is not None else turned.first
 
 
 def _begun(asking: Asking[Step[S]]) -> Step[S] | Call:
@@ -249,40 +230,6 @@ def _begun(asking: Asking[Step[S]]) -> Step[S] | Call:
     except StopIteration as stop:
         step: Step[S] = stop.value
         return step
-
-
-def _with_waiting(
-    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, number: int
-) -> Doing[tuple[_Waiting, Turn]]:
-    """Return what waits after the head, and the turn that has it in front.
-
-    It was recorded, or its step failed or was killed. A turn that begins with the same words says them once.
-    """
-    head = latest.head
-    found: tuple[Appended, tuple[Message, ...]] | None = yield Io(
-        lambda: parts.journal.waiting_turn(key, head.branch)
-    )
-    if found is None:
-        return _Waiting(), clean.numbered(number)
-    turn, messages = found
-    said = tuple(message.observation for message in messages)
-    whole = Turn(observations=(*said, *_rest(said, clean.observations)), at=clean.at)
-    numbered = whole.numbered(number)
-    refs = tuple(each.ref for each in numbered.observations[: len(said)])
-    return _Waiting(messages, replace(turn, refs=refs)), numbered
-
-
-def _rest(
-    said: Sequence[Observation], observations: Sequence[Observation]
-) -> Sequence[Observation]:
-    """Return what ``observations`` say beyond ``said``, which may hold them, or end with how they begin."""
-    before, now = [o.identity for o in said], [o.identity for o in observations]
-    if any(before[i : i + len(now)] == now for i in range(len(before) - len(now) + 1)):
-        return ()
-    for same in range(min(len(before), len(now)), 0, -1):
-        if before[-same:] == now[:same]:
-            return observations[same:]
-    return observations
 
 
 def _qualified(

@@ -11,7 +11,7 @@ their turns, without the erased ones. What a commit is made of:
 - Else of what the compressor proposes now: the keyless one, or the model, whose price the plan tells.
 
 What the operator retired is found again by its words. Nothing is written here: the journal takes all of a thread's new
-commits in one transaction (`acc.journal.keeping.Keeping.commit_anew`).
+commits in one transaction (`acc.journal.journal.Journal.commit_anew`).
 """
 
 from __future__ import annotations

@@ -1,40 +1,137 @@
-"""Fork a branch, take one over, and commit states that are made without their class."""
+"""Fork a branch, take one over, ingest documents: commits whose states are made without their class.
+
+A document is no turn of a conversation: no compressor reads it, and it stands in no tail. It lies in a thread of its
+own, whose states say nothing. Its commits only number its parts, so that a branch's chain, digests and index hold for
+it as for everything else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import select, update
 
-from acc.errors import ConflictError, StateError
+from acc.errors import ConflictError, InputError, StateError
 from acc.journal import places
-from acc.journal.appending import Desk
-from acc.journal.committing import ADD_COMMIT, commit_row, move_head
-from acc.journal.names import MAIN, Appended, Head, ThreadKey
+from acc.journal.committing import ADD_COMMIT, Committing, commit_row
+from acc.journal.names import MAIN, Appended, Head
+from acc.journal.opened import Key, key_of, writes
 from acc.journal.places import Place
 from acc.journal.record import packed
 from acc.journal.states import body_of, read_state
-from acc.journal.tables import HEADS
+from acc.journal.tables import HEADS, MESSAGES
+from acc.state.model import CompressedCognitiveState
+from acc.tail import Message
 from acc.text.lines import sha256_of
 
 
-def append_body(
-    connection: Connection,
-    desk: Desk,
-    place: Place,
-    body: Mapping[str, Any],
-    kind: str,
-    turn: Appended | None = None,
-) -> Head:
-    """Append a state that was made without its class, as of a fork, an erasure or documents."""
-    row = {**commit_row(place, body, kind, desk.now), "record": packed({}), "state": packed(body)}
-    seq = place.head.seq
-    if turn is not None:
-        row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
-        seq = turn.last
-    connection.execute(ADD_COMMIT, row)
-    return move_head(connection, place, body["hash"], body["version"], seq)
+class Branching(Committing):
+    """Fork, take over, ingest."""
+
+    @writes
+    def fork(self, thread: Key, at: str, branch: str) -> Head:
+        """Begin ``branch`` after the commit whose hash is ``at``. It sees nothing that came later.
+
+        Its first commit is that state under the branch's name.
+
+        Raises:
+            StateError: The journal does not hold ``at``, or an erasure blanked it.
+            ConflictError: There is a branch of this name.
+        """
+        key = key_of(thread)
+        main = self._found(key)
+        if self._find(key, branch) is not None:
+            raise ConflictError(
+                f"branch {branch} is there already", where=str(key), hint="give it another name"
+            )
+        names = places.branch_names(self._sql, main.thread_id)
+        row = places.commit_with(self._sql, names, at)
+        data = row and read_state(self._sql, row.branch_id, row.version)
+        if row is not None and not data:
+            raise StateError(
+                "this state was erased", where=str(key),
+                hint="delete the thread's checkpoints; give None to go on from what is left",
+            )  # fmt: skip
+        if row is None or not data:
+            raise StateError(
+                f"the journal does not hold the state {at[:16]}", where=str(key),
+                hint="fork from a commit that acc show lists",
+            )  # fmt: skip
+        parent = self._found(key, names[row.branch_id])
+        ancestry = ((row.branch_id, row.seq), *parent.ancestry)
+        made = places.add_branch(self._sql, key, main.thread_id, branch, ancestry, self._now())
+        head = Head(key, branch, seq=row.seq)
+        place = Place(made.thread_id, made.branch_id, ancestry, head, is_begun=False)
+        return self._append_body(place, successor(body_of(data), branch=branch), "fork")
+
+    @writes
+    def take_over(self, thread: Key, branch: str = MAIN) -> Head:
+        """Raise the branch's epoch: a worker that began before is told when it commits."""
+        self._raise_epoch(self._found(thread, branch))
+        return self.head(thread, branch)
+
+    def _raise_epoch(self, place: Place) -> None:
+        """A worker that began before must not commit."""
+        self._execute(
+            update(HEADS)
+            .where(HEADS.c.branch_id == place.branch_id)
+            .values(epoch=HEADS.c.epoch + 1)
+        )
+
+    @writes
+    def ingest(self, thread: Key, messages: Sequence[Message]) -> Appended:
+        """Append documents to a thread that only holds documents, and commit them, in one transaction.
+
+        Ingesting the same again finds what is there.
+
+        Raises:
+            InputError: There are no messages, or they carry no refs.
+        """
+        place = self._find(thread)
+        there = self._there(place, [m.ref for m in messages]) if place else set()
+        new = [message for message in messages if message.ref not in there]
+        head = place.head if place else None
+        if head is not None and messages and not new:
+            refs = tuple(message.ref for message in messages)
+            return Appended(head, 0, 0, refs, False, True, b"")
+        if not new:
+            raise InputError(
+                "there is nothing to ingest", where=str(thread), hint="give parts with refs"
+            )
+        version = (head.version if head else 0) + 1
+        turn, place = self._append(thread, MAIN, new, head.hash if head else "", version=version)
+        body = CompressedCognitiveState.empty().canonical()
+        made = {**body, "hash": place.head.hash or body["hash"], "version": version - 1}
+        made = successor(made, turn=version)
+        done = self._append_body(place, made, "ingest", turn)
+        return Appended(done, turn.first, turn.last, turn.refs, True, True, turn.identity)
+
+    def _there(self, place: Place, refs: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for start in range(0, len(refs), 500):
+            statement = select(MESSAGES.c.ref).where(
+                MESSAGES.c.branch_id == place.branch_id, MESSAGES.c.digest != "",
+                MESSAGES.c.ref.in_(refs[start : start + 500]),
+            )  # fmt: skip
+            found |= {row.ref for row in self._execute(statement)}
+        return found
+
+    def _append_body(
+        self, place: Place, body: Mapping[str, Any], kind: str, turn: Appended | None = None
+    ) -> Head:
+        """Append a state that was made without its class, as of a fork, an erasure or documents."""
+        row = {
+            **commit_row(place, body, kind, self._now()),
+            "record": packed({}),
+            "state": packed(body),
+        }
+        seq = place.head.seq
+        if turn is not None:
+            row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
+            seq = turn.last
+        self._execute(ADD_COMMIT, row)
+        return self._move_head(place, body["hash"], body["version"], seq)
 
 
 def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
@@ -43,40 +140,3 @@ def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     made |= {"version": body.get("version", 0) + 1, "parent": body["hash"], **changes}
     made = {key: value for key, value in made.items() if value not in ([], "", 0, None)}
     return {"hash": sha256_of(made), **made}
-
-
-def fork(connection: Connection, desk: Desk, key: ThreadKey, at: str, branch: str) -> Head:
-    """Begin a branch after the commit with the hash ``at``."""
-    main = places.found(connection, key, MAIN, desk.digest_key)
-    if places.find(connection, key, branch) is not None:
-        raise ConflictError(
-            f"branch {branch} is there already", where=str(key), hint="give it another name"
-        )
-    names = places.branch_names(connection, main.thread_id)
-    row = places.commit_with(connection, names, at)
-    data = row and read_state(connection, row.branch_id, row.version)
-    if row is not None and not data:
-        raise StateError(
-            "this state was erased", where=str(key),
-            hint="delete the thread's checkpoints; give None to go on from what is left",
-        )  # fmt: skip
-    if row is None or not data:
-        raise StateError(
-            f"the journal does not hold the state {at[:16]}", where=str(key),
-            hint="fork from a commit that acc show lists",
-        )  # fmt: skip
-    parent = places.found(connection, key, names[row.branch_id], desk.digest_key)
-    ancestry = ((row.branch_id, row.seq), *parent.ancestry)
-    made = places.add_branch(connection, key, main.thread_id, branch, ancestry, desk.now)
-    head = Head(key, branch, seq=row.seq)
-    place = Place(made.thread_id, made.branch_id, ancestry, head, is_begun=False)
-    return append_body(connection, desk, place, successor(body_of(data), branch=branch), "fork")
-
-
-def take_over(connection: Connection, desk: Desk, key: ThreadKey, branch: str) -> Head:
-    """Raise the epoch of a branch."""
-    place = places.found(connection, key, branch, desk.digest_key)
-    connection.execute(
-        HEADS.update().where(HEADS.c.branch_id == place.branch_id).values(epoch=HEADS.c.epoch + 1)
-    )
-    return places.found(connection, key, branch, desk.digest_key).head

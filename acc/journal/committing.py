@@ -3,58 +3,270 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select, text
+from sqlalchemy import bindparam, func, select, text
 
 from acc.errors import ConflictError, StateError
 from acc.journal import places
-from acc.journal.appending import RECORD, TAKEN, Desk, conflict
-from acc.journal.names import Appended, Head, ThreadKey
+from acc.journal.appending import RECORD, TAKEN, Appending
+from acc.journal.names import MAIN, Appended, Head
+from acc.journal.opened import Key, key_of, writes
 from acc.journal.places import Place
-from acc.journal.policies import policy_body
 from acc.journal.record import Entry, as_bytes, packed, record_of, squeezed
 from acc.journal.states import WHOLE_EVERY, read_state
 from acc.journal.tables import COMMITS, HEADS, MESSAGES, POLICIES, TURNS
 from acc.tail import Message
+from acc.text.lines import canonical_json
 
 ADD_COMMIT = COMMITS.insert()
+_MOVE = (
+    MESSAGES.update()
+    .where(MESSAGES.c.id == bindparam("of_row"))
+    .values(turn=bindparam("to_turn"), ref=bindparam("to_ref"))
+)
+_MARK = (
+    MESSAGES.update()
+    .where(
+        MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq >= bindparam("first"),
+        MESSAGES.c.seq <= bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
+    )
+    .values(version=bindparam("taken_by"))
+)  # fmt: skip
+_LEFT = select(MESSAGES.c.id).join(
+    TURNS,
+    (TURNS.c.branch_id == MESSAGES.c.branch_id)
+    & (TURNS.c.first_seq <= MESSAGES.c.seq) & (TURNS.c.last_seq >= MESSAGES.c.seq),
+).where(
+    MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq > bindparam("after"),
+    MESSAGES.c.seq < bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
+    func.substr(TURNS.c.identity, 1, len(RECORD)) == RECORD,
+).limit(1)  # fmt: skip
+_HEAD = (
+    HEADS.update()
+    .where(HEADS.c.branch_id == bindparam("of_branch"), HEADS.c.hash == bindparam("old"))
+    .values(hash=bindparam("new"), version=bindparam("to"), seq=bindparam("up_to"))
+)
+_KEEP_POLICY = text(
+    "INSERT INTO policies (fingerprint, body) VALUES (:fingerprint, :body) ON CONFLICT DO NOTHING"
+)
+_POLICY = select(POLICIES.c.fingerprint).where(POLICIES.c.fingerprint == bindparam("fingerprint"))
 
 
-def commit(
-    connection: Connection,
-    desk: Desk,
-    key: ThreadKey,
-    branch: str,
-    entries: Sequence[Entry[Any]],
-    follows: str,
-    *,
-    epoch: int | None = None,
-    turn: Appended | None = None,
-    place: Place | None = None,
-) -> Head:
-    """Append commits if the head is ``follows``. ``place`` is where the branch lies, if this transaction knows."""
-    place = place or places.find(connection, key, branch)
-    if place is None and turn is None and entries and entries[0].kind == "taken" and not follows:
-        place = places.create(connection, key, desk.now)
-    if place is None:
-        raise places.missing(connection, key, branch, desk.digest_key)
-    head = place.head
-    if not entries or head.hash == entries[-1].commit.state.hash:  # repeated: it is there
-        return head
-    if head.hash != follows:
-        raise conflict(connection, place, follows)
-    if epoch is not None and head.epoch != epoch:
-        raise ConflictError(
-            f"somebody took the branch over: its epoch is {head.epoch}, not {epoch}",
-            where=f"{key}, branch {branch}",
-            hint="read the head and step again from it",
-        )
-    _check(entries, place, turn)
-    if turn is not None:
-        take(connection, place, turn, entries[0].turn, entries[0].commit.state.version)
-        _leave_no_record(connection, place, turn)
-    return _write(connection, desk, place, entries, turn)
+class Overtaken(ConflictError):
+    """Words were recorded after the step had read what waits. They belong to it: it has to be made again."""
+
+
+class Committing(Appending):
+    """Commit."""
+
+    @writes
+    def commit(
+        self,
+        thread: Key,
+        entries: Sequence[Entry[Any]],
+        *,
+        follows: str,
+        branch: str = MAIN,
+        epoch: int | None = None,
+        turn: Appended | None = None,
+    ) -> Head:
+        """Append the commits of a step, all or none, if the head is still ``follows``.
+
+        Args:
+            thread: The thread.
+            entries: The commits in their order.
+            follows: Hash of the head that the step began from; empty if there was none.
+            branch: The branch.
+            epoch: Epoch of that head; None does not ask whether somebody took the branch over.
+            turn: The turn that the first commit took, as `append` returned it.
+
+        Returns:
+            The new head. Commits that are there already are not written again.
+
+        Raises:
+            ConflictError: Another commit or somebody's `take_over` came first, or the turn was erased.
+            StateError: The commits do not follow each other, or do not belong to ``turn``.
+        """
+        return self._commit(thread, branch, entries, follows, epoch=epoch, turn=turn)
+
+    @writes
+    def append_and_commit(
+        self,
+        thread: Key,
+        messages: Sequence[Message],
+        entries: Sequence[Entry[Any]],
+        *,
+        follows: str = "",
+        branch: str = MAIN,
+        epoch: int | None = None,
+        waiting: Appended | None = None,
+    ) -> Appended:
+        """Do what `append` and `commit` do, in one transaction, where nothing has to be asked in between.
+
+        ``waiting``: messages that were appended before (`waiting_turn`), which the first commit takes, too.
+
+        Returns:
+            The turn, committed. ``head`` is the new head. Of a repeated step it is what was committed before, which
+            may be another worker's.
+        """
+        if not entries:
+            raise StateError(
+                "there is no commit", where=str(thread), hint="use append for a turn alone"
+            )
+        version = entries[0].commit.state.version
+        turn, place = self._append(thread, branch, messages, follows, version=version)
+        if turn.is_committed:
+            return turn
+        # a new turn's rows name their commit already
+        taken = replace(turn, is_committed=turn.is_new)
+        if waiting is not None:
+            self._take(place, waiting, entries[0].turn, version)
+            taken = waiting.and_then(taken)
+        head = self._commit(thread, branch, entries, follows, epoch=epoch, turn=taken, place=place)
+        return replace(turn, head=head, is_committed=True)
+
+    def _commit(
+        self,
+        key: Key,
+        branch: str,
+        entries: Sequence[Entry[Any]],
+        follows: str,
+        *,
+        epoch: int | None = None,
+        turn: Appended | None = None,
+        place: Place | None = None,
+    ) -> Head:
+        """Append commits if the head is ``follows``. ``place`` is where the branch lies, if this transaction knows."""
+        place = place or self._find(key, branch)
+        if (
+            place is None
+            and turn is None
+            and entries
+            and entries[0].kind == "taken"
+            and not follows
+        ):
+            place = places.create(self._sql, key_of(key), self._now())
+        if place is None:
+            raise self._missing(key, branch)
+        head = place.head
+        if not entries or head.hash == entries[-1].commit.state.hash:  # repeated: it is there
+            return head
+        if head.hash != follows:
+            raise self._conflict(place, follows)
+        if epoch is not None and head.epoch != epoch:
+            raise ConflictError(
+                f"somebody took the branch over: its epoch is {head.epoch}, not {epoch}",
+                where=place.where,
+                hint="read the head and step again from it",
+            )
+        _check(entries, place, turn)
+        if turn is not None:
+            self._take(place, turn, entries[0].turn, entries[0].commit.state.version)
+            self._leave_no_record(place, turn)
+        return self._add(place, entries, turn)
+
+    def _take(
+        self, place: Place, turn: Appended, messages: Sequence[Message], version: int
+    ) -> None:
+        """Mark the messages of a turn that was appended before as taken.
+
+        If they waited for another turn than that which takes them, they get its number and refs: what was said has
+        one row, whoever takes it.
+        """
+        if turn.is_committed:
+            return
+        span = {"of_branch": place.branch_id, "first": turn.first, "last": turn.last}
+        where = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
+        rows = [row for row in self._execute(TAKEN, where) if not row.version and row.digest]
+        both = zip(rows, messages, strict=False)
+        moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
+        for row, message in moved:
+            given = {"of_row": row.id, "to_turn": message.turn, "to_ref": message.ref}
+            self._execute(_MOVE, given)
+        if moved:
+            self._name_again(place, turn, moved[0][1].turn)
+        done = self._execute(_MARK, {**span, "taken_by": version})
+        if done.rowcount != len(turn.refs):
+            raise ConflictError(
+                "the turn is not in the journal any more",
+                where=place.where,
+                hint="append it again",
+            )
+
+    def _name_again(self, place: Place, turn: Appended, number: int) -> None:
+        """Let a span's turns be found by another number, too: refs name it, and a repeated step names the old one."""
+        own = (
+            (TURNS.c.branch_id == place.branch_id)
+            & (TURNS.c.first_seq >= turn.first) & (TURNS.c.last_seq <= turn.last)
+        )  # fmt: skip
+        rows = self._execute(select(TURNS).where(own)).mappings().all()
+        known = {row["identity"] for row in rows if row["number"] == number}
+        new = {r["identity"]: {**r, "number": number} for r in rows if r["identity"] not in known}
+        if new:
+            self._execute(TURNS.insert(), list(new.values()))
+
+    def _leave_no_record(self, place: Place, turn: Appended) -> None:
+        """Raise `Overtaken` if recorded words lie before the end of a turn that does not hold them."""
+        where = {"of_branch": place.branch_id, "after": place.head.seq, "last": turn.last}
+        if self._execute(_LEFT, where).first() is not None:
+            raise Overtaken(
+                "words were recorded while the step was made",
+                where=place.where,
+                hint="repeat the step with the same state and turn: it takes them along",
+            )
+
+    def _add(self, place: Place, entries: Sequence[Entry[Any]], turn: Appended | None) -> Head:
+        head = place.head
+        before = self._recent.get(head.hash) or self._read_head(place)
+        seq = head.seq if turn is None else turn.last
+        rows = []
+        for number, entry in enumerate(entries):
+            state = entry.commit.state
+            body = state.canonical()
+            data = as_bytes(body)
+            is_whole = not before or entry.kind != "step" or state.version % WHOLE_EVERY == 1
+            own = turn if number == 0 else None
+            rows.append(
+                {
+                    **commit_row(place, body, entry.kind, self._now()),
+                    "epoch": head.epoch, "first_seq": own.first if own else 0, "seq": seq,
+                    "last_seq": own.last if own else 0, "is_whole": int(is_whole),
+                    "record": packed(record_of(entry)),
+                    "state": squeezed(data, b"" if is_whole else before),
+                }
+            )  # fmt: skip
+            self._recent.put(state, data)
+            before = data
+            self._keep_policy(entry)
+        self._execute(ADD_COMMIT, rows)
+        last = entries[-1].commit.state
+        return self._move_head(place, last.hash, last.version, seq)
+
+    def _keep_policy(self, entry: Entry[Any]) -> None:
+        """Keep the numbers of a policy that is not known yet."""
+        fingerprint = {"fingerprint": entry.policy.fingerprint}
+        if self._execute(_POLICY, fingerprint).first() is None:
+            self._execute(_KEEP_POLICY, {**fingerprint, "body": canonical_json(entry.policy.body)})
+
+    def _read_head(self, place: Place) -> bytes:
+        if not place.is_begun:
+            return b""
+        return read_state(self._sql, place.branch_id, place.head.version) or b""
+
+    def _move_head(self, place: Place, to: str, version: int, seq: int) -> Head:
+        head = place.head
+        if not place.is_begun:
+            row: dict[str, Any] = {"branch_id": place.branch_id, "epoch": head.epoch}
+            row |= {"hash": to, "version": version, "seq": seq}
+            self._execute(HEADS.insert(), row)
+        else:
+            moved: dict[str, Any] = {"of_branch": place.branch_id, "old": head.hash}
+            moved |= {"new": to, "to": version, "up_to": seq}
+            if self._execute(_HEAD, moved).rowcount != 1:  # on a database that locks rows only
+                raise self._conflict(place, head.hash)
+        return Head(head.thread, head.branch, to, version, head.epoch, seq)
 
 
 def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -> None:
@@ -76,144 +288,9 @@ def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -
 def _unfit(what: str, place: Place) -> StateError:
     return StateError(
         what,
-        where=f"{place.head.thread}, branch {place.head.branch}",
+        where=place.where,
         hint="commit what one step made, in its order, with the turn that was appended for it",
     )
-
-
-_MOVE = (
-    MESSAGES.update()
-    .where(MESSAGES.c.id == bindparam("of_row"))
-    .values(turn=bindparam("to_turn"), ref=bindparam("to_ref"))
-)
-_MARK = (
-    MESSAGES.update()
-    .where(
-        MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq >= bindparam("first"),
-        MESSAGES.c.seq <= bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
-    )
-    .values(version=bindparam("taken_by"))
-)  # fmt: skip
-
-
-def take(
-    connection: Connection, place: Place, turn: Appended, messages: Sequence[Message], version: int
-) -> None:
-    """Mark the messages of a turn that was appended before as taken.
-
-    If they waited for another turn than that which takes them, they get its number and refs: what was said has one
-    row, whoever takes it.
-    """
-    if turn.is_committed:
-        return
-    span = {"of_branch": place.branch_id, "first": turn.first, "last": turn.last}
-    where = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
-    rows = [r for r in connection.execute(TAKEN, where) if not r.version and r.digest]
-    both = zip(rows, messages, strict=False)
-    moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
-    for row, message in moved:
-        given = {"of_row": row.id, "to_turn": message.turn, "to_ref": message.ref}
-        connection.execute(_MOVE, given)
-    if moved:
-        _name_again(connection, place, turn, moved[0][1].turn)
-    done = connection.execute(_MARK, {**span, "taken_by": version})
-    if done.rowcount != len(turn.refs):
-        raise ConflictError(
-            "the turn is not in the journal any more",
-            where=f"{place.head.thread}, branch {place.head.branch}",
-            hint="append it again",
-        )
-
-
-def _name_again(connection: Connection, place: Place, turn: Appended, number: int) -> None:
-    """Let the turns of a span be found by another number, too: refs name it, and a repeated step names the old one."""
-    own = (
-        (TURNS.c.branch_id == place.branch_id)
-        & (TURNS.c.first_seq >= turn.first) & (TURNS.c.last_seq <= turn.last)
-    )  # fmt: skip
-    rows = connection.execute(select(TURNS).where(own)).mappings().all()
-    known = {row["identity"] for row in rows if row["number"] == number}
-    new = {r["identity"]: {**r, "number": number} for r in rows if r["identity"] not in known}
-    if new:
-        connection.execute(TURNS.insert(), list(new.values()))
-
-
-_LEFT = select(MESSAGES.c.id).join(
-    TURNS,
-    (TURNS.c.branch_id == MESSAGES.c.branch_id)
-    & (TURNS.c.first_seq <= MESSAGES.c.seq) & (TURNS.c.last_seq >= MESSAGES.c.seq),
-).where(
-    MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq > bindparam("after"),
-    MESSAGES.c.seq < bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
-    func.substr(TURNS.c.identity, 1, len(RECORD)) == RECORD,
-).limit(1)  # fmt: skip
-
-
-class Overtaken(ConflictError):
-    """Words were recorded after the step had read what waits. They belong to it: it has to be made again."""
-
-
-def _leave_no_record(connection: Connection, place: Place, turn: Appended) -> None:
-    """Raise `Overtaken` if recorded words lie before the end of a turn that does not hold them."""
-    where = {"of_branch": place.branch_id, "after": place.head.seq, "last": turn.last}
-    if connection.execute(_LEFT, where).first() is not None:
-        raise Overtaken(
-            "words were recorded while the step was made",
-            where=f"{place.head.thread}, branch {place.head.branch}",
-            hint="repeat the step with the same state and turn: it takes them along",
-        )
-
-
-_HEAD = (
-    HEADS.update()
-    .where(HEADS.c.branch_id == bindparam("of_branch"), HEADS.c.hash == bindparam("old"))
-    .values(hash=bindparam("new"), version=bindparam("to"), seq=bindparam("up_to"))
-)
-_KEEP_POLICY = text(
-    "INSERT INTO policies (fingerprint, body) VALUES (:fingerprint, :body) ON CONFLICT DO NOTHING"
-)
-_POLICY = select(POLICIES.c.fingerprint).where(POLICIES.c.fingerprint == bindparam("fingerprint"))
-
-
-def _write(
-    connection: Connection,
-    desk: Desk,
-    place: Place,
-    entries: Sequence[Entry[Any]],
-    turn: Appended | None,
-) -> Head:
-    head = place.head
-    before = desk.recent.get(head.hash) or _read_head(connection, place)
-    seq = head.seq if turn is None else turn.last
-    rows = []
-    for number, entry in enumerate(entries):
-        state = entry.commit.state
-        body = state.canonical()
-        data = as_bytes(body)
-        is_whole = not before or entry.kind != "step" or state.version % WHOLE_EVERY == 1
-        own = turn if number == 0 else None
-        rows.append(
-            {
-                **commit_row(place, body, entry.kind, desk.now),
-                "epoch": head.epoch, "first_seq": own.first if own else 0, "seq": seq,
-                "last_seq": own.last if own else 0, "is_whole": int(is_whole),
-                "record": packed(record_of(entry)),
-                "state": squeezed(data, b"" if is_whole else before),
-            }
-        )  # fmt: skip
-        desk.recent.put(state, data)
-        before = data
-        keep_policy(connection, entry)
-    connection.execute(ADD_COMMIT, rows)
-    last = entries[-1].commit.state
-    return move_head(connection, place, last.hash, last.version, seq)
-
-
-def keep_policy(connection: Connection, entry: Entry[Any]) -> None:
-    """Keep the numbers of a policy that is not known yet."""
-    fingerprint = {"fingerprint": entry.policy.fingerprint}
-    if connection.execute(_POLICY, fingerprint).first() is None:
-        connection.execute(_KEEP_POLICY, {**fingerprint, "body": policy_body(entry.policy)})
 
 
 def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> dict[str, Any]:
@@ -224,33 +301,3 @@ def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> di
         "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": 0, "last_seq": 0,
         "seq": place.head.seq, "at": now, "is_whole": 1,
     }  # fmt: skip
-
-
-def _read_head(connection: Connection, place: Place) -> bytes:
-    if not place.is_begun:
-        return b""
-    return read_state(connection, place.branch_id, place.head.version) or b""
-
-
-def move_head(connection: Connection, place: Place, to: str, version: int, seq: int) -> Head:
-    head = place.head
-    if not place.is_begun:
-        row = {
-            "branch_id": place.branch_id,
-            "hash": to,
-            "version": version,
-            "epoch": head.epoch,
-            "seq": seq,
-        }
-        connection.execute(HEADS.insert(), row)
-    else:
-        moved = {
-            "of_branch": place.branch_id,
-            "old": head.hash,
-            "new": to,
-            "to": version,
-            "up_to": seq,
-        }
-        if connection.execute(_HEAD, moved).rowcount != 1:  # on a database that locks rows only
-            raise conflict(connection, place, head.hash)
-    return Head(head.thread, head.branch, to, version, head.epoch, seq)

@@ -11,113 +11,108 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Table, select
 from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
 from acc.journal import places
-from acc.journal.appending import Desk
 from acc.journal.committing import ADD_COMMIT, commit_row
-from acc.journal.database import Database
+from acc.journal.listing import Listing
 from acc.journal.migrate import FORMAT_NUMBER, written_by
-from acc.journal.names import MAIN, ThreadKey
-from acc.journal.opened import key_of
+from acc.journal.names import MAIN, StoredCommit, ThreadKey
+from acc.journal.opened import Key, key_of
 from acc.journal.places import Place, names_of
-from acc.journal.reading import PAGE, StoredCommit, commit_page
+from acc.journal.reading import PAGE
 from acc.journal.record import packed
 from acc.journal.states import damaged
 from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
 from acc.text.lines import sha256_of
+
+_DAMAGED = (
+    KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
+    CompileError, DataError, IntegrityError,
+)  # fmt: skip
 
 _ROWS: dict[str, Table] = {
     "turn": TURNS, "message": MESSAGES, "head": HEADS, "tombstone": TOMBSTONES,
 }  # fmt: skip
 
 
-_DAMAGED = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-    CompileError,
-    DataError,
-    IntegrityError,
-)
 _OF_THREAD: dict[str, Table] = {"hold": HOLDS, "feedback": FEEDBACK}
 
 
-def export(database: Database, key: ThreadKey, digest_key: bytes) -> Iterator[str]:
-    """Yield the lines of a thread. Each page is read by itself, so that writers go on."""
+class Exchange(Listing):
+    """Export and import threads."""
 
-    def begin(connection: Connection) -> list[tuple[str, Place]]:
-        main = places.found(connection, key, MAIN, digest_key)
-        names = places.branch_names(connection, main.thread_id)
-        return [(n, places.found(connection, key, n, digest_key)) for n in names.values()]
-
-    branches = database.read(begin)
-    by_id = {place.branch_id: name for name, place in branches}
-    yield _line({"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **names_of(key)})
-    for name, place in branches:
-        ancestry = [[by_id[branch], up_to] for branch, up_to in place.ancestry]
-        yield _line({"row": "branch", "branch": name, "ancestry": ancestry})
-        for kind, table in _ROWS.items():
-            if kind != "head":
-                yield from _rows(database, kind, table, place)
-        yield from _commits(database, place)
-        yield from _rows(database, "head", HEADS, place)
-    for kind, table in _OF_THREAD.items():
-        yield from _thread_rows(database, kind, table, branches[0][1].thread_id)
-    yield from _policies(database)
-
-
-def _line(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, separators=(",", ":"), ensure_ascii=True)
-
-
-def _rows(database: Database, kind: str, table: Table, place: Place) -> Iterator[str]:
-    column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c.branch_id)
-    last = -1
-    while True:
-        statement = (
-            select(table)
-            .where(table.c.branch_id == place.branch_id, column > last)
-            .order_by(column)
-            .limit(PAGE)
+    def export(self, thread: Key) -> Iterator[str]:
+        """Yield a thread as JSON lines (`acc.journal.exchange`). Each page is read by itself, so that writers go on."""
+        key = key_of(thread)
+        branches = self._read(lambda journal: journal._places(key))
+        names = {place.branch_id: place.head.branch for place in branches}
+        yield _line(
+            {"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **names_of(key)}
         )
-        rows = database.read(lambda c, s=statement: c.execute(s).mappings().all())  # type: ignore[misc]
-        for row in rows:
-            plain = {k: v for k, v in row.items() if k not in ("id", "branch_id")}
-            if "identity" in plain:
-                plain["identity"] = plain["identity"].hex()
-            yield _line({"row": kind, "branch": place.head.branch, **plain})
-        if len(rows) < PAGE:
-            return
-        last = rows[-1][column.name]
+        for place in branches:
+            name = place.head.branch
+            ancestry = [[names[branch], up_to] for branch, up_to in place.ancestry]
+            yield _line({"row": "branch", "branch": name, "ancestry": ancestry})
+            for kind, table in _ROWS.items():
+                if kind != "head":
+                    yield from self._rows({"row": kind, "branch": name}, table, place)
+            yield from self._exported(place)
+            yield from self._rows({"row": "head", "branch": name}, HEADS, place)
+        for kind, table in _OF_THREAD.items():
+            yield from self._rows({"row": kind}, table, branches[0])
+        for row in self._read(lambda journal: journal._execute(select(POLICIES)).all()):
+            yield _line({"row": "policy", "fingerprint": row.fingerprint, "body": row.body})
 
+    def _rows(self, told: dict[str, str], table: Table, place: Place) -> Iterator[str]:
+        """Yield a table's rows of a branch or, where it has no branches, of its thread; ``told`` begins each line."""
+        owner = "branch_id" if "branch_id" in table.c else "thread_id"
+        column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c[owner])
+        last = -1
+        while True:
+            statement = (
+                select(table)
+                .where(table.c[owner] == getattr(place, owner), column > last)
+                .order_by(column)
+                .limit(PAGE)
+            )
+            rows = self._read(lambda j, s=statement: j._execute(s).mappings().all())  # type: ignore[misc]
+            for row in rows:
+                plain = {k: v for k, v in row.items() if k not in ("id", owner)}
+                if "identity" in plain:
+                    plain["identity"] = plain["identity"].hex()
+                yield _line({**told, **plain})
+            if len(rows) < PAGE:
+                return
+            last = rows[-1][column.name]
 
-def _thread_rows(database: Database, kind: str, table: Table, thread_id: int) -> Iterator[str]:
-    statement = select(table).where(table.c.thread_id == thread_id).order_by(table.c.id)
-    for row in database.read(lambda c: c.execute(statement).mappings().all()):
-        yield _line({"row": kind, **{k: v for k, v in row.items() if k not in ("id", "thread_id")}})
-
-
-def _commits(database: Database, place: Place) -> Iterator[str]:
-    after, before = 0, b""
-    held: Mapping[str, Any] = {}
-    while True:
-        page, before = database.read(
-            lambda c, a=after, b=before: commit_page(c, place, a, PAGE, b)  # type: ignore[misc]
-        )
-        for stored in page:
+    def _exported(self, place: Place) -> Iterator[str]:
+        held: Mapping[str, Any] = {}
+        for stored in self.commits(place.head.thread, place.head.branch, page=PAGE):
             if stored.problem:
                 raise damaged(stored.problem, place.branch_id)
             yield _line(_commit_body(stored, held))
             held = stored.state or {}
-        if len(page) < PAGE:
-            return
-        after = page[-1].version
+
+    def import_(self, lines: Iterable[str]) -> ThreadKey:
+        """Write the thread that `export` yielded, all or nothing.
+
+        Raises:
+            InputError: A line is malformed, or the chain of hashes is broken.
+            ConflictError: The thread is in the journal already.
+        """
+        return self.import_all(lines)[0]
+
+    def import_all(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
+        """Write the threads whose lines follow each other, all or nothing; errors are those of `import_`."""
+        given = tuple(lines)
+        return self._write(None, lambda journal: _imported(journal, given))
+
+
+def _line(body: Mapping[str, Any]) -> str:
+    return json.dumps(body, separators=(",", ":"), ensure_ascii=True)
 
 
 def _commit_body(stored: StoredCommit, held: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,18 +123,8 @@ def _commit_body(stored: StoredCommit, held: Mapping[str, Any]) -> dict[str, Any
     return {"row": "commit", **body}
 
 
-def _policies(database: Database) -> Iterator[str]:
-    for row in database.read(lambda c: c.execute(select(POLICIES)).all()):
-        yield _line({"row": "policy", "fingerprint": row.fingerprint, "body": row.body})
-
-
-def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
-    """Write the threads that `export` read, one after the other.
-
-    Raises:
-        InputError: A line is malformed, or the chain of hashes is broken.
-        ConflictError: A thread is there already.
-    """
+def _imported(journal: Exchange, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
+    """Write the threads that `Exchange.export` read, one after the other."""
     importer: _Importer | None = None
     keys: list[ThreadKey] = []
     for number, line in enumerate(lines, 1):
@@ -148,7 +133,7 @@ def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> tuple[T
         try:
             body = json.loads(line)
             if importer is None or "acc" in body:
-                importer = _Importer(connection, desk, body)
+                importer = _Importer(journal, body)
                 keys.append(importer.key)
             else:
                 importer.take(body)
@@ -166,16 +151,16 @@ def import_(connection: Connection, desk: Desk, lines: Iterable[str]) -> tuple[T
 class _Importer:
     """Writes line after line."""
 
-    def __init__(self, connection: Connection, desk: Desk, first: Mapping[str, Any]) -> None:
+    def __init__(self, journal: Exchange, first: Mapping[str, Any]) -> None:
         if first["acc"] != "journal" or first["format"] != FORMAT_NUMBER:
             raise ValueError(f"its format is {first['format']}")
         self.key = key_of(ThreadKey(**{name: first[name] for name in names_of(ThreadKey(""))}))
-        if places.find(connection, self.key) is not None:
+        if journal._find(self.key) is not None:
             raise ConflictError(
                 "the thread is in the journal already", where=str(self.key),
                 hint="delete it first, or import under another name",
             )  # fmt: skip
-        self._connection, self._desk = connection, desk
+        self._journal = journal
         self._places: dict[str, Place] = {}
         self._states: dict[str, Mapping[str, Any]] = {}
         self._hashes: dict[str, str] = {}
@@ -191,27 +176,27 @@ class _Importer:
             self._commit(body)
         elif kind in _OF_THREAD:
             row = {**_without_ids(body), "thread_id": self._places[MAIN].thread_id}
-            self._connection.execute(_OF_THREAD[kind].insert(), row)
+            self._journal._execute(_OF_THREAD[kind].insert(), row)
         else:
             place = self._places[body.pop("branch")]
             if kind == "turn":
                 body["identity"] = bytes.fromhex(body["identity"])
             row = {**_without_ids(body), "branch_id": place.branch_id}
-            self._connection.execute(_ROWS[kind].insert(), row)
+            self._journal._execute(_ROWS[kind].insert(), row)
 
     def _policy(self, body: Mapping[str, str]) -> None:
         known = select(POLICIES).where(POLICIES.c.fingerprint == body["fingerprint"])
-        if self._connection.execute(known).first() is None:
-            self._connection.execute(POLICIES.insert(), dict(body))
+        if self._journal._execute(known).first() is None:
+            self._journal._execute(POLICIES.insert(), dict(body))
 
     def _branch(self, body: Mapping[str, Any]) -> None:
-        name, now = body["branch"], self._desk.now
+        name, now = body["branch"], self._journal._now()
         ancestry = tuple((self._places[n].branch_id, int(seq)) for n, seq in body["ancestry"])
         if name == MAIN:
-            made = places.create(self._connection, self.key, now)
+            made = places.create(self._journal._sql, self.key, now)
         else:
             thread_id = self._places[MAIN].thread_id
-            made = places.add_branch(self._connection, self.key, thread_id, name, ancestry, now)
+            made = places.add_branch(self._journal._sql, self.key, thread_id, name, ancestry, now)
         self._places[name] = made
 
     def _commit(self, body: dict[str, Any]) -> None:
@@ -232,7 +217,7 @@ class _Importer:
             "record": None if body["record"] is None else packed(body["record"]),
             "state": None if state is None else packed(state),
         }  # fmt: skip
-        self._connection.execute(ADD_COMMIT, row)
+        self._journal._execute(ADD_COMMIT, row)
 
     def _state(self, branch: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if body["state"] is None:

@@ -1,9 +1,11 @@
-"""What names a thread, a head and a message in the journal."""
+"""What names a thread and a head in the journal; a turn, a message and a commit that lie there."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from acc.tail import Message
 
@@ -97,3 +99,42 @@ class StoredMessage:
     message: Message
     digest: str
     id: int
+
+
+@dataclass(frozen=True)
+class StoredCommit:
+    """A commit with its record.
+
+    Attributes:
+        branch: Its branch.
+        version: Version of its state.
+        kind: Where the state comes from (`acc.journal.record.Kind`).
+        parent: Hash of the state before.
+        hash: Hash of the state.
+        policy: Fingerprint of the policy.
+        epoch: Epoch of the branch at that time.
+        turn: Number of the turn.
+        span: Numbers of the first and last message that it took; (0, 0) if it took none.
+        seq: Number of the last message that any commit of the branch had taken.
+        at: When it was committed.
+        record: What was given and noted (`acc.journal.record.record_of`); None where an erasure blanked it.
+        state: The state's canonical form; None where an erasure blanked it.
+        id: Its row.
+        problem: Why it cannot be read; empty if it can.
+    """
+
+    branch: str
+    version: int
+    kind: str
+    parent: str
+    hash: str
+    policy: str
+    epoch: int
+    turn: int
+    span: tuple[int, int]
+    seq: int
+    at: str
+    record: Mapping[str, Any] | None
+    state: Mapping[str, Any] | None
+    id: int
+    problem: str = ""

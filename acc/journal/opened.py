@@ -1,34 +1,42 @@
-"""Open and close a journal."""
+"""Open and close a journal; what a method of it does is one transaction."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, CursorResult, Executable, select
 
 from acc.clock import Clock, SystemClock, stamp
-from acc.errors import InputError
+from acc.errors import InputError, StateError
 from acc.journal import files, places
-from acc.journal.appending import Desk
 from acc.journal.connecting import FILE, Where, connected
 from acc.journal.database import Database
 from acc.journal.migrate import migrate
-from acc.journal.names import ThreadKey
+from acc.journal.names import MAIN, ThreadKey
+from acc.journal.places import Place
 from acc.journal.states import Recent
 from acc.journal.tables import KEYS
 from acc.turn.observations import storable
 
+P = ParamSpec("P")
 T = TypeVar("T")
+J = TypeVar("J", bound="Opened")
 
 Key = ThreadKey | str
 """A thread; a string is its name, without tenant, user and agent."""
 
 
 class Opened:
-    """A journal that is open (`acc.journal.journal.Journal`)."""
+    """A journal that is open (`acc.journal.journal.Journal`).
+
+    Its methods are transactions (`reads`, `writes`). One that calls another makes it part of its own: within a
+    transaction the journal is a copy that has the connection.
+    """
 
     def __init__(
         self,
@@ -43,6 +51,8 @@ class Opened:
         self._clock = clock or SystemClock()
         self._recent = Recent()
         self._reads_only = reads_only
+        self._connection: Connection | None = None
+        self._time = ""
         migrate(database, self._now(), reads_only=reads_only)
 
     @classmethod
@@ -97,17 +107,15 @@ class Opened:
         """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written."""
         statement = select(KEYS.c.value).where(KEYS.c.name == name)
 
-        def found(c: Connection) -> bytes | None:
-            return c.execute(statement).scalar()
+        def made(journal: Opened) -> bytes:
+            if (known := journal._execute(statement).scalar()) is None:
+                known = os.urandom(32)
+                journal._execute(KEYS.insert(), {"name": name, "value": known})
+            return bytes(known)
 
-        def made(c: Connection) -> bytes:
-            if (known := found(c)) is None:
-                c.execute(KEYS.insert(), {"name": name, "value": (known := os.urandom(32))})
-            return known
-
-        held = self._database.read(found)
+        held = self._read(lambda journal: journal._execute(statement).scalar())
         if held is None and not self._reads_only:
-            held = self._database.write(made)
+            held = self._write(None, made)
         return held or b""
 
     def close(self) -> None:
@@ -120,25 +128,95 @@ class Opened:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, about: ThreadKey | None, job: Callable[[Connection, Desk], T]) -> T:
-        """Do a job in a transaction that writes to a thread; to any if ``about`` is None."""
-        desk = Desk(self._digest_key, self._now(), self._recent)
-        name = about.digest(b"") if about is not None else ""
-        return self._database.write(lambda connection: job(connection, desk), name)
+    def _read(self, job: Callable[[Self], T]) -> T:
+        """Return what ``job`` makes of the journal in one snapshot, or in the transaction that this is part of."""
+        if self._connection is not None:
+            return job(self)
+        return self._database.read(lambda connection: job(self._within(connection, "")))
 
-    def _at(self, key: ThreadKey, branch: str, job: Callable[[Connection, Any], T]) -> T | None:
-        def found(c: Connection) -> T | None:
-            place = places.find(c, key, branch)
-            return job(c, place) if place else None
+    def _write(self, about: Key | None, job: Callable[[Self], T]) -> T:
+        """Do a job in one transaction that writes to a thread; to any if ``about`` is None."""
+        if self._connection is not None:
+            return job(self)
+        now = self._now()
+        name = key_of(about).digest(b"") if about is not None else ""
+        return self._database.write(lambda connection: job(self._within(connection, now)), name)
 
-        return self._database.read(found)
+    def _within(self, connection: Connection, now: str) -> Self:
+        journal = copy(self)
+        journal._connection, journal._time = connection, now
+        return journal
 
-    def _forget(self) -> str:
+    def _execute(self, statement: Executable, given: Any = None) -> CursorResult[*tuple[Any, ...]]:
+        return self._sql.execute(statement, given)
+
+    @property
+    def _sql(self) -> Connection:
+        """The connection of the transaction that this is part of."""
+        if self._connection is None:
+            raise RuntimeError("this needs a transaction: reads, writes")
+        return self._connection
+
+    def _find(self, thread: Key, branch: str = MAIN) -> Place | None:
+        return places.find(self._sql, key_of(thread), branch)
+
+    def _found(self, thread: Key, branch: str = MAIN) -> Place:
+        """Return where a branch lies.
+
+        Raises:
+            StateError: It is not in the journal.
+        """
+        place = self._find(thread, branch)
+        if place is None:
+            raise self._missing(thread, branch)
+        return place
+
+    def _missing(self, thread: Key, branch: str) -> StateError:
+        """Return the error for a branch that is not in the journal."""
+        if places.was_deleted(self._sql, key_of(thread), self._digest_key):
+            return StateError(
+                "this thread was deleted",
+                where=str(key_of(thread)),
+                hint="delete its checkpoints, too, and begin a new thread",
+            )
+        return StateError(
+            f"branch {branch} of this thread is not in the journal",
+            where=str(key_of(thread)),
+            hint="give a state of this thread, or None; Journal.threads lists the threads",
+        )
+
+    def _places(self, thread: Key) -> list[Place]:
+        """Return where the branches of a thread lie, the main one first; raise as `_found`."""
+        names = places.branch_names(self._sql, self._found(thread).thread_id).values()
+        return [self._found(thread, name) for name in names]
+
+    def scrub(self) -> str:
+        """Remove what was erased from where the database keeps it besides; return where it is left, or nothing."""
         self._recent.clear()
         return self._database.scrub()
 
     def _now(self) -> str:
-        return stamp(self._clock.now())
+        return self._time or stamp(self._clock.now())
+
+
+def reads(method: Callable[Concatenate[J, P], T]) -> Callable[Concatenate[J, P], T]:
+    """Let a method see one state of the journal."""
+
+    @wraps(method)
+    def run(self: J, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._read(lambda journal: method(journal, *args, **kwargs))
+
+    return run
+
+
+def writes(method: Callable[Concatenate[J, Key, P], T]) -> Callable[Concatenate[J, Key, P], T]:
+    """Let a method that writes to a thread do so whole or not at all. It may be run again."""
+
+    @wraps(method)
+    def run(self: J, thread: Key, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._write(thread, lambda journal: method(journal, thread, *args, **kwargs))
+
+    return run
 
 
 def key_of(thread: Key) -> ThreadKey:
@@ -158,4 +236,4 @@ def key_of(thread: Key) -> ThreadKey:
     return key
 
 
-__all__ = ["FILE", "Key", "Opened", "key_of"]
+__all__ = ["FILE", "Key", "Opened", "key_of", "reads", "writes"]

@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
-from acc.errors import StateError
 from acc.journal.names import MAIN, Head, ThreadKey
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS, TOMBSTONES
 
@@ -42,6 +41,11 @@ class Place:
         """Whether the branch sees the message with this number."""
         seen = any(branch_id == branch and seq <= up_to for branch, up_to in self.ancestry)
         return seen or branch_id == self.branch_id
+
+    @property
+    def where(self) -> str:
+        """What names the branch in errors."""
+        return f"{self.head.thread}, branch {self.head.branch}"
 
     @property
     def lineage(self) -> tuple[int, ...]:
@@ -81,33 +85,6 @@ def find(connection: Connection, key: ThreadKey, branch: str = MAIN) -> Place | 
         row.thread_id, row.branch_id, tuple((b, s) for b, s in json.loads(row.ancestry)),
         head, row.hash is not None,
     )  # fmt: skip
-
-
-def found(connection: Connection, key: ThreadKey, branch: str, digest_key: bytes) -> Place:
-    """Return where a branch lies.
-
-    Raises:
-        StateError: It is not in the journal.
-    """
-    place = find(connection, key, branch)
-    if place is None:
-        raise missing(connection, key, branch, digest_key)
-    return place
-
-
-def missing(connection: Connection, key: ThreadKey, branch: str, digest_key: bytes) -> StateError:
-    """Return the error for a branch that is not in the journal."""
-    if was_deleted(connection, key, digest_key):
-        return StateError(
-            "this thread was deleted",
-            where=str(key),
-            hint="delete its checkpoints, too, and begin a new thread",
-        )
-    return StateError(
-        f"branch {branch} of this thread is not in the journal",
-        where=str(key),
-        hint="give a state of this thread, or None; Journal.threads lists the threads",
-    )
 
 
 def was_deleted(connection: Connection, key: ThreadKey | None, digest_key: bytes) -> bool:

@@ -12,12 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from acc.state.policy import LAWS, RENDERER, Policy
-from acc.text.lines import canonical_json
-
-
-def policy_body(policy: Policy) -> str:
-    """Return what a policy says, as JSON, of which its fingerprint is the digest."""
-    return canonical_json(policy.body)
 
 
 def body_of(text: str) -> Mapping[str, Any]:
@@ -61,7 +55,7 @@ def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Po
 
     Args:
         fingerprint: The fingerprint that a commit names.
-        body: `policy_body` of the policy, if the journal has it.
+        body: What the policy says (`Policy.body`) as canonical JSON, if the journal has it.
         known: Policies with schema, counter and digest key. One of them with the numbers of ``body`` counts, too.
     """
     stored: dict[str, Any] = json.loads(body) if body else {}

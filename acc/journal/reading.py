@@ -1,96 +1,42 @@
-"""Read a thread: its head, states, the texts of a tail, messages and commits in order."""
+"""Read where a thread stands: its heads, its states, and the texts of a tail."""
 
 from __future__ import annotations
 
-import json
 import re
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Connection, Row, bindparam, func, select
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import Row, bindparam, select
 
-from acc.errors import InputError
 from acc.journal import places
-from acc.journal.names import Head, StoredMessage, ThreadKey
-from acc.journal.places import Place, branch_names
-from acc.journal.record import unsqueezed
-from acc.journal.states import Recent, read_state
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS, TURNS
+from acc.journal.names import MAIN, Head
+from acc.journal.opened import Key, Opened, key_of, reads
+from acc.journal.places import Place
+from acc.journal.rows import message_of
+from acc.journal.states import body_of, read_state
+from acc.journal.tables import COMMITS, MESSAGES, TURNS
+from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
-from acc.turn.observations import Channel, Observation
+
+S = TypeVar("S", bound=CompressedCognitiveState)
 
 PAGE = 500
 
 
 @dataclass(frozen=True)
-class StoredCommit:
-    """A commit with its record.
+class Latest(Generic[S]):
+    """What a step begins from.
 
     Attributes:
-        branch: Its branch.
-        version: Version of its state.
-        kind: Where the state comes from (`acc.journal.record.Kind`).
-        parent: Hash of the state before.
-        hash: Hash of the state.
-        policy: Fingerprint of the policy.
-        epoch: Epoch of the branch at that time.
-        turn: Number of the turn.
-        span: Numbers of the first and last message that it took; (0, 0) if it took none.
-        seq: Number of the last message that any commit of the branch had taken.
-        at: When it was committed.
-        record: What was given and noted (`acc.journal.record.record_of`); None where an erasure blanked it.
-        state: The state's canonical form; None where an erasure blanked it.
-        id: Its row.
-        problem: Why it cannot be read; empty if it can.
+        head: The head of the branch.
+        state: Its state; None if nothing was committed.
+        tail: The messages of the state's tail, as far as they are there.
     """
 
-    branch: str
-    version: int
-    kind: str
-    parent: str
-    hash: str
-    policy: str
-    epoch: int
-    turn: int
-    span: tuple[int, int]
-    seq: int
-    at: str
-    record: Mapping[str, Any] | None
-    state: Mapping[str, Any] | None
-    id: int
-    problem: str = ""
-
-
-def state_at(
-    connection: Connection, place: Place, recent: Recent, at: str | int | None
-) -> bytes | None:
-    """Return the state with a hash or version, or the head's; None if there is none, or if it was blanked."""
-    head = place.head
-    if at is None or at == head.hash:
-        if not place.is_begun:
-            return None
-        return recent.get(head.hash) or read_state(connection, place.branch_id, head.version)
-    if isinstance(at, str):
-        names = branch_names(connection, place.thread_id)
-        row = places.commit_with(connection, dict.fromkeys((*place.lineage, *names)), at)
-        return read_state(connection, row.branch_id, row.version) if row else None
-    for branch_id in place.lineage if at <= head.version else ():
-        is_there = select(COMMITS.c.id).where(
-            COMMITS.c.branch_id == branch_id, COMMITS.c.version == at
-        )
-        if connection.execute(is_there).first() is not None:
-            return read_state(connection, branch_id, at)
-    return None
-
-
-def lineage_of(connection: Connection, place: Place) -> tuple[tuple[str, int | None], ...]:
-    """Return the branches that a branch sees, the root first, each with the last number that it sees of it."""
-    names = branch_names(connection, place.thread_id)
-    before = [(names[branch_id], up_to) for branch_id, up_to in reversed(place.ancestry)]
-    return (*before, (place.head.branch, None))
+    head: Head
+    state: S | None
+    tail: tuple[Message, ...]
 
 
 _TURN_IN_REF = re.compile(r"[a-z](\d+)(?:\.\d+)?")
@@ -115,39 +61,144 @@ _NEAR = 32
 _NO_END = 1 << 62
 
 
-def texts(connection: Connection, place: Place, refs: Sequence[str]) -> tuple[Message, ...]:
-    """Return the messages of some refs in their order, as far as the branch sees them.
+class Reading(Opened):
+    """Read heads, states and tails."""
 
-    Refs that name their turn are found by it. Where a turn was appended twice, as by two workers, that one counts
-    which a commit took.
-    """
-    best: dict[str, Row[Any]] = {}
-    for branch_id, up_to in ((place.branch_id, _NO_END), *place.ancestry):
-        left = [ref for ref in refs if ref not in best]
-        for start in range(0, len(left), PAGE):
-            part = left[start : start + PAGE]
-            for row in _with_refs(connection, branch_id, up_to, part):
-                if up_to != _NO_END and not row.version:
-                    continue  # another branch's turn that nothing came of
-                held = best.get(row.ref)
-                if held is None or row.version or not held.version:
-                    best[row.ref] = row
-    return tuple(message_of(best[ref]) for ref in dict.fromkeys(refs) if ref in best)
+    @reads
+    def head(self, thread: Key, branch: str = MAIN) -> Head:
+        """Return the head of a branch; one without a hash if there is none."""
+        place = self._find(thread, branch)
+        return place.head if place else Head(key_of(thread), branch)
 
+    @reads
+    def branches(self, thread: Key) -> tuple[Head, ...]:
+        """Return the heads of a thread's branches that have begun, the main one first."""
+        places_ = self._places(thread) if self._find(thread) else ()
+        return tuple(place.head for place in places_ if place.is_begun)
 
-def _with_refs(
-    connection: Connection, branch_id: int, up_to: int, refs: Sequence[str]
-) -> Iterator[Row[Any]]:
-    """Yield the rows of one branch with some refs, oldest first."""
-    named = [_TURN_IN_REF.fullmatch(ref) for ref in refs]
-    spans = [(0, up_to)]
-    if all(named):
-        numbers = sorted({int(found[1]) for found in named if found})
-        rows = connection.execute(_SPANS, {"branch_id": branch_id, "numbers": numbers})
-        spans = _merged((row.first_seq, min(row.last_seq, up_to)) for row in rows)
-    for first, last in spans:
-        given = {"branch_id": branch_id, "first": first, "last": last, "refs": refs}
-        yield from connection.execute(_WITH_REFS, given)
+    @reads
+    def commit_with(self, thread: Key, digest: str) -> Head | None:
+        """Return branch, version and last message of the commit with a hash; None if the journal lacks it."""
+        place = self._find(thread)
+        names = places.branch_names(self._sql, place.thread_id) if place else {}
+        row = places.commit_with(self._sql, names, digest)
+        if row is None:
+            return None
+        return Head(key_of(thread), names[row.branch_id], digest, row.version, seq=row.seq)
+
+    @reads
+    def without_news(self, held: Head) -> Head:
+        """Return the last commit after ``held`` on its branch that had taken no message since; ``held`` if none."""
+        place = self._find(held.thread, held.branch)
+        row = place and places.last_at(self._sql, place.branch_id, held.seq)
+        if not row or row.version <= held.version:
+            return held
+        return replace(held, hash=row.hash, version=row.version)
+
+    @reads
+    def state(
+        self,
+        thread: Key,
+        at: str | int | None = None,
+        *,
+        branch: str = MAIN,
+        schema: type[S] = CompressedCognitiveState,  # type: ignore[assignment]
+    ) -> S | None:
+        """Return a state: the head's, that with the hash ``at``, or that of the version ``at`` of the branch.
+
+        None if there is none, or if an erasure blanked it.
+
+        Raises:
+            StateError: It is not of ``schema``, or it was changed.
+        """
+        place = self._find(thread, branch)
+        return self._state(place, at, schema) if place else None
+
+    @reads
+    def latest(
+        self,
+        thread: Key,
+        *,
+        branch: str = MAIN,
+        schema: type[S] = CompressedCognitiveState,  # type: ignore[assignment]
+    ) -> Latest[S]:
+        """Return what a step begins from: head, state and the texts of its tail, all of one moment."""
+        place = self._find(thread, branch)
+        if place is None:
+            return Latest(Head(key_of(thread), branch), None, ())
+        state = self._state(place, None, schema)
+        refs = [entry.ref for entry in state.unread] if state else []
+        return Latest(place.head, state, self._texts(place, refs))
+
+    def _state(self, place: Place, at: str | int | None, schema: type[S]) -> S | None:
+        if at is None or at == place.head.hash:
+            held = self._recent.value(place.head.hash, schema)
+            if held is not None:
+                return held
+        data = self._state_at(place, at)
+        return schema.load(body_of(data)) if data else None
+
+    def _state_at(self, place: Place, at: str | int | None) -> bytes | None:
+        """Return the state with a hash or version, or the head's; None if there is none, or if it was blanked."""
+        head = place.head
+        if at is None or at == head.hash:
+            if not place.is_begun:
+                return None
+            return self._recent.get(head.hash) or read_state(
+                self._sql, place.branch_id, head.version
+            )
+        if isinstance(at, str):
+            names = places.branch_names(self._sql, place.thread_id)
+            row = places.commit_with(self._sql, dict.fromkeys((*place.lineage, *names)), at)
+            return read_state(self._sql, row.branch_id, row.version) if row else None
+        for branch_id in place.lineage if at <= head.version else ():
+            is_there = select(COMMITS.c.id).where(
+                COMMITS.c.branch_id == branch_id, COMMITS.c.version == at
+            )
+            if self._execute(is_there).first() is not None:
+                return read_state(self._sql, branch_id, at)
+        return None
+
+    @reads
+    def texts(self, thread: Key, refs: Iterable[Any], *, branch: str = MAIN) -> tuple[Message, ...]:
+        """Return the messages that a branch sees under these refs, or entries of a tail, in their order.
+
+        Those that are missing or were erased are left out.
+        """
+        place = self._find(thread, branch)
+        wanted = [each if isinstance(each, str) else str(each.ref) for each in refs]
+        return self._texts(place, wanted) if place else ()
+
+    def _texts(self, place: Place, refs: Sequence[str]) -> tuple[Message, ...]:
+        """Return the messages of some refs in their order, as far as the branch sees them.
+
+        Refs that name their turn are found by it. Where a turn was appended twice, as by two workers, that one counts
+        which a commit took.
+        """
+        best: dict[str, Row[Any]] = {}
+        for branch_id, up_to in ((place.branch_id, _NO_END), *place.ancestry):
+            left = [ref for ref in refs if ref not in best]
+            for start in range(0, len(left), PAGE):
+                part = left[start : start + PAGE]
+                for row in self._with_refs(branch_id, up_to, part):
+                    if up_to != _NO_END and not row.version:
+                        continue  # another branch's turn that nothing came of
+                    held = best.get(row.ref)
+                    if held is None or row.version or not held.version:
+                        best[row.ref] = row
+        return tuple(message_of(best[ref]) for ref in dict.fromkeys(refs) if ref in best)
+
+    def _with_refs(self, branch_id: int, up_to: int, refs: Sequence[str]) -> Iterator[Row[Any]]:
+        """Yield the rows of one branch with some refs, oldest first."""
+        named = [_TURN_IN_REF.fullmatch(ref) for ref in refs]
+        spans = [(0, up_to)]
+        if all(named):
+            numbers = sorted({int(found[1]) for found in named if found})
+            rows = self._execute(_SPANS, {"branch_id": branch_id, "numbers": numbers})
+            spans = _merged((row.first_seq, min(row.last_seq, up_to)) for row in rows)
+        for first, last in spans:
+            given = {"branch_id": branch_id, "first": first, "last": last, "refs": refs}
+            yield from self._execute(_WITH_REFS, given)
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -159,135 +210,3 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((first, last))
     return found
-
-
-def message_of(row: Row[Any]) -> Message:
-    """Return the message of a row."""
-    seen = Observation(
-        channel=Channel(row.channel), text=row.text, name=row.name, call_id=row.call_id,
-        ref=row.ref, left_out=row.left_out, message=row.message_id, at=row.at,
-    ).as_split()  # fmt: skip
-    return Message(seen, row.turn, row.at)
-
-
-def message_page(
-    connection: Connection, place: Place, after: int, limit: int, *, also_open: bool
-) -> list[StoredMessage]:
-    """Return up to ``limit`` messages with numbers over ``after``, blanked ones too.
-
-    ``also_open``: also those that no commit took.
-    """
-    which = MESSAGES.c.seq > after
-    return chosen(
-        connection, place, which if also_open else which & (MESSAGES.c.version > 0), limit
-    )
-
-
-def chosen(
-    connection: Connection, place: Place, which: ColumnElement[bool], limit: int | None = None
-) -> list[StoredMessage]:
-    """Return the messages of a condition that a branch sees, in order, up to ``limit``."""
-    names = branch_names(connection, place.thread_id)
-    statement = (
-        select(MESSAGES)
-        .where(place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq), which)
-        .order_by(MESSAGES.c.seq)
-        .limit(limit)
-    )
-    return [
-        StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)
-        for r in connection.execute(statement)
-    ]
-
-
-def taken(
-    connection: Connection, place: Place, message_ids: Sequence[str], upto: int
-) -> frozenset[tuple[str, str]]:
-    """Return id and digest of what a branch has committed under these ids, up to a number."""
-    statement = select(MESSAGES.c.message_id, MESSAGES.c.digest).where(
-        place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq),
-        MESSAGES.c.version > 0,
-        MESSAGES.c.seq <= upto,
-        MESSAGES.c.message_id.in_(message_ids),
-    )
-    return frozenset((row.message_id, row.digest) for row in connection.execute(statement))
-
-
-def commit_page(
-    connection: Connection, place: Place, after: int, limit: int, before: bytes
-) -> tuple[list[StoredCommit], bytes]:
-    """Return up to ``limit`` commits of the branch itself after a version.
-
-    ``before`` is the state of version ``after``; the last state read is returned for the next page.
-    """
-    statement = (
-        select(COMMITS)
-        .where(COMMITS.c.branch_id == place.branch_id, COMMITS.c.version > after)
-        .order_by(COMMITS.c.version)
-        .limit(limit)
-    )
-    found = []
-    if after and not before:
-        before = read_state(connection, place.branch_id, after) or b""
-    for row in connection.execute(statement):
-        stored, before = decoded(row, place.head.branch, before)
-        found.append(stored)
-    return found, before
-
-
-def decoded(row: Row[Any], branch: str, before: bytes) -> tuple[StoredCommit, bytes]:
-    """Return a commit, and its state as bytes, which the next row is written against."""
-    record = state = None
-    data, problem = b"", ""
-    try:
-        if row.record is not None:
-            record = json.loads(unsqueezed(row.record))
-        if row.state is not None:
-            data = unsqueezed(row.state, b"" if row.is_whole else before)
-            state = json.loads(data)
-    except (zlib.error, ValueError, TypeError) as error:
-        problem = f"the row, or one before it, is damaged: {error}"
-    stored = StoredCommit(
-        branch, row.version, row.kind, row.parent, row.hash, row.policy, row.epoch, row.turn,
-        (row.first_seq, row.last_seq), row.seq, row.at, record, state, row.id, problem,
-    )  # fmt: skip
-    return stored, data
-
-
-_HEADS = (
-    select(
-        THREADS.c.id, THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent,
-        BRANCHES.c.id.label("branch_id"), BRANCHES.c.name,
-        HEADS.c.hash, HEADS.c.version, HEADS.c.epoch, HEADS.c.seq,
-    )
-    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
-    .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
-    .where(BRANCHES.c.id > bindparam("after"))
-    .order_by(BRANCHES.c.id)
-    .limit(PAGE)
-)  # fmt: skip
-
-
-def head_page(
-    connection: Connection, after: int, prefixes: Mapping[str, str]
-) -> list[tuple[int, Head]]:
-    """Return the heads of branches after a branch's row, those of threads whose names begin so."""
-    statement = _HEADS
-    for name, prefix in prefixes.items():
-        if name not in ("thread", "tenant", "user", "agent"):
-            raise InputError(
-                f"threads have no {name!r}", where="filter", hint="thread, tenant, user or agent"
-            )
-        start = func.substr(THREADS.c[name], 1, len(prefix))
-        statement = statement.where(start == prefix)
-    found = []
-    for row in connection.execute(statement, {"after": after}):
-        key = ThreadKey(row.thread, row.tenant, row.user, row.agent)
-        head = Head(key, row.name, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0)
-        found.append((row.branch_id, head))
-    return found
-
-
-def flat(refs: Iterable[Any]) -> list[str]:
-    """Return refs of strings, or of entries of a tail."""
-    return [each if isinstance(each, str) else str(each.ref) for each in refs]

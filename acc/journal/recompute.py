@@ -10,11 +10,10 @@ from sqlalchemy import select
 
 from acc.commit.commit import commit
 from acc.errors import AccError
-from acc.journal.database import Database
-from acc.journal.names import StoredMessage
+from acc.journal.listing import Listing
+from acc.journal.names import StoredCommit, StoredMessage
 from acc.journal.places import Place
 from acc.journal.policies import damage_of, policy_of, why_unknown
-from acc.journal.reading import StoredCommit, message_page, texts
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
 from acc.state.model import CompressedCognitiveState
@@ -33,20 +32,16 @@ class Recomputing:
     """Gives each commit's record to `commit` once more.
 
     Args:
-        database: The journal's.
+        journal: The journal.
         place: The branch.
         policies: Schemas, counters and digest keys of its commits.
         bodies: The journal's policies by fingerprint.
     """
 
     def __init__(
-        self,
-        database: Database,
-        place: Place,
-        policies: Sequence[Policy],
-        bodies: Mapping[str, str],
+        self, journal: Listing, place: Place, policies: Sequence[Policy], bodies: Mapping[str, str]
     ) -> None:
-        self._database, self._place = database, place
+        self._journal, self._place = journal, place
         self._policies, self._bodies = policies, bodies
         self._known: dict[str, Policy | None] = {}
         self._texts: dict[str, Message] = {}
@@ -57,8 +52,9 @@ class Recomputing:
         """Read the messages that the commits of a page took."""
         first = min((each.span[0] for each in page if each.span[1]), default=1)
         last = max((each.span[1] for each in page), default=0)
-        found = self._database.read(
-            lambda c: message_page(c, self._place, first - 1, last - first + 1, also_open=True)
+        head = self._place.head
+        found = self._journal.messages(
+            head.thread, first, last - first + 1, branch=head.branch, also_open=True
         )
         self._ahead = {each.seq: each for each in found}
 
@@ -133,7 +129,7 @@ class Recomputing:
 
     def _text(self, ref: str) -> Message:
         if ref not in self._texts:  # of a branch that this one came from
-            found = self._database.read(lambda c: texts(c, self._place, [ref]))
+            found = self._journal._read(lambda j: j._texts(self._place, [ref]))
             if not found:
                 raise NotRecomputed(_FORGOTTEN) if self._is_tombstone(ref) else KeyError(ref)
             self._texts[ref] = found[0]
@@ -143,4 +139,4 @@ class Recomputing:
         statement = select(TOMBSTONES.c.id).where(
             TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
         )
-        return self._database.read(lambda c: c.execute(statement).first()) is not None
+        return self._journal._read(lambda j: j._execute(statement).first()) is not None

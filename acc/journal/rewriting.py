@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import delete, select, update
 
 from acc.errors import ConflictError
-from acc.journal import places
-from acc.journal.appending import Desk
-from acc.journal.committing import ADD_COMMIT, commit_row, keep_policy
-from acc.journal.erasing import note_state, overwrite, raise_epoch
-from acc.journal.names import Head, ThreadKey
+from acc.journal.committing import ADD_COMMIT, commit_row
+from acc.journal.erasing import Erasing
+from acc.journal.names import Head
+from acc.journal.opened import Key, key_of, writes
 from acc.journal.places import Place
 from acc.journal.record import Entry, packed, record_of
-from acc.journal.tables import COMMITS, HEADS, MESSAGES, TOMBSTONES
+from acc.journal.tables import COMMITS, HEADS, MESSAGES
 
 
 @dataclass(frozen=True)
@@ -61,123 +60,123 @@ class Anew:
     made: tuple[Made, ...]
 
 
-def commit_anew(
-    connection: Connection,
-    desk: Desk,
-    key: ThreadKey,
-    anew: Sequence[Anew],
-    erased: Sequence[tuple[str, int]],
-    why: str,
-) -> tuple[Head, ...]:
-    """See `acc.journal.keeping.Keeping.commit_anew`."""
-    found = {a.branch: places.found(connection, key, a.branch, desk.digest_key) for a in anew}
-    moved = [a.branch for a in anew if found[a.branch].head.hash != a.head]
-    if moved:
-        raise ConflictError(
-            f"branch {', '.join(moved)} was committed to meanwhile; nothing was erased",
-            where=str(key),
-            hint="plan the erasure again",
+class Rewriting(Erasing):
+    """Commit anew; prune."""
+
+    @writes
+    def commit_anew(
+        self, thread: Key, anew: Sequence[Anew], erased: Sequence[tuple[str, int]], why: str = ""
+    ) -> tuple[Head, ...]:
+        """Blank messages, and let new commits take the place of those that came after them, in one transaction.
+
+        Workers that began before are told when they commit. Of each commit that goes, the hash stays.
+
+        Args:
+            thread: The thread.
+            anew: What takes the place of which commits, for each branch.
+            erased: Branch and number of each message.
+            why: Stands in the tombstones.
+
+        Returns:
+            The new heads.
+
+        Raises:
+            ConflictError: Somebody committed meanwhile. Nothing was done.
+        """
+        found = {a.branch: self._found(thread, a.branch) for a in anew}
+        moved = [a.branch for a in anew if found[a.branch].head.hash != a.head]
+        if moved:
+            raise ConflictError(
+                f"branch {', '.join(moved)} was committed to meanwhile; nothing was erased",
+                where=str(thread),
+                hint="plan the erasure again",
+            )
+        for row_id in self._forget_texts(thread, erased, why):
+            self._execute(update(MESSAGES).where(MESSAGES.c.id == row_id).values(version=0))
+        gone = [digest for a in anew for digest in self._replace(found[a.branch], a)]
+        self._check_forks(thread, [place.branch_id for place in found.values()], gone)
+        heads = self._places(thread)
+        for place in heads:
+            self._raise_epoch(place)
+        return tuple(replace(place.head, epoch=place.head.epoch + 1) for place in heads)
+
+    def prune(self, thread: Key, rows: Sequence[tuple[str, int]], why: str = "") -> None:
+        """Forget the texts of messages, by branch and number; states and records stay, with a tombstone of each."""
+        self._write(thread, lambda journal: journal._forget_texts(thread, rows, why))
+        self.scrub()
+
+    def _forget_texts(self, thread: Key, erased: Sequence[tuple[str, int]], why: str) -> list[int]:
+        """Blank messages, by branch and number; return their rows."""
+        ids: dict[str, int] = {}
+        found = []
+        for branch, seq in erased:
+            if branch not in ids:
+                ids[branch] = self._found(thread, branch).branch_id
+            own = (MESSAGES.c.branch_id == ids[branch]) & (MESSAGES.c.seq == seq)
+            row = self._execute(select(MESSAGES).where(own)).first()
+            if row is not None:
+                self._overwrite(key_of(thread), row, why)
+                found.append(int(row.id))
+        return found
+
+    def _check_forks(self, thread: Key, known: Sequence[int], gone: Sequence[str]) -> None:
+        """Raise if somebody forked from what goes since it was read."""
+        statement = select(COMMITS.c.id).where(
+            COMMITS.c.kind == "fork", COMMITS.c.branch_id.not_in(known), COMMITS.c.parent.in_(gone)
         )
-    for row_id in forget(connection, desk, key, erased, why):
-        connection.execute(update(MESSAGES).where(MESSAGES.c.id == row_id).values(version=0))
-    gone = [digest for a in anew for digest in _replace(connection, desk, found[a.branch], a)]
-    _check_forks(connection, key, [place.branch_id for place in found.values()], gone)
-    main = places.found(connection, key, "main", desk.digest_key)
-    names = places.branch_names(connection, main.thread_id).values()
-    heads = [places.found(connection, key, name, desk.digest_key) for name in names]
-    for place in heads:
-        raise_epoch(connection, place)
-    return tuple(replace(place.head, epoch=place.head.epoch + 1) for place in heads)
+        if self._execute(statement).first() is not None:
+            raise ConflictError(
+                "the thread was forked meanwhile; nothing was erased", where=str(thread),
+                hint="plan the erasure again",
+            )  # fmt: skip
 
-
-def forget(
-    connection: Connection, desk: Desk, key: ThreadKey, erased: Sequence[tuple[str, int]], why: str
-) -> list[int]:
-    """Blank messages, by branch and number; return their rows."""
-    ids: dict[str, int] = {}
-    found = []
-    for branch, seq in erased:
-        if branch not in ids:
-            ids[branch] = places.found(connection, key, branch, desk.digest_key).branch_id
-        own = (MESSAGES.c.branch_id == ids[branch]) & (MESSAGES.c.seq == seq)
-        row = connection.execute(select(MESSAGES).where(own)).first()
-        if row is not None:
-            overwrite(connection, desk, key, row, why)
-            found.append(int(row.id))
-    return found
-
-
-def _check_forks(
-    connection: Connection, key: ThreadKey, known: Sequence[int], gone: Sequence[str]
-) -> None:
-    """Raise if somebody forked from what goes since it was read."""
-    statement = select(COMMITS.c.id).where(
-        COMMITS.c.kind == "fork", COMMITS.c.branch_id.not_in(known), COMMITS.c.parent.in_(gone)
-    )
-    if connection.execute(statement).first() is not None:
-        raise ConflictError(
-            "the thread was forked meanwhile; nothing was erased", where=str(key),
-            hint="plan the erasure again",
-        )  # fmt: skip
-
-
-def _replace(connection: Connection, desk: Desk, place: Place, anew: Anew) -> list[str]:
-    """Put new commits in the place of others; return the hashes of those."""
-    own = (COMMITS.c.branch_id == place.branch_id) & (COMMITS.c.version > anew.after)
-    gone = [str(row.hash) for row in connection.execute(select(COMMITS.c.hash).where(own)).all()]
-    again = {str(made.body["hash"]) for made in anew.made}  # the same state may come out
-    for digest in (each for each in gone if each not in again):
-        note_state(connection, desk, place.branch_id, digest)
-    connection.execute(delete(COMMITS).where(own))
-    here = MESSAGES.c.branch_id == place.branch_id
-    connection.execute(
-        update(MESSAGES).where(here, MESSAGES.c.version > anew.after).values(version=0)
-    )
-    for made in anew.made:
-        _add(connection, place, made)
-    _move_head(connection, place)
-    return gone
-
-
-def _add(connection: Connection, place: Place, made: Made) -> None:
-    version = made.body.get("version", 0)
-    record = record_of(made.entry) if made.entry is not None else {}
-    row = {
-        **commit_row(place, made.body, made.kind, made.at), "epoch": place.head.epoch + 1,
-        "first_seq": min(made.taken, default=0), "last_seq": max(made.taken, default=0),
-        "seq": made.seq, "record": packed(record), "state": packed(made.body),
-    }  # fmt: skip
-    connection.execute(ADD_COMMIT, row)
-    if made.entry is not None:
-        keep_policy(connection, made.entry)
-    for seq in made.taken:
-        connection.execute(
-            update(MESSAGES)
-            .where(MESSAGES.c.branch_id == place.branch_id, MESSAGES.c.seq == seq)
-            .values(version=version)
+    def _replace(self, place: Place, anew: Anew) -> list[str]:
+        """Put new commits in the place of others; return the hashes of those."""
+        own = (COMMITS.c.branch_id == place.branch_id) & (COMMITS.c.version > anew.after)
+        gone = [str(row.hash) for row in self._execute(select(COMMITS.c.hash).where(own)).all()]
+        again = {str(made.body["hash"]) for made in anew.made}  # the same state may come out
+        for digest in (each for each in gone if each not in again):
+            self._note_state(place.branch_id, digest)
+        self._execute(delete(COMMITS).where(own))
+        here = MESSAGES.c.branch_id == place.branch_id
+        self._execute(
+            update(MESSAGES).where(here, MESSAGES.c.version > anew.after).values(version=0)
         )
+        for made in anew.made:
+            self._add_made(place, made)
+        self._reset_head(place)
+        return gone
 
+    def _add_made(self, place: Place, made: Made) -> None:
+        version = made.body.get("version", 0)
+        record = record_of(made.entry) if made.entry is not None else {}
+        row = {
+            **commit_row(place, made.body, made.kind, made.at), "epoch": place.head.epoch + 1,
+            "first_seq": min(made.taken, default=0), "last_seq": max(made.taken, default=0),
+            "seq": made.seq, "record": packed(record), "state": packed(made.body),
+        }  # fmt: skip
+        self._execute(ADD_COMMIT, row)
+        if made.entry is not None:
+            self._keep_policy(made.entry)
+        for seq in made.taken:
+            self._execute(
+                update(MESSAGES)
+                .where(MESSAGES.c.branch_id == place.branch_id, MESSAGES.c.seq == seq)
+                .values(version=version)
+            )
 
-def _move_head(connection: Connection, place: Place) -> None:
-    own = HEADS.c.branch_id == place.branch_id
-    last = (
-        select(COMMITS.c.hash, COMMITS.c.version, COMMITS.c.seq)
-        .where(COMMITS.c.branch_id == place.branch_id)
-        .order_by(COMMITS.c.version.desc())
-        .limit(1)
-    )
-    row = connection.execute(last).first()
-    if row is None:
-        connection.execute(delete(HEADS).where(own))
-        return
-    # A turn that is erased whole was taken all the same.
-    seq = max(row.seq, place.head.seq)
-    connection.execute(update(HEADS).where(own).values(hash=row.hash, version=row.version, seq=seq))
-
-
-def is_gone(connection: Connection, branches: Sequence[int], digest: str) -> bool:
-    """Whether an erasure took the state with this hash away."""
-    statement = select(TOMBSTONES.c.id).where(
-        TOMBSTONES.c.digest == digest, TOMBSTONES.c.ref == "", TOMBSTONES.c.branch_id.in_(branches)
-    )
-    return connection.execute(statement).first() is not None
+    def _reset_head(self, place: Place) -> None:
+        own = HEADS.c.branch_id == place.branch_id
+        last = (
+            select(COMMITS.c.hash, COMMITS.c.version, COMMITS.c.seq)
+            .where(COMMITS.c.branch_id == place.branch_id)
+            .order_by(COMMITS.c.version.desc())
+            .limit(1)
+        )
+        row = self._execute(last).first()
+        if row is None:
+            self._execute(delete(HEADS).where(own))
+            return
+        # A turn that is erased whole was taken all the same.
+        seq = max(row.seq, place.head.seq)
+        self._execute(update(HEADS).where(own).values(hash=row.hash, version=row.version, seq=seq))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, bindparam, case, func, select
+from sqlalchemy import Row, Table, bindparam, case, func, select
 
-from acc.journal.names import ThreadKey
-from acc.journal.reading import message_of
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS
+from acc.errors import InputError
+from acc.journal import places
+from acc.journal.names import MAIN, Head, ThreadKey
+from acc.journal.opened import Key, Opened, key_of, reads
+from acc.journal.policies import body_of
+from acc.journal.reading import PAGE
+from acc.journal.rows import message_of
+from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
 from acc.tail import Message
 
 STRETCH = 10_000
@@ -23,6 +28,10 @@ def _rows(table: Table) -> Any:
     counted = select(func.count()).select_from(BRANCHES)
     counted = counted.join(table, table.c.branch_id == BRANCHES.c.id)
     return counted.where(BRANCHES.c.thread_id == THREADS.c.id).scalar_subquery()
+
+
+def _count(table: Table) -> Any:
+    return select(func.count()).select_from(table).scalar_subquery()
 
 
 _SIZES = select(*_NAMES, _rows(COMMITS), _rows(MESSAGES)).order_by(THREADS.c.id)
@@ -51,43 +60,136 @@ class Said(NamedTuple):
     open: int
 
 
-def sizes(connection: Connection) -> dict[ThreadKey, tuple[int, int]]:
-    """Return how many commits and messages each thread has, on all its branches."""
-    return {ThreadKey(*row[:4]): (row[4], row[5]) for row in connection.execute(_SIZES)}
-
-
-def said(connection: Connection) -> list[Said]:
-    """Return how many messages each branch has, without those that an erasure blanked; none where it has none."""
-    rows = connection.execute(_BRANCHES)
-    return [Said(ThreadKey(*row[:4]), row[4], int(row[5]), int(row[6])) for row in rows]
-
-
-def holding(
-    connection: Connection, words: Sequence[str], limit: int, names: Mapping[str, str]
-) -> list[tuple[ThreadKey, str, Message]]:
-    """Return the newest messages that hold all the words, with thread and branch (`Journal.holding`).
-
-    A word that is rare reads every text. Stretches are read forwards, the newest first: a disk reads no page ahead
-    that lies before the last one.
-    """
-    text = MESSAGES.c.text
-    is_sqlite = connection.dialect.name == "sqlite"
-    # SQLite's LIKE takes letters in any case by itself; lower() on each text takes twice as long.
-    holds = text.contains if is_sqlite else text.icontains
-    statement = (
-        select(*_NAMES, BRANCHES.c.name.label("branch"), MESSAGES)
-        .join(BRANCHES, BRANCHES.c.id == MESSAGES.c.branch_id)
-        .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
-        .where(*(holds(word, autoescape=True) for word in words))
-        .where(*(THREADS.c[name] == value for name, value in names.items()))
-        .where(MESSAGES.c.id > bindparam("after"), MESSAGES.c.id <= bindparam("upto"))
-        .order_by(MESSAGES.c.id)
+_HEADS = (
+    select(
+        THREADS.c.id, THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent,
+        BRANCHES.c.id.label("branch_id"), BRANCHES.c.name,
+        HEADS.c.hash, HEADS.c.version, HEADS.c.epoch, HEADS.c.seq,
     )
-    found: list[Row[Any]] = []
-    upto = int(connection.execute(select(func.max(MESSAGES.c.id))).scalar() or 0)
-    size = upto if "thread" in names else STRETCH
-    while upto > 0 and len(found) < limit:
-        rows = connection.execute(statement, {"after": upto - size, "upto": upto}).all()
-        found += reversed(rows)
-        upto -= size
-    return [(ThreadKey(*row[:4]), row.branch, message_of(row)) for row in found[:limit]]
+    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
+    .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
+    .where(BRANCHES.c.id > bindparam("after"))
+    .order_by(BRANCHES.c.id)
+    .limit(PAGE)
+)  # fmt: skip
+
+
+class Survey(Opened):
+    """Ask a whole memory."""
+
+    def heads(self, /, **prefixes: str) -> Iterator[Head]:
+        """Yield the heads of all branches, in the order of their making; to be kept outside, for `verify`.
+
+        ``prefixes``: how thread, tenant, user and agent begin.
+        """
+        after = 0
+        while True:
+            page = self._head_page(after, prefixes)
+            yield from (head for _, head in page)
+            if len(page) < PAGE:
+                return
+            after = page[-1][0]
+
+    @reads
+    def _head_page(self, after: int, prefixes: Mapping[str, str]) -> list[tuple[int, Head]]:
+        statement = _HEADS
+        for name, prefix in prefixes.items():
+            if name not in ("thread", "tenant", "user", "agent"):
+                raise InputError(
+                    f"threads have no {name!r}",
+                    where="filter",
+                    hint="thread, tenant, user or agent",
+                )
+            start = func.substr(THREADS.c[name], 1, len(prefix))
+            statement = statement.where(start == prefix)
+        found = []
+        for row in self._execute(statement, {"after": after}):
+            key = ThreadKey(row.thread, row.tenant, row.user, row.agent)
+            head = Head(
+                key, row.name, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
+            )
+            found.append((row.branch_id, head))
+        return found
+
+    def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
+        """Yield the threads whose names begin so."""
+        return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
+
+    @reads
+    def sizes(self) -> dict[ThreadKey, tuple[int, int]]:
+        """Return how many commits and messages each thread has, on all its branches."""
+        return {
+            ThreadKey(*names): (commits, messages)
+            for *names, commits, messages in self._execute(_SIZES)
+        }
+
+    @reads
+    def said(self) -> list[Said]:
+        """Return how many messages each branch has, without those that an erasure blanked; none where it has none."""
+        rows = self._execute(_BRANCHES)
+        return [
+            Said(ThreadKey(*names), branch, int(taken), int(open_))
+            for *names, branch, taken, open_ in rows
+        ]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many ``messages`` and ``commits`` there are, and how many bytes of the file are ``free``."""
+        statement = select(_count(MESSAGES).label("messages"), _count(COMMITS).label("commits"))
+        row = self._read(lambda journal: journal._execute(statement).one())
+        return {**row._mapping, "free": self._database.free_bytes()}
+
+    @reads
+    def policies(self) -> dict[str, Mapping[str, Any]]:
+        """Return the policies that commits name by fingerprint (`Policy.body`), without those whose row is damaged."""
+        found = {row.fingerprint: body_of(row.body) for row in self._execute(select(POLICIES))}
+        return {name: body for name, body in found.items() if body}
+
+    @reads
+    def in_scope(self, name: str, thread: Key) -> tuple[Head, ...]:
+        """Return the heads of the threads of a name that are the same user's and agent's, or nobody's in particular."""
+        key = key_of(thread)
+        statement = select(THREADS.c.user, THREADS.c.agent).where(
+            THREADS.c.tenant == key.tenant, THREADS.c.thread == name,
+            THREADS.c.user.in_({"", key.user}), THREADS.c.agent.in_({"", key.agent}),
+        )  # fmt: skip
+        keys = [ThreadKey(name, key.tenant, r.user, r.agent) for r in self._execute(statement)]
+        found = [self._find(each) for each in keys]
+        return tuple(place.head for place in found if place is not None and place.is_begun)
+
+    @reads
+    def holding(
+        self, words: Sequence[str], limit: int, thread: Key | None, names: Mapping[str, str]
+    ) -> list[tuple[ThreadKey, str, Message]]:
+        """Return the newest messages that hold all the words, with thread and branch.
+
+        A word that is rare reads every text. Stretches are read forwards, the newest first: a disk reads no page
+        ahead that lies before the last one.
+
+        Args:
+            words: Words or parts of words. Letters of ASCII count in any case.
+            limit: How many at most.
+            thread: A thread; None for all.
+            names: Exact tenant, user and agent.
+        """
+        wanted = names if thread is None else places.names_of(key_of(thread))
+        text = MESSAGES.c.text
+        is_sqlite = self._sql.dialect.name == "sqlite"
+        # SQLite's LIKE takes letters in any case by itself; lower() on each text takes twice as long.
+        holds = text.contains if is_sqlite else text.icontains
+        statement = (
+            select(*_NAMES, BRANCHES.c.name.label("branch"), MESSAGES)
+            .join(BRANCHES, BRANCHES.c.id == MESSAGES.c.branch_id)
+            .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
+            .where(*(holds(word, autoescape=True) for word in words))
+            .where(*(THREADS.c[name] == value for name, value in wanted.items()))
+            .where(MESSAGES.c.id > bindparam("after"), MESSAGES.c.id <= bindparam("upto"))
+            .order_by(MESSAGES.c.id)
+        )
+        found: list[Row[Any]] = []
+        upto = int(self._execute(select(func.max(MESSAGES.c.id))).scalar() or 0)
+        size = upto if "thread" in wanted else STRETCH
+        while upto > 0 and len(found) < limit:
+            rows = self._execute(statement, {"after": upto - size, "upto": upto}).all()
+            found += reversed(rows)
+            upto -= size
+        return [(ThreadKey(*row[:4]), row.branch, message_of(row)) for row in found[:limit]]

@@ -10,17 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from acc.errors import AccError
-from acc.journal import places
 from acc.journal.branching import successor
-from acc.journal.database import Database
-from acc.journal.names import MAIN, Head, StoredMessage, ThreadKey
+from acc.journal.listing import Listing
+from acc.journal.names import MAIN, Head, StoredCommit, StoredMessage, ThreadKey
 from acc.journal.places import Place
-from acc.journal.reading import PAGE, StoredCommit, commit_page, message_page, state_at
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.states import Recent, body_of
+from acc.journal.states import body_of
 from acc.journal.tables import POLICIES, TOMBSTONES
 from acc.state.policy import Policy
 from acc.tail import digest_of
@@ -90,37 +88,31 @@ class Report:
 
 
 def verify_thread(
-    database: Database,
-    key: ThreadKey,
-    policies: Sequence[Policy],
-    digest_key: bytes,
-    anchors: Iterable[Head] = (),
+    journal: Listing, key: ThreadKey, policies: Sequence[Policy], anchors: Iterable[Head] = ()
 ) -> Report:
     """Check one thread.
 
     Args:
-        database: The journal's.
+        journal: The journal.
         key: The thread.
         policies: Schemas, counters and digest keys of the thread's commits. Their numbers are in the journal.
-        digest_key: Key of the messages' digests.
         anchors: Heads of the thread that were kept outside. Each has to be a commit.
     """
     report = Report(threads=1)
 
-    def begin(connection: Connection) -> tuple[list[Place], dict[str, str]]:
-        main = places.found(connection, key, MAIN, digest_key)
-        names = places.branch_names(connection, main.thread_id).values()
-        bodies = {row.fingerprint: row.body for row in connection.execute(select(POLICIES))}
-        return [places.found(connection, key, name, digest_key) for name in names], bodies
+    def begin(opened: Listing) -> tuple[list[Place], dict[str, str]]:
+        bodies = {row.fingerprint: row.body for row in opened._execute(select(POLICIES))}
+        return opened._places(key), bodies
 
     try:
-        branches, bodies = database.read(begin)
+        branches, bodies = journal._read(begin)
     except AccError as error:
         report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
         return report
     for place in branches:
         wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
-        _Branch(database, place, policies, bodies, digest_key, wanted, report).check()
+        recomputing = Recomputing(journal, place, policies, bodies)
+        _Branch(journal, place, recomputing, wanted, report).check()
     return report
 
 
@@ -129,17 +121,14 @@ class _Branch:
 
     def __init__(
         self,
-        database: Database,
+        journal: Listing,
         place: Place,
-        policies: Sequence[Policy],
-        bodies: Mapping[str, str],
-        digest_key: bytes,
+        recomputing: Recomputing,
         anchors: dict[int, str],
         report: Report,
     ) -> None:
-        self.database, self.place, self.report = database, place, report
-        self.recomputing = Recomputing(database, place, policies, bodies)
-        self.digest_key, self.anchors = digest_key, anchors
+        self.journal, self.place, self.report = journal, place, report
+        self.recomputing, self.anchors = recomputing, anchors
         self.before: StoredCommit | None = None
 
     def damage(self, table: str, row: int, what: str) -> None:
@@ -162,18 +151,10 @@ class _Branch:
                 self.damage("commits", 0, f"version {version}, which was anchored outside, is gone")
 
     def _check_messages(self) -> None:
-        after, at = 0, self.place.ancestry[0][1] if self.place.ancestry else 0
-        after = at
-        while True:
-            page = self.database.read(
-                lambda c, a=after: message_page(c, self.place, a, PAGE, also_open=True)  # type: ignore[misc]
-            )
-            for each in page:
-                self._check_message(each, at + 1)
-                at = each.seq
-            if len(page) < PAGE:
-                return
-            after = page[-1].seq
+        at, head = self.place.ancestry[0][1] if self.place.ancestry else 0, self.place.head
+        for each in self.journal.messages(head.thread, at + 1, branch=head.branch, also_open=True):
+            self._check_message(each, at + 1)
+            at = each.seq
 
     def _check_message(self, each: StoredMessage, expected: int) -> None:
         self.report.messages += 1
@@ -182,28 +163,22 @@ class _Branch:
         if not each.digest:
             if not self._is_tombstone(each.seq):
                 self.damage("messages", each.id, "it was blanked, and no tombstone says so")
-        elif digest_of(each.message.observation, self.digest_key) != each.digest:
+        elif digest_of(each.message.observation, self.journal._digest_key) != each.digest:
             self.damage("messages", each.id, f"the message {each.message.ref} was changed")
 
     def _is_tombstone(self, seq: int) -> bool:
         statement = select(TOMBSTONES.c.id).where(
             TOMBSTONES.c.branch_id == self.place.branch_id, TOMBSTONES.c.seq == seq
         )
-        return self.database.read(lambda c: c.execute(statement).first()) is not None
+        return self.journal._read(lambda j: j._execute(statement).first()) is not None
 
     def _check_commits(self) -> None:
-        after, data = 0, b""
-        while True:
-            page, data = self.database.read(
-                lambda c, a=after, d=data: commit_page(c, self.place, a, 64, d)  # type: ignore[misc]
-            )
+        head = self.place.head
+        for page in self.journal._commit_pages(head.thread, head.branch, size=64):
             self.recomputing.prepare(page)
             for stored in page:
                 self._check_commit(stored)
                 self.before = stored
-            if len(page) < 64:
-                return
-            after = page[-1].version
 
     def _check_commit(self, stored: StoredCommit) -> None:
         before = self.before
@@ -257,6 +232,6 @@ class _Branch:
 
     def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         """Check that the first state of a branch is the one that it was forked from."""
-        data = self.database.read(lambda c: state_at(c, self.place, Recent(), stored.parent))
+        data = self.journal._read(lambda j: j._state_at(self.place, stored.parent))
         if data and successor(body_of(data), branch=stored.branch)["hash"] != state["hash"]:
             self.damage("commits", stored.id, "it is not the state that the branch was forked from")

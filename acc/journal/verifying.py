@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from sqlalchemy import URL
 
 from acc.journal.connecting import connected
-from acc.journal.database import Database
+from acc.journal.listing import Listing
 from acc.journal.names import Head, ThreadKey
 from acc.journal.verify import Report, verify_thread
 from acc.state.policy import Policy
@@ -38,16 +38,15 @@ def by_thread(
 
 
 def verify_here(
-    database: Database,
+    journal: Listing,
     work: Iterable[tuple[ThreadKey, list[Head]]],
     policies: Sequence[Policy],
-    digest_key: bytes,
     progress: Progress | None = None,
 ) -> Report:
     """Check threads one after the other; ``progress`` gets the report so far after each."""
     report = Report()
     for key, anchors in work:
-        report.add(verify_thread(database, key, policies, digest_key, anchors))
+        report.add(verify_thread(journal, key, policies, anchors))
         if progress is not None:
             progress(report)
     return report
@@ -76,13 +75,13 @@ def verify_spread(
     return report
 
 
-_MINE: list[tuple[Database, Sequence[Policy], bytes]] = []
+_MINE: list[tuple[Listing, Sequence[Policy]]] = []
 
 
 def _begin(address: URL, policies: Sequence[Policy], digest_key: bytes) -> None:
-    _MINE.append((connected(address), policies, digest_key))
+    _MINE.append((Listing(connected(address), digest_key), policies))
 
 
 def _verify(chunk: Work) -> Report:
-    database, policies, digest_key = _MINE[0]
-    return verify_here(database, chunk, policies, digest_key)
+    journal, policies = _MINE[0]
+    return verify_here(journal, chunk, policies)

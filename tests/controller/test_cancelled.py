@@ -13,7 +13,7 @@ import pytest
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError
-from acc.journal.aio import AsyncJournal
+from acc.journal.aio import Beside
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, read
 from acc.step import Cadence
@@ -75,10 +75,10 @@ def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_aske
 def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
     place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, calls = AsyncJournal.run, iter(range(1, 1_000))
+    run, calls = Beside.run, iter(range(1, 1_000))
     cancelled: list[asyncio.Task[Any]] = []
 
-    async def cancelling(self: AsyncJournal, act: Any) -> Any:
+    async def cancelling(self: Beside, act: Any) -> Any:
         if next(calls) == place:
             task = asyncio.current_task()
             assert task is not None
@@ -89,13 +89,13 @@ def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
     async def main() -> None:
         async with AsyncMemoryController.open(tmp_path, index="none") as memory:
             await memory.step(None, Turn.said("Hello."), thread="t")
-            monkeypatch.setattr(AsyncJournal, "run", cancelling)
+            monkeypatch.setattr(Beside, "run", cancelling)
             task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))
             with suppress(asyncio.CancelledError):
                 await task
             assert cancelled == [task][: len(cancelled)]
             assert bool(cancelled) is task.cancelled()
-            monkeypatch.setattr(AsyncJournal, "run", run)
+            monkeypatch.setattr(Beside, "run", run)
             for _ in range(3):
                 with suppress(ConflictError):  # the thread of the cancelled call came first
                     step = await memory.step(None, Turn.said("Go on."), thread="t")

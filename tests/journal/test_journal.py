@@ -17,7 +17,8 @@ from acc.commit.commit import Given, commit
 from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError
 from acc.gate import Verdict
-from acc.journal import AsyncJournal, Entry, Journal, Report, ThreadKey, migrate
+from acc.journal import Entry, Journal, Report, ThreadKey, migrate
+from acc.journal.aio import Beside
 from acc.journal.files import file_system, is_network
 from acc.journal.journal import FILE
 from acc.journal.record import as_bytes, given_of, record_of, squeezed, unsqueezed
@@ -348,21 +349,18 @@ def test_a_long_thread_is_read_by_its_end(tmp_path: Path) -> None:
     assert time.perf_counter() - start < 2
 
 
-def test_any_loop_may_stream(tmp_path: Path) -> None:
-    async def main() -> tuple[int, int, list[str]]:
-        journal = AsyncJournal(Journal.open(tmp_path))
-        texts = [each.message.text async for each in journal.messages("t", 1)]
-        commits = [each async for each in journal.commits("t")]
-        lines = [line async for line in journal.export("t")]
-        return len(texts), len(commits), lines
-
+def test_any_loop_may_use_the_threads_beside_it(tmp_path: Path) -> None:
+    beside = Beside()
     with Journal.open(tmp_path) as journal:
-        for number in range(150):
-            step(journal, "t", f"turn {number}")
-        for _ in range(2):
-            texts, commits, lines = asyncio.run(main())
-            assert (texts, commits) == (150, 150)
-            assert lines == list(journal.export("t"))
+
+        async def main() -> int:
+            tasks = [beside.run(lambda n=n: step(journal, f"t{n}", "hello")) for n in range(8)]  # type: ignore[misc]
+            await asyncio.gather(*tasks)
+            return await beside.run(lambda: len(list(journal.threads())))
+
+        assert [asyncio.run(main()) for _ in range(2)] == [8, 8]
+        assert all(len(list(journal.messages(f"t{n}"))) == 2 for n in range(8))
+    beside.close()
 
 
 def test_what_cannot_be_opened_or_written_is_refused(tmp_path: Path) -> None:

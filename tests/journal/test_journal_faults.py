@@ -13,6 +13,7 @@ import subprocess
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from sqlalchemy import event
 from workers import begin, check, kills, said, worker
 
 from acc.errors import AccError, AuditError, ConflictError, StoreError, StoreLockedError
-from acc.journal import AsyncJournal, Journal
+from acc.journal import Journal
+from acc.journal.aio import Beside
 from acc.journal.journal import FILE
 from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
 
@@ -207,9 +209,9 @@ def test_a_forked_child_and_its_parent_go_on(tmp_path: Path) -> None:
 
 def test_a_fork_beside_busy_threads_waits_for_them(tmp_path: Path) -> None:
     async def main() -> None:
-        journal = AsyncJournal(Journal.open(tmp_path))
+        journal, beside = Journal.open(tmp_path), Beside()
         busy = [
-            asyncio.create_task(journal.run(lambda n=n: step(journal.journal, f"t{n}", "hello")))  # type: ignore[misc]
+            asyncio.create_task(beside.run(lambda n=n: step(journal, f"t{n}", "hello")))  # type: ignore[misc]
             for n in range(20)
         ]
         await asyncio.sleep(0.02)
@@ -217,14 +219,15 @@ def test_a_fork_beside_busy_threads_waits_for_them(tmp_path: Path) -> None:
         if child == 0:
             code = 1
             with suppress(BaseException):
-                step(journal.journal, "child", "hello")
+                step(journal, "child", "hello")
                 code = 0
             os._exit(code)
         await asyncio.gather(*busy)
         assert os.waitpid(child, 0)[1] == 0
-        check(journal.journal, [])
-        assert len([key async for key in journal.threads()]) == 21
-        await journal.aclose()
+        check(journal, [])
+        assert len(list(journal.threads())) == 21
+        journal.close()
+        beside.close()
 
     asyncio.run(main())
 
@@ -232,32 +235,36 @@ def test_a_fork_beside_busy_threads_waits_for_them(tmp_path: Path) -> None:
 def test_cancelled_calls_are_carried_out_whole_or_not_at_all(tmp_path: Path) -> None:
     async def main() -> None:
         rng = random.Random(3)
-        async with AsyncJournal(Journal.open(tmp_path)) as journal:
+        beside = Beside()
+        with Journal.open(tmp_path) as journal:
             for number in range(100):
                 text = f"turn {number}"
-                latest = await journal.latest("t")
+                latest = journal.latest("t")
                 state = latest.state or POLICY.schema.empty()
                 turn = messages(state.turn + 1, text)
                 made = [entry(state, turn)]
-                call = asyncio.ensure_future(
-                    journal.append_and_commit("t", turn, made, follows=latest.head.hash)
-                )
+                act = partial(journal.append_and_commit, "t", turn, made, follows=latest.head.hash)
+                call = asyncio.ensure_future(beside.run(act))
                 await asyncio.sleep(rng.random() * 0.01)
                 call.cancel()
                 with suppress(asyncio.CancelledError):
                     await call
-                await journal.append_and_commit("t", turn, made, follows=latest.head.hash)
-            check(journal.journal, [f"turn {n}" for n in range(100)])
+                await beside.run(act)
+            check(journal, [f"turn {n}" for n in range(100)])
+        beside.close()
 
     asyncio.run(main())
 
 
 def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> None:
     async def main() -> None:
-        async with AsyncJournal(Journal.open(tmp_path)) as journal:
+        beside = Beside()
+        with Journal.open(tmp_path) as journal:
             other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
-            call = asyncio.create_task(journal.append("t", messages(1, "hello")))
+            call = asyncio.create_task(
+                beside.run(lambda: journal.append("t", messages(1, "hello")))
+            )
             longest = 0.0
             for _ in range(40):
                 start = time.perf_counter()

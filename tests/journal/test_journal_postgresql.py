@@ -142,18 +142,18 @@ def test_dropped_connections_are_not_noticed(url: str) -> None:
 STOPPED = """
 import os, signal, sys
 from acc.errors import ConflictError
-from acc.journal import Journal, appending, postgresql
+from acc.journal import Journal, places, postgresql
 from acc.testing.journal_conformance import messages, step
-postgresql.IDLE_SECONDS = 1
+postgresql.IDLE_SECONDS = 4
 journal = Journal.open(sys.argv[1], wait=1)
 step(journal, "t", "first")
-follows, begun, stops = journal.head("t").hash, appending.places.next_seq, [signal.SIGSTOP]
+follows, begun, stops = journal.head("t").hash, places.next_seq, [signal.SIGSTOP]
 def next_seq(connection, place):
     if stops:
         print("inside", flush=True)
         os.kill(os.getpid(), stops.pop())
     return begun(connection, place)
-appending.places.next_seq = next_seq
+places.next_seq = next_seq
 try:
     journal.append("t", messages(2, "too late"), follows=follows)
 except ConflictError as error:

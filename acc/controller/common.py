@@ -1,0 +1,247 @@
+"""What `MemoryController` and `AsyncMemoryController` share: a memory that is open, and what they do with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Generic, Self
+
+from typing_extensions import TypeVar
+
+from acc.clock import SystemClock, stamp
+from acc.controller.acts import flushing, recording, retiring_everywhere
+from acc.controller.behind import Behind, patient
+from acc.controller.documents import document
+from acc.controller.indexing import Indexing
+from acc.controller.parts import Parts, Taken
+from acc.controller.repeating import evidence_of
+from acc.controller.room import with_room
+from acc.controller.settings import Settings
+from acc.controller.signing import keys_of, signed, signed_step
+from acc.controller.turning import taking
+from acc.driving import Doing, Io, perform
+from acc.errors import ConfigurationError, InputError
+from acc.folders import expanded
+from acc.gate import Verdict
+from acc.journal import Journal, Latest, ThreadKey
+from acc.journal.connecting import is_url
+from acc.journal.opened import key_of
+from acc.logs import code, log_event
+from acc.overflow import PinnedOverflow
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.step import Cadence, Memory, Step
+from acc.tail import Message
+from acc.telemetry.observer import Observers
+from acc.telemetry.step_log import StepLog
+from acc.turn.observations import Evidence, Observation, is_ingested
+from acc.turn.redact import redactor
+from acc.turn.turn import Turn
+from acc.update import Options, bound_of, memory_of
+
+S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
+
+_LOG = logging.getLogger(__name__)
+
+
+def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
+    redact = redactor(settings.redact, journal.key("secrets") if settings.redact else b"")
+    options = Options(
+        model=settings.model, compressor=settings.compressor, judge=settings.judge,
+        cadence=settings.cadence, redact=redact,
+    )  # fmt: skip
+    policy = settings.policy or Policy(max_tokens=bound_of(options))
+    memory: Memory[Any] = memory_of(options, policy)
+    clock = settings.clock or SystemClock()
+    own = [settings.telemetry] if settings.telemetry is not None else []
+    observers = Observers(StepLog(), *own)
+    return Parts(
+        journal, memory, index, settings.gate, redact,
+        lambda: stamp(clock.now()), settings.fork, keys_of(settings.state_key), observers,
+    )  # fmt: skip
+
+
+class Common(Generic[S]):
+    """What both controllers share.
+
+    Attributes:
+        settings: The settings.
+        folder: The memory's folder; None for a journal that was opened elsewhere.
+        journal: Where what happened is kept.
+        index: The artifacts of the memory.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        settings: Settings | None = None,
+        folder: str | Path | None = None,
+    ) -> None:
+        """Create a controller over an open journal, which it closes; without ``folder`` and store, none is indexed."""
+        self.settings = settings or Settings()
+        self.journal = journal
+        self.folder = expanded(folder).absolute() if folder is not None else None
+        chosen = self.settings
+        self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
+        self._whole: Parts[Any] = _parts(journal, chosen, self.index)
+        self._parts, self._behind = self._whole, None
+        if chosen.behind:
+            memory = self._whole.memory
+            self._parts = replace(
+                self._whole, memory=replace(memory, cadence=patient(memory.cadence))
+            )
+            self._behind = Behind(self._whole, _tell_behind)
+
+    @classmethod
+    def open(cls, where: str | Path, **settings: Any) -> Self:
+        """Open a memory; ``settings`` are fields of `Settings` by name.
+
+        Args:
+            where: Its folder; or the address of its journal in PostgreSQL, ``postgresql://...``, for several
+                machines. Such a memory has no folder: name the Chroma server with ``store``, or say
+                ``index="none"``.
+            settings: The settings.
+
+        Raises:
+            ConfigurationError: A setting is invalid, or the model cannot be reached.
+            StoreError: The journal cannot be opened.
+        """
+        chosen = Settings.of(settings)
+        folder = None if is_url(where) else where
+        if folder is None and chosen.store is None and chosen.index != "none":
+            raise ConfigurationError(
+                "a memory in a database has no folder for its index",
+                where="open",
+                hint='name a Chroma server, store="http://chroma:8000", or say index="none"',
+            )
+        key = chosen.policy.digest_key if chosen.policy else b""
+        journal = Journal.open(where, digest_key=key, clock=chosen.clock)
+        try:
+            return cls(journal, chosen, folder)
+        except BaseException:
+            journal.close()
+            raise
+
+    @property
+    def parts(self) -> Parts[Any]:
+        """What a step needs: journal, memory, index, settings."""
+        return self._whole
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of commits."""
+        return self._whole.memory.policy
+
+    @property
+    def cadence(self) -> Cadence:
+        """When the memory compresses."""
+        return self._whole.memory.cadence
+
+    def signed(self, state: S, *, thread: ThreadKey | str) -> S:
+        """Sign a state that no commit of the thread made, such as a seed's, so that the thread may begin with it."""
+        return signed(state, key_of(thread), self._whole.keys)
+
+    def threads(self, **prefixes: str) -> Iterator[ThreadKey]:
+        """Yield the threads whose names begin so."""
+        return self.journal.threads(**prefixes)
+
+    def _stepping(
+        self, state: S | None, turn: Turn, thread: ThreadKey | str, force: bool, adopt: bool
+    ) -> Doing[Step[S]]:
+        if not isinstance(turn, Turn):
+            raise InputError(
+                f"the turn is a {type(turn).__name__}",
+                where="step",
+                hint="give Turn.said(text), or Turn.from_messages",
+            )
+        key = key_of(thread)
+        parts, start, handler = self._parts, _checked(state), self.settings.on_overflow
+        with parts.observers.watching(key, self.policy) as watch:
+            asked = taking(parts, start, turn, key, watch=watch, force=force, adopt=adopt)
+            taken: Taken[S] = yield from asked
+            try:
+                step = yield from with_room(parts, handler, key, taken, watch)
+            except PinnedOverflow as overflow:
+                watch.ends(overflow.step)
+                raise
+            watch.ends(step)
+        if self._behind is not None:
+            self._behind.stepped(key, step)
+        return step
+
+    def _flushing(self, thread: ThreadKey | str, branch: str) -> Doing[Step[S] | None]:
+        key, behind = key_of(thread), self._behind
+        if behind is not None:
+            yield Io(lambda: behind.settle(key))
+        step: Step[S] | None = yield from flushing(self._whole, key, branch)
+        return None if step is None else signed_step(step, key, self._whole.keys)
+
+    def _recording(
+        self, observations: Sequence[Observation], state: S | None, thread: ThreadKey | str
+    ) -> Doing[bool]:
+        return recording(self._parts, observations, _checked(state), key_of(thread))
+
+    def _retiring(
+        self, ids: Sequence[str], reason: str, state: S | None, thread: ThreadKey | str
+    ) -> Doing[Step[S]]:
+        key, parts = key_of(thread), self._parts
+        step: Step[S] = yield from retiring_everywhere(parts, ids, reason, _checked(state), key)
+        return signed_step(step, key, parts.keys)
+
+    def _state(self, thread: ThreadKey | str, branch: str, at: str | int | None = None) -> S | None:
+        schema: Any = self.policy.schema
+        found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
+        return found
+
+    def _latest(self, thread: ThreadKey | str, branch: str) -> Latest[S]:
+        schema: Any = self.policy.schema
+        found: Latest[S] = self.journal.latest(key_of(thread), branch=branch, schema=schema)
+        return found
+
+    def _opened(self, ref: str, thread: ThreadKey | str, branch: str) -> Message:
+        key = key_of(thread)
+        own = self.journal.texts(key, [ref], branch=branch)
+        found = own[0] if own else None
+        if found is None and is_ingested(ref):
+            found = document(self.journal, key, ref)
+        if found is None:
+            raise InputError(
+                f"there is no evidence {ref!r}",
+                where=str(key),
+                hint="give a ref as the state shows it, such as u7; it may have been erased",
+            )
+        return found
+
+    def admitted(
+        self, verdicts: Sequence[Verdict], *, thread: ThreadKey | str, branch: str = "main"
+    ) -> tuple[Evidence, ...]:
+        """Return the evidence that a step's verdicts admitted, as the agent reads it. It blocks.
+
+        What was erased since is left out.
+        """
+        return perform(evidence_of(self._parts, key_of(thread), branch, verdicts))
+
+    def _close(self) -> None:
+        if self._behind is not None:
+            self._behind.close()
+        self.index.close()
+        self.journal.close()
+
+
+def _checked(state: S | None) -> S | None:
+    if state is not None and not isinstance(state, CompressedCognitiveState):
+        raise InputError(
+            f"the state is a {type(state).__name__}",
+            where="step",
+            hint="give the state of the last step, or None to go on where the thread stopped",
+        )
+    return state
+
+
+def _tell_behind(thread: ThreadKey, why: str) -> None:
+    log_event(
+        _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
+        thread=thread.thread, outcome=code(why),
+    )  # fmt: skip

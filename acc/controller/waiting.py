@@ -1,0 +1,55 @@
+"""What waits after a head: a turn that was recorded, or one whose step failed or was killed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from acc.controller.parts import Parts
+from acc.driving import Doing, Io
+from acc.journal import Appended, Head
+from acc.tail import Message
+from acc.turn.observations import Observation
+from acc.turn.turn import Turn
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What was appended after the head, and what of a turn it holds already."""
+
+    messages: tuple[Message, ...] = ()
+    turn: Appended | None = None
+
+
+def with_waiting(
+    parts: Parts[Any], head: Head, clean: Turn, number: int
+) -> Doing[tuple[Waiting, Turn]]:
+    """Return what waits after the head, and the turn that has it in front.
+
+    It was recorded, or its step failed or was killed. A turn that begins with the same words says them once.
+    """
+    found: tuple[Appended, tuple[Message, ...]] | None = yield Io(
+        lambda: parts.journal.waiting_turn(head.thread, head.branch)
+    )
+    if found is None:
+        return Waiting(), clean.numbered(number)
+    turn, messages = found
+    said = tuple(message.observation for message in messages)
+    whole = Turn(observations=(*said, *_rest(said, clean.observations)), at=clean.at)
+    numbered = whole.numbered(number)
+    refs = tuple(each.ref for each in numbered.observations[: len(said)])
+    return Waiting(messages, replace(turn, refs=refs)), numbered
+
+
+def _rest(
+    said: Sequence[Observation], observations: Sequence[Observation]
+) -> Sequence[Observation]:
+    """Return what ``observations`` say beyond ``said``, which may hold them, or end with how they begin."""
+    before, now = [o.identity for o in said], [o.identity for o in observations]
+    if any(before[i : i + len(now)] == now for i in range(len(before) - len(now) + 1)):
+        return ()
+    for same in range(min(len(before), len(now)), 0, -1):
+        if before[-same:] == now[:same]:
+            return observations[same:]
+    return observations
