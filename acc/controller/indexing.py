@@ -55,7 +55,8 @@ class Indexing:
         problem: AccError | None = None,
     ) -> None:
         self.store, self._journal, self._problem = store, journal, problem
-        self._is_elsewhere = False
+        self._place = store.where if isinstance(store, ChromaStore) and index != "none" else ""
+        self._is_noted = not self._place
         used = store if index != "none" else None
         self._filling = (
             Filling(used, self._after, index, held=self._held) if used is not None else None
@@ -78,9 +79,7 @@ class Indexing:
             StoreError: The server cannot be reached.
         """
         if index == "none":
-            made = cls(journal, None if isinstance(store, str) else store, index)
-            made._is_elsewhere = bool(store) or folder is None or (folder / FOLDER).exists()
-            return made
+            return cls(journal, None if isinstance(store, str) else store, index)
         if isinstance(store, str):
             store = ChromaStore.at(store)
         elif store is None and folder is not None:
@@ -88,6 +87,9 @@ class Indexing:
                 store = ChromaStore.embedded(folder / FOLDER)
             except StoreError as error:
                 return cls(journal, problem=error)
+            made = cls(journal, store, index)
+            made._place = FOLDER  # wherever the folder is moved to
+            return made
         return cls(journal, store, index)
 
     @property
@@ -130,9 +132,19 @@ class Indexing:
             return [f"the index still holds it: {error}"]
         if self._problem is not None:
             return list(self.warnings)
-        if not self._is_elsewhere:
-            self._journal.settle(notes)
+        if others := sorted(self._journal.indexes() - {self._place}):
+            return [
+                f"the index at {', '.join(others)} may still hold it: open the memory with that index and erase again;"
+                " if it is gone for good, run acc reindex"
+            ]
+        self._journal.settle(notes)
         return []
+
+    def note(self, *, alone: bool = False) -> None:
+        """Let the journal know where the store is, before anything is in it; ``alone``: it is the only one."""
+        if self._place and (alone or not self._is_noted):
+            self._journal.note_index(self._place, alone=alone)
+        self._is_noted = True
 
     def unindexed(self) -> dict[tuple[ThreadKey, str], str]:
         """Return what the store has yet to lose, by thread and ref, each with its text as far as the store has it."""
@@ -204,6 +216,7 @@ class Indexing:
     def committed(self, thread: ThreadKey, branch: str, artifacts: Sequence[Artifact]) -> None:
         """Say that the journal has committed these messages at the end of a branch."""
         if self._filling is not None:
+            self.note()
             self._filling.committed(thread, branch, artifacts)
 
     def drain(self, timeout: float | None = None) -> bool:

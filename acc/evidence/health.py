@@ -99,6 +99,7 @@ class Upkeep(Base):
             raise InputError("the memory has no index", where=why, hint="open it with index='now'")
         if store.stale:
             store.rebuild()
+        index.note(alone=True)
         index.clean()
         threads = messages = 0
         for key in journal.threads():

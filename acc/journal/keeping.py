@@ -11,7 +11,7 @@ from acc.errors import InputError
 from acc.journal import places
 from acc.journal.names import MAIN, ThreadKey
 from acc.journal.opened import Key, Opened, key_of, reads, writes
-from acc.journal.tables import COPIES, FEEDBACK, HOLDS, THREADS, TOMBSTONES
+from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
 
@@ -142,6 +142,26 @@ class Keeping(Opened):
         """Return the files to which the journal, or parts of it, were copied."""
         rows = self._execute(select(COPIES.c.path))
         return tuple(dict.fromkeys(row.path for row in rows))
+
+    def note_index(self, place: str, *, alone: bool = False) -> None:
+        """Note where artifacts of the memory are indexed; ``alone``: and nowhere else any more."""
+        known = self.indexes()
+        if place in known and (not alone or len(known) == 1):
+            return
+
+        def job(journal: Keeping) -> None:
+            held = journal.indexes()
+            if alone:
+                journal._execute(delete(INDEXES).where(INDEXES.c.place != place))
+            if place not in held:
+                journal._execute(INDEXES.insert(), {"place": place})
+
+        self._write(None, job)
+
+    @reads
+    def indexes(self) -> frozenset[str]:
+        """Return where artifacts of the memory were ever indexed."""
+        return frozenset(row.place for row in self._execute(select(INDEXES)))
 
     @reads
     def tombstones(self, thread: Key) -> tuple[Tombstone, ...]:

@@ -78,6 +78,8 @@ KEYS = Table(
     Column("value", LargeBinary, nullable=False),
 )  # fmt: skip
 
+INDEXES = Table("indexes", METADATA, Column("place", Text, primary_key=True))
+
 OF_A_THREAD = (HOLDS, FEEDBACK)
 """The tables whose rows belong to one thread."""
 

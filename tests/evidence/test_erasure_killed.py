@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 from helpers_evidence import evidence_of, left_of, opened, talk
 
+from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.rows import id_of
 from acc.board.board import BoardState
@@ -22,6 +23,7 @@ from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.controller.documents import home
 from acc.evidence import erasure
+from acc.evidence.evidence import Evidence
 from acc.evidence.policies import Capacity
 from acc.evidence.receipt import Receipt
 from acc.evidence.target import Target
@@ -294,3 +296,21 @@ def test_a_killed_process_leaves_what_acc_erase_then_removes(
     assert "0 traces; proved" in capsys.readouterr().out
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_nothing_is_proved_while_another_index_may_hold_the_words(tmp_path: Path) -> None:
+    away = tmp_path / "away"
+    target = Target(thread="t", refs=("u1",))
+    with MemoryController.open(tmp_path / "m", store=ChromaStore.embedded(away)) as memory:
+        memory.step(None, Turn.said(MESSAGE), thread="t")
+    with MemoryController.open(tmp_path / "m") as operators:  # without the name of the index
+        receipt = Evidence(operators).erase(target)
+        assert not receipt.proved
+        assert any("away" in each for each in receipt.foreign)
+    with MemoryController.open(tmp_path / "m", store=ChromaStore.embedded(away)) as memory:
+        Evidence(memory).erase(target)
+        assert memory.index.store is not None
+        assert memory.index.store.count() == 0
+    with MemoryController.open(tmp_path / "m") as operators:
+        Evidence(operators).reindex()
+        assert "index at" not in str(Evidence(operators).erase(target).foreign)

@@ -4,3 +4,8 @@ CREATE TABLE keys (
     name TEXT NOT NULL PRIMARY KEY,
     value BLOB NOT NULL
 );
+
+-- Where the memory's artifacts were ever indexed: an erasure has to reach all of it.
+CREATE TABLE indexes (
+    place TEXT NOT NULL PRIMARY KEY
+);
