@@ -39,6 +39,10 @@ TRIES = 3
 """How often a step is made again at once whose turn was not written, since words were recorded meanwhile."""
 
 
+class Left(ConflictError):
+    """Another worker committed, and did not take a turn along that is in the journal: who repeats the step finds it."""
+
+
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
 
 
@@ -86,18 +90,21 @@ def taking(
 def _taken(
     parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
 ) -> Doing[Taken[S]]:
-    """Take a turn; once more if words were recorded meanwhile, where nothing was asked of a model."""
+    """Take a turn; once more if words were recorded or something was compressed meanwhile, where no model was asked."""
     branch = latest.head.branch
     for _ in range(TRIES):
         try:
             return (yield from _going_on(parts, latest, clean, key, watch, force=force))
-        except Overtaken:
+        except Left:
+            raise
+        except ConflictError:
             again: Latest[S] = yield parts.latest(key, branch)
             waiting = yield Io(lambda: parts.journal.waiting(key, branch))
             said = {message.observation.identity for message in waiting}
             is_there = any(each.identity in said for each in clean.observations)
-            if is_there or again.head.hash != latest.head.hash:
-                raise  # a model was asked, or somebody committed: the caller decides
+            before, now = latest.head, again.head
+            if is_there or (now.seq, now.epoch) != (before.seq, before.epoch):
+                raise  # a model was asked, or somebody took a turn, or took over: the caller decides
             latest = again
     return (yield from _going_on(parts, latest, clean, key, watch, force=force))
 
@@ -210,11 +217,11 @@ class _Writing(Generic[S]):
             yield from self.persist(step, turned)
         except Overtaken:
             raise
-        except ConflictError:
+        except ConflictError as error:
             said = self.own or self.new
             found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))
             if found is None or not found.is_committed:
-                raise
+                raise Left(error.what, where=error.where, hint=error.hint) from error
             return replace(found, is_new=False), (OVERTAKEN,)
         return turned, ()
 

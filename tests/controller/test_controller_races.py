@@ -8,6 +8,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -16,6 +17,7 @@ from acc.controller import beginning
 from acc.errors import ConflictError, StateError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
+from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
 from acc.models.openai_client import OpenAIModel
@@ -195,3 +197,29 @@ def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
         expected = Counter(["Begin.", *(f"{n} says {t}." for n in range(3) for t in range(6))])
         assert _said(seed) == expected
         assert seed.journal.verify([seed.policy, Policy()]).is_clean
+
+
+def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_path: Path) -> None:
+    patient = Cadence(compress_over=10_000, tail_bound=20_000)
+    with MemoryController.open(tmp_path, index="none", cadence=patient) as memory:
+        first = memory.step(None, Turn.said("Begin."), thread="t")
+        other = MemoryController.open(tmp_path, model=_Model(), index="none")
+        append, calls = Journal.append_and_commit, []
+
+        def slow(self: Journal, *args: Any, **kwargs: Any) -> Any:
+            if not calls:  # the worker commits just before
+                calls.append(other.flush("t"))
+            return append(self, *args, **kwargs)
+
+        with patch.object(Journal, "append_and_commit", slow):
+            step = memory.step(first.state, Turn.said("And on."), thread="t")
+        assert calls[0] is not None
+        assert step.state.version == 3
+        assert step.state.branch == "main"
+        assert _said(memory) == {"Begin.": 1, "And on.": 1}
+        other.close()
+
+
+class _Model(_Gated):
+    def complete(self, messages: Any, schema: Any) -> Completion:
+        return Completion("{}", Usage(requests=1), self.name)
