@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ import pytest
 from services import PostgreSQL, program, unprivileged
 from services import chroma as chroma_service
 from services import free_port as free_port
+from sqlalchemy import Engine, create_engine, text
 
 
 @contextmanager
@@ -59,14 +61,52 @@ def needs_postgresql() -> None:
 
 
 @contextmanager
-def postgresql() -> Iterator[str]:
-    """The address of a database in a PostgreSQL that is made for the block, and goes with it."""
+def postgresql_server() -> Iterator[PostgreSQL]:
+    """A PostgreSQL that is made for the block, and goes with it."""
     needs_postgresql()
     with tempfile.TemporaryDirectory(prefix="pg-") as folder:
         Path(folder).chmod(0o755)
         server = PostgreSQL(Path(folder) / "postgresql")
         try:
             server.start()
-            yield server.address.replace("//acc@", f"//acc:{server.password}@")
+            yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """The address of a database in such a server, with its password."""
+    with postgresql_server() as server:
+        yield url_of(server)
+
+
+def url_of(server: PostgreSQL) -> str:
+    """Return the address of a server's database with its password."""
+    return server.address.replace("//acc@", f"//acc:{server.password}@")
+
+
+def engine_of(url: str) -> Engine:
+    """Return an engine of the caller's own for an address."""
+    return create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+
+def schema_for(url: str, test: str) -> str:
+    """Return the address of a new schema, which a test has for itself."""
+    name = re.sub(r"\W", "_", test).lower()[:60]
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        connection.execute(text(f"CREATE SCHEMA {name}"))
+    engine.dispose()
+    return f"{url}?options=-csearch_path%3D{name}"
+
+
+def begin(*workers: subprocess.Popen[str]) -> None:
+    """Let workers begin, all at once, when each has said that it is ready."""
+    for each in workers:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in workers:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()

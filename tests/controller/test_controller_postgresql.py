@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import chroma, postgresql
-from sqlalchemy import create_engine, text
+from servers import begin, chroma, postgresql, schema_for
 
 from acc import Policy, Turn
 from acc.controller.controller import AsyncMemoryController, MemoryController
@@ -41,12 +39,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 @pytest.fixture
 def place(servers: tuple[str, str], request: pytest.FixtureRequest) -> tuple[str, str]:
     """Journal and Chroma; the journal in a schema of its own."""
-    name = re.sub(r"\W", "_", request.node.name).lower()[:60]
-    engine = create_engine(servers[0].replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE SCHEMA {name}"))
-    engine.dispose()
-    return f"{servers[0]}?options=-csearch_path%3D{name}", servers[1]
+    return schema_for(servers[0], request.node.name), servers[1]
 
 
 def test_two_machines_share_a_memory(place: tuple[str, str]) -> None:
@@ -163,13 +156,7 @@ with MemoryController.open(sys.argv[1], index="none", fork=False) as memory:
             )
             for _ in range(2)
         ]
-        for each in workers:
-            assert each.stdout is not None
-            assert each.stdout.readline() == "ready\n"
-        for each in workers:
-            assert each.stdin is not None
-            each.stdin.write("\n")
-            each.stdin.flush()
+        begin(*workers)
         ends = [each.communicate(timeout=120)[0] for each in workers]
         assert ends[0] == ends[1]
         said = [m.message.text for m in memory.journal.messages("t")]

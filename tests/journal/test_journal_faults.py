@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from servers import begin
 from sqlalchemy import event
-from workers import begin, check, kills, said, worker
+from workers import check, kills, said, worker
 
 from acc.errors import AccError, AuditError, ConflictError, StoreError, StoreLockedError
 from acc.journal import Journal

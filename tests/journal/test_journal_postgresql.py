@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -15,10 +14,10 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from servers import needs_postgresql
+from servers import begin, engine_of, postgresql_server, schema_for, url_of
 from services import PostgreSQL
-from sqlalchemy import Engine, create_engine, text
-from workers import begin, check, kills, worker
+from sqlalchemy import text
+from workers import check, kills, worker
 
 from acc.errors import AccError, ConfigurationError, ConflictError, StoreError, StoreLockedError
 from acc.journal import Journal, ThreadKey
@@ -29,34 +28,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgreSQL]:
-    needs_postgresql()
-    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
-        Path(folder).chmod(0o755)
-        made = PostgreSQL(Path(folder) / "postgresql")
-        try:
-            made.start()
-            yield made
-        finally:
-            made.stop()
-
-
-def url_of(server: PostgreSQL) -> str:
-    return server.address.replace("//acc@", f"//acc:{server.password}@")
-
-
-def engine_of(url: str) -> Engine:
-    return create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with postgresql_server() as made:
+        yield made
 
 
 @pytest.fixture
 def url(server: PostgreSQL, request: pytest.FixtureRequest) -> str:
     """A journal's address in a schema of its own."""
-    name = re.sub(r"\W", "_", request.node.name).lower()[:60]
-    engine = engine_of(url_of(server))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE SCHEMA {name}"))
-    engine.dispose()
-    return f"{url_of(server)}?options=-csearch_path%3D{name}"
+    return schema_for(url_of(server), request.node.name)
 
 
 def test_it_keeps_the_promises_of_every_journal(url: str) -> None:
@@ -88,11 +67,7 @@ def test_two_machines_on_one_thread_take_turns_or_are_told(url: str) -> None:
 
 
 def test_a_killed_server_loses_nothing_that_was_acknowledged() -> None:
-    needs_postgresql()
-    with tempfile.TemporaryDirectory(prefix="pg-") as folder:
-        Path(folder).chmod(0o755)
-        own = PostgreSQL(Path(folder) / "postgresql")
-        own.start()
+    with postgresql_server() as own:
         acked: list[str] = []
         with Journal.open(url_of(own), wait=5) as journal:
             for number in range(6):
@@ -103,7 +78,6 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged() -> None:
             acked.append("and on")
             step(journal, "t", "and on")
             check(journal, acked)
-        own.stop()
 
 
 def _until_killed(journal: Journal, server: PostgreSQL, name: str) -> list[str]:

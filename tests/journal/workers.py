@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from servers import begin
+
 from acc.journal import Journal
 from acc.testing.journal_conformance import POLICY, step
 
@@ -37,17 +39,6 @@ def worker(place: str | Path, name: str, many: int = 10**6) -> subprocess.Popen[
     argv = [sys.executable, "-c", WORKER, str(place), name, str(many)]
     pipe = subprocess.PIPE
     return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-
-
-def begin(*workers: subprocess.Popen[str]) -> None:
-    """Let workers begin, all at once."""
-    for each in workers:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "ready\n"
-    for each in workers:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
 
 
 def said(journal: Journal, thread: str = "t", **how: bool) -> Counter[str]:
