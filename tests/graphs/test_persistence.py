@@ -85,8 +85,11 @@ class Agent:
             yield build(model, [restart], self.memory, role="On call.", checkpointer=checkpoints)
 
     def say(self, said: str, config: Any = None) -> dict[str, Any]:
+        """Say something. Checkpoints are written at once: another run that begins midway sees them."""
         with self.open() as graph:
-            found: dict[str, Any] = graph.invoke(runs.given(said), config or self.config)
+            found: dict[str, Any] = graph.invoke(
+                runs.given(said), config or self.config, durability="sync"
+            )
         return found
 
     def state(self, out: dict[str, Any]) -> Any:
