@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +117,15 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def started(arguments: Sequence[object]) -> subprocess.Popen[str]:
-    """Start ``acc`` with ``arguments`` as a process."""
+    """Start ``acc`` with ``arguments`` as a process.
+
+    Its pipe holds some rows: it waits for who reads them, and cannot end before. A Ctrl-C reaches it even if the tests
+    run in the background of a shell, which lets its children ignore one.
+    """
     return subprocess.Popen(
-        [*ACC, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [*ACC, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        pipesize=4096, preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 def until_turn(process: subprocess.Popen[str], turn: int) -> None:
