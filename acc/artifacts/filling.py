@@ -141,7 +141,7 @@ class Filling:
             while batch := list(islice(rows, _BATCH)):
                 self._store.add(thread, batch)
                 there = {each.seq for each in self._held(thread, branch, batch)}
-                if gone := [(branch, a.message.ref) for a in batch if a.seq not in there]:
+                if gone := [each for each in batch if each.seq not in there]:
                     self._store.delete(thread, gone)
                 done = self._filled[place] = batch[-1].seq
             self._filled[place] = done

@@ -88,6 +88,10 @@ MAIN: Branches = (("main", None),)
 """The ancestry of a thread's main branch."""
 
 
+Messages = Sequence[tuple[str, str] | Artifact]
+"""Messages by branch and ref, or as they were added."""
+
+
 @runtime_checkable
 class ArtifactStore(Protocol):
     """Holds the messages of threads. Safe for use by any number of threads of a process.
@@ -144,8 +148,11 @@ class ArtifactStore(Protocol):
         """
         ...
 
-    def delete(self, thread: ThreadName, messages: Sequence[tuple[str, str]] | None = None) -> None:
-        """Delete messages by branch and ref, or the whole thread if they are None. Absent ones do no harm."""
+    def delete(self, thread: ThreadName, messages: Messages | None = None) -> None:
+        """Delete messages, or the whole thread if they are None. Absent ones do no harm.
+
+        Of one that is given as it was added, each part goes, even if somebody deleted others meanwhile.
+        """
         ...
 
     def count(self, thread: ThreadName | None = None) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.faults import translated
-from acc.artifacts.protocol import MAIN, Artifact, Branches, ThreadName, conflict, key_of
+from acc.artifacts.protocol import MAIN, Artifact, Branches, Messages, ThreadName, conflict, key_of
 from acc.artifacts.rows import (
     Row,
     artifacts_of,
@@ -138,19 +138,25 @@ class Store:
                     rows += self._read(where=filter_of(thread, wanted))
             return self._joined(rows)
 
-    def delete(self, thread: ThreadName, messages: Sequence[tuple[str, str]] | None = None) -> None:
+    def delete(self, thread: ThreadName, messages: Messages | None = None) -> None:
         """Delete messages, or the whole thread (`ArtifactStore.delete`); `compact` removes their bytes."""
         with self._using("the artifacts cannot be deleted"), self._writing:
             for mark in [mark for mark in self._marks if mark[0] == key_of(thread)]:
                 del self._marks[mark]
             if messages is None:
                 self._collection.delete(where=filter_of(thread))
-            named = dict.fromkeys(messages or ())
+            for each in messages or ():
+                if isinstance(each, Artifact):
+                    self._delete([row.id for row in rows_of(thread, each)])
+            named = dict.fromkeys(each for each in messages or () if not isinstance(each, Artifact))
             ids = [id_of(thread, branch, ref) for branch, ref in named]
             for at in range(0, len(ids), _ASKED):
-                every = list(_ids_of(self._read(ids=ids[at : at + _ASKED])))[::-1]
-                for begin in range(0, len(every), _ASKED):  # a first row last: it names its parts
-                    self._collection.delete(ids=every[begin : begin + _ASKED])
+                self._delete(list(_ids_of(self._read(ids=ids[at : at + _ASKED]))))
+
+    def _delete(self, ids: Sequence[str]) -> None:
+        """Delete rows from the last one on: the first of a text names its parts."""
+        for end in range(len(ids), 0, -_ASKED):
+            self._collection.delete(ids=list(ids[max(end - _ASKED, 0) : end]))
 
     def count(self, thread: ThreadName | None = None) -> int:
         """Return how many messages are there (`ArtifactStore.count`)."""

@@ -5,7 +5,7 @@ from acc.journal.journal import Journal, Latest
 from acc.journal.keeping import Feedback, Hold, Tombstone
 from acc.journal.names import Appended, Head, StoredCommit, StoredMessage, ThreadKey
 from acc.journal.record import Entry
-from acc.journal.verify import Damage, Report
+from acc.journal.report import Damage, Report
 
 __all__ = [
     "Appended",

@@ -41,6 +41,7 @@ _TOLD: dict[str, tuple[type[AccError], str, str]] = {
 }  # fmt: skip
 
 _UNREACHED = "the server cannot be reached, or refuses the connection"
+_UNDECODED = "Could not decode to UTF-8"
 _CONNECT = f"check address, user and password; then {_REPEAT}"
 
 
@@ -66,6 +67,8 @@ def translated(error: BaseException, where: object) -> AccError:
     name = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
     if not name and "is not a database" in str(cause):
         name = "SQLITE_NOTADB"
+    if not name and _UNDECODED in str(cause):
+        name = "SQLITE_CORRUPT"
     for known, (kind, what, hint) in _TOLD.items():
         if name.startswith(known):
             return kind(f"{what}: {_first_line(cause)}", where=str(where), hint=hint)
@@ -80,7 +83,9 @@ def translated(error: BaseException, where: object) -> AccError:
 
 
 def _first_line(cause: object) -> str:
-    return next(iter(str(cause).splitlines()), "")
+    """Return what a driver says, without the text that it quotes: that may be somebody's."""
+    said = next(iter(str(cause).splitlines()), "")
+    return said.partition(" with text ")[0] if _UNDECODED in said else said
 
 
 def is_of_database(error: BaseException) -> bool:

@@ -30,9 +30,9 @@ from acc.journal.keeping import Keeping
 from acc.journal.names import Head
 from acc.journal.opened import FILE, Key, key_of
 from acc.journal.reading import Latest
+from acc.journal.report import Report
 from acc.journal.rewriting import Rewriting
 from acc.journal.survey import Survey
-from acc.journal.verify import Report
 from acc.state.policy import Policy
 
 

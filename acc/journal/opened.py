@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from copy import copy
@@ -12,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from sqlalchemy import Connection, CursorResult, Executable, select
 
 from acc.clock import Clock, SystemClock, stamp
-from acc.errors import InputError, StateError
+from acc.errors import AuditError, InputError, StateError
 from acc.journal import files, places
 from acc.journal.connecting import FILE, Where, connected
 from acc.journal.database import Database
@@ -26,6 +27,8 @@ from acc.turn.observations import storable
 P = ParamSpec("P")
 T = TypeVar("T")
 J = TypeVar("J", bound="Opened")
+
+_KEY = 32
 
 Key = ThreadKey | str
 """A thread; a string is its name, without tenant, user and agent."""
@@ -104,19 +107,28 @@ class Opened:
         return self._database.size()
 
     def key(self, name: str) -> bytes:
-        """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written."""
+        """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written.
+
+        Raises:
+            AuditError: The row was changed.
+        """
         statement = select(KEYS.c.value).where(KEYS.c.name == name)
 
         def made(journal: Opened) -> bytes:
-            if (known := journal._execute(statement).scalar()) is None:
-                known = os.urandom(32)
-                journal._execute(KEYS.insert(), {"name": name, "value": known})
-            return bytes(known)
+            held = journal._execute(statement).scalar()
+            if held is None:
+                held = _sealed(os.urandom(_KEY))
+                journal._execute(KEYS.insert(), {"name": name, "value": held})
+            return bytes(held)
 
         held = self._read(lambda journal: journal._execute(statement).scalar())
         if held is None and not self._reads_only:
             held = self._write(None, made)
-        return held or b""
+        if held and _sealed(held[:_KEY]) != held:
+            raise AuditError(
+                f"the key {name!r} was changed", where=self.where, hint="restore a backup"
+            )
+        return (held or b"")[:_KEY]
 
     def close(self) -> None:
         """Close all connections. A second call does nothing."""
@@ -217,6 +229,11 @@ def writes(method: Callable[Concatenate[J, Key, P], T]) -> Callable[Concatenate[
         return self._write(thread, lambda journal: method(journal, thread, *args, **kwargs))
 
     return run
+
+
+def _sealed(key: bytes) -> bytes:
+    """Return a key with a digest of it, so that a changed one is told: nothing else would tell."""
+    return key + hashlib.blake2b(key, digest_size=8).digest()
 
 
 def key_of(thread: Key) -> ThreadKey:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
+from acc.errors import AuditError
 from acc.journal.names import MAIN, Head, ThreadKey
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS, TOMBSTONES
 
@@ -81,10 +82,15 @@ def find(connection: Connection, key: ThreadKey, branch: str = MAIN) -> Place | 
     if row is None:
         return None
     head = Head(key, branch, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0)
-    return Place(
-        row.thread_id, row.branch_id, tuple((b, s) for b, s in json.loads(row.ancestry)),
-        head, row.hash is not None,
-    )  # fmt: skip
+    try:
+        ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
+    except (ValueError, TypeError) as error:
+        raise AuditError(
+            f"row {row.branch_id} of the branches was changed: {error}",
+            where=f"{key}, branch {branch}",
+            hint="run acc verify; restore a backup",
+        ) from error
+    return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
 
 
 def was_deleted(connection: Connection, key: ThreadKey | None, digest_key: bytes) -> bool:

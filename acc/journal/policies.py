@@ -23,15 +23,11 @@ def body_of(text: str) -> Mapping[str, Any]:
     return body if isinstance(body, dict) and {"schema", "counter"} <= body.keys() else {}
 
 
-def damage_of(fingerprint: str, body: str | None, *, is_known: bool) -> str:
-    """Return what is wrong with the row of a policy; empty if nothing is.
-
-    ``is_known``: whether a policy with the fingerprint was found. An earlier version's row then need not say all.
-    """
+def damage_of(fingerprint: str, body: str | None) -> str:
+    """Return what is wrong with the row of a policy; empty if nothing is."""
     if body is None:
-        return "" if is_known else f"the row of its policy {fingerprint} is missing"
-    is_whole = hashlib.sha256(body.encode()).hexdigest()[:16] == fingerprint
-    if is_whole or (is_known and '"slots"' not in body):
+        return f"the row of its policy {fingerprint} is missing"
+    if hashlib.sha256(body.encode()).hexdigest()[:16] == fingerprint:
         return ""
     return f"the row of its policy {fingerprint} was changed"
 

@@ -66,7 +66,7 @@ class Recomputing:
         """
         try:
             policy, body = self._policy(stored.policy), self._bodies.get(stored.policy)
-            if changed := damage_of(stored.policy, body, is_known=policy is not None):
+            if changed := damage_of(stored.policy, body):
                 return changed
             if policy is None:
                 raise NotRecomputed(why_unknown(body or "", self._policies))

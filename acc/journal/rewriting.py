@@ -91,7 +91,7 @@ class Rewriting(Erasing):
                 where=str(thread),
                 hint="plan the erasure again",
             )
-        for row_id in self._forget_texts(thread, erased, why):
+        for row_id in self._forget_texts(thread, erased, why):  # nothing was made of them any more
             self._execute(update(MESSAGES).where(MESSAGES.c.id == row_id).values(version=0))
         gone = [digest for a in anew for digest in self._replace(found[a.branch], a)]
         self._check_forks(thread, [place.branch_id for place in found.values()], gone)
@@ -168,7 +168,7 @@ class Rewriting(Erasing):
     def _reset_head(self, place: Place) -> None:
         own = HEADS.c.branch_id == place.branch_id
         last = (
-            select(COMMITS.c.hash, COMMITS.c.version, COMMITS.c.seq)
+            select(COMMITS.c.id, COMMITS.c.hash, COMMITS.c.version, COMMITS.c.seq)
             .where(COMMITS.c.branch_id == place.branch_id)
             .order_by(COMMITS.c.version.desc())
             .limit(1)
@@ -179,4 +179,5 @@ class Rewriting(Erasing):
             return
         # A turn that is erased whole was taken all the same.
         seq = max(row.seq, place.head.seq)
+        self._overwrite_commit(row.id, seq=seq)
         self._execute(update(HEADS).where(own).values(hash=row.hash, version=row.version, seq=seq))

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from acc.errors import AuditError
 from acc.journal.names import StoredCommit
 from acc.journal.record import unsqueezed
 from acc.tail import Message
@@ -15,11 +16,21 @@ from acc.turn.observations import Channel, Observation
 
 
 def message_of(row: Row[Any]) -> Message:
-    """Return the message of a row."""
-    seen = Observation(
-        channel=Channel(row.channel), text=row.text, name=row.name, call_id=row.call_id,
-        ref=row.ref, left_out=row.left_out, message=row.message_id, at=row.at,
-    ).as_split()  # fmt: skip
+    """Return the message of a row.
+
+    Raises:
+        AuditError: It holds what no message can.
+    """
+    try:
+        seen = Observation(
+            channel=Channel(row.channel), text=row.text, name=row.name, call_id=row.call_id,
+            ref=row.ref, left_out=row.left_out, message=row.message_id, at=row.at,
+        ).as_split()  # fmt: skip
+    except ValueError as error:
+        raise AuditError(
+            f"row {row.id} of the messages was changed: {error}", where=f"message {row.ref}",
+            hint="run acc verify; restore a backup",
+        ) from error  # fmt: skip
     return Message(seen, row.turn, row.at)
 
 

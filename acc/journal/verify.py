@@ -5,9 +5,8 @@ It reads thread by thread, so that it reports as it goes; `acc.journal.verifying
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import select
@@ -16,8 +15,10 @@ from acc.errors import AccError
 from acc.journal.branching import successor
 from acc.journal.listing import Listing
 from acc.journal.names import MAIN, Head, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.places import Place
+from acc.journal.places import Place, was_deleted
 from acc.journal.recompute import NotRecomputed, Recomputing
+from acc.journal.report import Damage, Report
+from acc.journal.spans import Spans
 from acc.journal.states import body_of
 from acc.journal.tables import POLICIES, TOMBSTONES
 from acc.state.policy import Policy
@@ -28,63 +29,8 @@ _OF_DOCUMENTS = {"hash", "parent", "schema_name", "turn", "version"}
 """Fields of a state of documents."""
 
 
-@dataclass(frozen=True)
-class Damage:
-    """Something that is not as it was written.
-
-    Attributes:
-        thread: The thread.
-        branch: Its branch.
-        table: The table of the row.
-        row: The row's id; 0 if rows are missing.
-        what: What is wrong.
-    """
-
-    thread: ThreadKey
-    branch: str
-    table: str
-    row: int
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.thread}, branch {self.branch}: {self.table} row {self.row}: {self.what}"
-
-
-@dataclass
-class Report:
-    """What `verify` found in some threads.
-
-    Attributes:
-        threads: Number of threads.
-        messages: Messages whose digest was checked.
-        recomputed: Commits that came out the same.
-        reasons: Why others could not be recomputed, each with the number of commits.
-        damages: What is wrong.
-    """
-
-    threads: int = 0
-    messages: int = 0
-    recomputed: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
-    damages: list[Damage] = field(default_factory=list)
-
-    @property
-    def unexplained(self) -> int:
-        """How many commits could not be recomputed, without being damaged."""
-        return self.reasons.total()
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.damages
-
-    def add(self, other: Report) -> None:
-        """Add what was found in other threads."""
-        self.threads += other.threads
-        self.messages += other.messages
-        self.recomputed += other.recomputed
-        self.reasons += other.reasons
-        self.damages += other.damages
+_OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
+"""Fields of a state that stand in columns, too, with what one that is left out means."""
 
 
 def verify_thread(
@@ -98,22 +44,49 @@ def verify_thread(
         policies: Schemas, counters and digest keys of the thread's commits. Their numbers are in the journal.
         anchors: Heads of the thread that were kept outside. Each has to be a commit.
     """
+    heads = tuple(anchors)
+    while True:
+        epochs = _epochs(journal, key)
+        report = _checked(journal, key, policies, heads)
+        if report.is_clean or epochs == _epochs(journal, key):
+            return report  # otherwise an erasure came between two pages
+
+
+def _checked(
+    journal: Listing, key: ThreadKey, policies: Sequence[Policy], anchors: Sequence[Head]
+) -> Report:
+    """Check the branches of a thread."""
     report = Report(threads=1)
 
-    def begin(opened: Listing) -> tuple[list[Place], dict[str, str]]:
+    def begin(opened: Listing) -> tuple[list[tuple[Place, Spans]], dict[str, str]]:
         bodies = {row.fingerprint: row.body for row in opened._execute(select(POLICIES))}
-        return opened._places(key), bodies
+        return [(place, Spans.read(opened, place)) for place in opened._places(key)], bodies
 
     try:
         branches, bodies = journal._read(begin)
     except AccError as error:
-        report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
+        if anchors or not _is_gone(journal, key):
+            report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
         return report
-    for place in branches:
+    for place, spans in branches:
         wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
         recomputing = Recomputing(journal, place, policies, bodies)
-        _Branch(journal, place, recomputing, wanted, report).check()
+        _Branch(journal, place, spans, recomputing, wanted, report).check()
     return report
+
+
+def _is_gone(journal: Listing, key: ThreadKey) -> bool:
+    """Whether the thread was deleted since it was listed."""
+    with suppress(AccError):
+        return journal._read(lambda j: was_deleted(j._sql, key, j._digest_key))
+    return False
+
+
+def _epochs(journal: Listing, key: ThreadKey) -> list[tuple[int, int]]:
+    """Return the rows of a thread's branches with their epochs; none if they cannot be read."""
+    with suppress(AccError):
+        return journal._read(lambda j: [(p.branch_id, p.head.epoch) for p in j._places(key)])
+    return []
 
 
 class _Branch:
@@ -123,11 +96,12 @@ class _Branch:
         self,
         journal: Listing,
         place: Place,
+        spans: Spans,
         recomputing: Recomputing,
         anchors: dict[int, str],
         report: Report,
     ) -> None:
-        self.journal, self.place, self.report = journal, place, report
+        self.journal, self.place, self.spans, self.report = journal, place, spans, report
         self.recomputing, self.anchors = recomputing, anchors
         self.before: StoredCommit | None = None
 
@@ -144,22 +118,37 @@ class _Branch:
             self.damage("commits", 0, str(error))
             return
         head, last = self.place.head, self.before
-        if (head.hash, head.version) != ((last.hash, last.version) if last else ("", 0)):
+        found = (last.hash, last.version, last.seq) if last else ("", 0, 0)
+        if (head.hash, head.version, head.seq) != found:
             self.damage("heads", self.place.branch_id, "the head is not the last commit")
         for version in self.anchors:
             if version > head.version:
                 self.damage("commits", 0, f"version {version}, which was anchored outside, is gone")
 
     def _check_messages(self) -> None:
-        at, head = self.place.ancestry[0][1] if self.place.ancestry else 0, self.place.head
-        for each in self.journal.messages(head.thread, at + 1, branch=head.branch, also_open=True):
+        at, head, last = self._first(), self.place.head, self.spans.last
+        for each in self.journal.messages(
+            head.thread, at + 1, last - at, branch=head.branch, also_open=True
+        ):
             self._check_message(each, at + 1)
             at = each.seq
+        if at < last:
+            self.damage("messages", 0, f"messages after number {at} are missing")
+        for what in self.spans.missing():
+            self.damage("messages", 0, what)
+        if self.journal.head(head.thread, head.branch).version < self.spans.later:
+            self.damage("commits", 0, f"version {self.spans.later} is missing")
+
+    def _first(self) -> int:
+        """Return the number of the last message before the branch's own."""
+        return self.place.ancestry[0][1] if self.place.ancestry else 0
 
     def _check_message(self, each: StoredMessage, expected: int) -> None:
         self.report.messages += 1
         if each.seq != expected:
             self.damage("messages", each.id, f"messages before number {each.seq} are missing")
+        if problem := self.spans.problem(each, self.place.head.version):
+            self.damage("messages", each.id, problem)
         if not each.digest:
             if not self._is_tombstone(each.seq):
                 self.damage("messages", each.id, "it was blanked, and no tombstone says so")
@@ -177,20 +166,13 @@ class _Branch:
         for page in self.journal._commit_pages(head.thread, head.branch, size=64):
             self.recomputing.prepare(page)
             for stored in page:
+                if stored.version > head.version:
+                    return  # it was committed since
                 self._check_commit(stored)
                 self.before = stored
 
     def _check_commit(self, stored: StoredCommit) -> None:
-        before = self.before
-        if before is not None and stored.version != before.version + 1 and stored.kind != "taken":
-            self.damage("commits", stored.id, f"versions before {stored.version} are missing")
-        if before is not None and stored.parent != before.hash and stored.kind != "taken":
-            self.damage("commits", stored.id, "it does not follow the commit before it")
-        if self.anchors.pop(stored.version, stored.hash) != stored.hash:
-            self.damage(
-                "commits", stored.id,
-                "its hash is not the one anchored outside: after an erasure, anchor the heads again",
-            )  # fmt: skip
+        self._check_place(stored)
         if stored.problem:
             self.damage("commits", stored.id, stored.problem)
         elif stored.state is not None:
@@ -202,7 +184,7 @@ class _Branch:
             self.report.reasons[why] += 1
             return
         try:
-            problem = self.recomputing.problem(stored, before)
+            problem = self.recomputing.problem(stored, self.before)
         except NotRecomputed as error:
             self.report.reasons[str(error)] += 1
             return
@@ -210,6 +192,23 @@ class _Branch:
             self.damage("commits", stored.id, problem)
         else:
             self.report.recomputed += 1
+
+    def _check_place(self, stored: StoredCommit) -> None:
+        """Check what a commit says of those before it and outside, and of what it took."""
+        before = self.before
+        if before is not None and stored.version != before.version + 1 and stored.kind != "taken":
+            self.damage("commits", stored.id, f"versions before {stored.version} are missing")
+        if before is not None and stored.parent != before.hash and stored.kind != "taken":
+            self.damage("commits", stored.id, "it does not follow the commit before it")
+        if self.anchors.pop(stored.version, stored.hash) != stored.hash:
+            self.damage(
+                "commits", stored.id,
+                "its hash is not the one anchored outside: after an erasure, anchor the heads again",
+            )  # fmt: skip
+        if stored.seq < max(before.seq if before else self._first(), stored.span[1]):
+            self.damage("commits", stored.id, "its number of the last message is too low")
+        if stored.record is not None and ("given" in stored.record) != (stored.kind == "step"):
+            self.damage("commits", stored.id, f"what it was given is not that of a {stored.kind}")
 
     def _why_not(self, stored: StoredCommit) -> str:
         if stored.problem:
@@ -223,7 +222,9 @@ class _Branch:
         body = {k: v for k, v in state.items() if k != "hash"}
         if not sha256_of(body) == stored.hash == state.get("hash"):
             self.damage("commits", stored.id, "its state was changed")
-        elif (state.get("version", 0), state.get("parent", "")) != (stored.version, stored.parent):
+        elif tuple(state.get(k, empty) for k, empty in _OF_A_STATE.items()) != (
+            stored.version, stored.parent, stored.turn,
+        ):  # fmt: skip
             self.damage("commits", stored.id, "its state is of another version")
         elif stored.kind == "fork":
             self._check_fork(stored, state)

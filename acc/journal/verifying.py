@@ -12,7 +12,8 @@ from sqlalchemy import URL
 from acc.journal.connecting import connected
 from acc.journal.listing import Listing
 from acc.journal.names import Head, ThreadKey
-from acc.journal.verify import Report, verify_thread
+from acc.journal.report import Report
+from acc.journal.verify import verify_thread
 from acc.state.policy import Policy
 
 CHUNK = 32

@@ -123,6 +123,10 @@ def _deletes(store: ArtifactStore, thread: Named) -> None:
         [a.message.text for a in store.get(thread, messages=[("fork", "u1"), ("main", "u1")])],
         ["kept"],
     )
+    long = said(5, "long secret " * 2_000)
+    store.add(thread, [long])
+    store.delete(thread, [long, said(6, "never added")])
+    _same(store.get(thread, messages=[("main", "u5")]), [])
     _same(store.add(thread, [said(1, "new words")]), 1)
     store.delete(thread)
     store.delete(thread)

@@ -11,6 +11,7 @@ from messages import THREAD, Journal
 from acc.artifacts.filling import Filling
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact, ThreadName
+from acc.artifacts.rows import Row
 from acc.errors import StoreError
 
 
@@ -130,3 +131,24 @@ def test_a_journal_that_cannot_be_read_does_not_end_the_worker() -> None:
     assert not filling.drain(0.2)
     assert "the journal cannot be read" in str(filling.last_error)
     assert not filling.close(1)
+
+
+def test_a_long_text_that_is_erased_while_it_is_added_leaves_no_part() -> None:
+    """The eraser is another process: it deletes what it finds between two writes of parts."""
+    journal, store = Journal(), InMemoryArtifacts()
+    erased: list[str] = []
+    filling = Filling(store, journal.after, held=lambda *_: [])
+    long = journal.write("a secret of many words " * 60_000)
+    writes = store._write
+
+    def write(rows: Sequence[Row]) -> None:
+        writes(rows)
+        if not erased:
+            erased.append(long[0].message.ref)
+            store.delete(THREAD, [("main", erased[0])])
+            assert not store._collection._rows
+
+    store._write = write  # type: ignore[method-assign]
+    filling.committed(THREAD, "main", long)
+    assert erased
+    assert not store._collection._rows

@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from servers import begin
@@ -337,30 +338,132 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "change"),
+    "change",
     [
-        ("messages", "text = text || '!' WHERE seq = 7"),
-        ("messages", "channel = 'operator' WHERE seq = 7"),
-        ("commits", "state = (SELECT state FROM commits WHERE version = 1) WHERE version = 9"),
-        ("commits", "record = (SELECT record FROM commits WHERE version = 9) WHERE version = 10"),
-        ("commits", "parent = hash WHERE version = 9"),
-        ("commits", "record = x'00' WHERE version = 9"),
-        ("heads", "hash = 'x'"),
-        ("heads", "version = 4, hash = (SELECT hash FROM commits WHERE version = 4)"),
+        "UPDATE messages SET text = text || '!' WHERE seq = 7",
+        "UPDATE messages SET channel = 'operator' WHERE seq = 7",
+        "UPDATE messages SET channel = 'nobody' WHERE seq = 7",
+        "UPDATE messages SET version = 9 WHERE seq = 7",
+        "UPDATE messages SET version = 0 WHERE seq = 7",
+        "UPDATE messages SET version = 14 WHERE seq = 15",
+        "UPDATE messages SET version = 99 WHERE seq = 15",
+        "UPDATE messages SET turn = 99 WHERE seq = 15",
+        "UPDATE messages SET seq = 99 WHERE seq = 15",
+        "DELETE FROM messages WHERE seq = 15",
+        "DELETE FROM messages WHERE seq = 14",
+        "DELETE FROM messages WHERE seq = 7",
+        "DELETE FROM turns WHERE number = 7",
+        "UPDATE turns SET last_seq = 99 WHERE number = 15",
+        "UPDATE branches SET ancestry = 'x'",
+        "UPDATE branches SET ancestry = '[[1, 3]]'",
+        "UPDATE commits SET state = (SELECT state FROM commits WHERE version = 1) WHERE version = 9",
+        "UPDATE commits SET record = (SELECT record FROM commits WHERE version = 9) WHERE version = 10",
+        "UPDATE commits SET parent = hash WHERE version = 9",
+        "UPDATE commits SET record = x'00' WHERE version = 9",
+        "UPDATE commits SET kind = 'taken' WHERE version = 9",
+        "UPDATE commits SET kind = 'ingest' WHERE version = 9",
+        "UPDATE commits SET seq = 3 WHERE version = 9",
+        "UPDATE commits SET seq = 15 WHERE version = 14",
+        "UPDATE commits SET turn = 3 WHERE version = 9",
+        "UPDATE commits SET first_seq = 3 WHERE version = 9",
+        "UPDATE commits SET last_seq = 10 WHERE version = 9",
+        "UPDATE commits SET first_seq = 0, last_seq = 0 WHERE version = 9",
+        "DELETE FROM commits WHERE version = 14",
+        "UPDATE heads SET hash = 'x'",
+        "UPDATE heads SET seq = seq + 1",
+        "UPDATE heads SET version = 4, hash = (SELECT hash FROM commits WHERE version = 4)",
+        "DELETE FROM heads",
+        "UPDATE policies SET body = replace(body, 'slots', 'spots')",
+        "DELETE FROM policies",
     ],
-)
-def test_changed_rows_are_told(tmp_path: Path, table: str, change: str) -> None:
+)  # fmt: skip
+def test_a_changed_row_is_told(tmp_path: Path, change: str) -> None:
+    """Fourteen turns are committed, and one waits."""
     with Journal.open(tmp_path) as journal:
         for number in range(1, 15):
             proposal = rule(f"Rule {number}.", f"u{number}") if number % 5 == 0 else None
             step(journal, "t", f"Rule {number}.", proposal=proposal)
+        journal.append("t", messages(15, "This waits."), follows=journal.head("t").hash)
+        assert journal.verify([POLICY]).is_clean
     with sqlite3.connect(tmp_path / FILE) as database:
-        assert database.execute(f"UPDATE {table} SET {change}").rowcount >= 1
+        assert database.execute(change).rowcount >= 1
     database.close()
     with Journal.open(tmp_path) as journal:
-        damages = journal.verify([POLICY]).damages
-        assert damages
-        assert "t, branch main" in str(damages[0])
+        report = journal.verify([POLICY])
+        assert report.damages
+        assert all(str(each).startswith("t, branch main") for each in report.damages)
+
+
+def test_a_document_that_lost_its_end_is_told(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        journal.ingest("manual", messages(1, "Part one.", "Part two."))
+        assert journal.verify([POLICY]).is_clean
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("DELETE FROM messages WHERE seq = 2")
+    database.close()
+    with Journal.open(tmp_path) as journal:
+        assert "messages after number 1 are missing" in str(journal.verify([POLICY]).damages[0])
+
+
+def test_a_changed_key_is_told(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        held = journal.key("of placeholders")
+        assert journal.key("of placeholders") == held
+        assert len(held) == 32
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("UPDATE keys SET value = zeroblob(40)")
+    database.close()
+    with (
+        Journal.open(tmp_path) as journal,
+        pytest.raises(AuditError, match="the key 'of placeholders' was changed"),
+    ):
+        journal.key("of placeholders")
+
+
+def test_a_text_that_is_damaged_is_told_and_not_quoted(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        step(journal, "t", "My pin is 4711.")
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("UPDATE messages SET text = CAST(text || x'ff' AS TEXT)")
+    database.close()
+    with Journal.open(tmp_path) as journal:
+        with pytest.raises(AuditError, match="Could not decode to UTF-8") as told:
+            list(journal.messages("t"))
+        assert "4711" not in str(told.value)
+        assert "Could not decode" in str(journal.verify([POLICY]).damages[0])
+
+
+@pytest.mark.parametrize("act", ["step", "blank", "delete", "delete and begin"])
+def test_who_verifies_while_others_write_sees_no_damage(tmp_path: Path, act: str) -> None:
+    """They write after it read what there is to check."""
+    with Journal.open(tmp_path) as journal, Journal.open(tmp_path) as other:
+        for number in range(1, 6):
+            step(journal, "t", f"turn {number}")
+        journal.append("t", messages(6, "turn 6"), follows=journal.head("t").hash)
+        reading, acts = Journal._message_page, [0]
+
+        def page(*asked: Any, **how: Any) -> Any:
+            acts[0] += 1
+            if acts[0] == 1:
+                write()
+            return reading(*asked, **how)
+
+        def write() -> None:
+            if act == "step":
+                step(other, "t", "turn 6")
+                step(other, "t", "turn 7")
+            elif act == "blank":
+                other.blank("t", ["u2", "u5"])
+            else:
+                other.delete_thread("t")
+            if act == "delete and begin":
+                step(other, "t", "A new beginning.")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Journal, "_message_page", page)
+            report = journal.verify([POLICY])
+        assert acts[0]
+        assert report.damages == []
 
 
 def test_deleted_rows_and_a_rewritten_journal_are_told(tmp_path: Path) -> None:

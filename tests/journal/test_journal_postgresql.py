@@ -17,6 +17,7 @@ import pytest
 from servers import begin, engine_of, postgresql_server, schema_for, url_of
 from services import PostgreSQL
 from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
 from workers import check, kills, worker
 
 from acc.errors import AccError, ConfigurationError, ConflictError, StoreError, StoreLockedError
@@ -190,10 +191,24 @@ def test_a_writer_may_not_change_what_was_said_and_an_eraser_may(url: str) -> No
             with pytest.raises(StoreError, match="may not"):
                 act()
         assert journal.verify([POLICY]).is_clean
+    agent = engine_of(f"postgresql://agent:x@{at}")
+    for change in (
+        "UPDATE messages SET version = 0 WHERE seq = 1",
+        "UPDATE messages SET turn = 7 WHERE seq = 1",
+        "UPDATE messages SET text = '' WHERE seq = 1",
+        "UPDATE heads SET seq = seq + 1",
+        "UPDATE heads SET version = 1, hash = (SELECT min(hash) FROM commits WHERE version = 1)",
+        "DELETE FROM messages",
+    ):
+        with pytest.raises(ProgrammingError, match="InsufficientPrivilege"), agent.begin() as on:
+            on.exec_driver_sql(change)
+    agent.dispose()
     with Journal.open(f"postgresql://officer:x@{at}") as journal:
         assert journal.blank("t", ["u1"], why="asked").messages == 1
         assert journal.delete_thread("new") == 1
     with admin.begin() as connection:
+        for name in ("acc_keep_head", "acc_keep_message", "acc_of_a_writer"):
+            connection.exec_driver_sql(f"DROP FUNCTION {name} CASCADE")
         for name in ("agent", "officer", "acc_writer", "acc_eraser"):
             connection.exec_driver_sql(f"DROP OWNED BY {name}")
             connection.exec_driver_sql(f"DROP ROLE {name}")
