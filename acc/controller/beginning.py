@@ -4,6 +4,8 @@
 - Every commit since took no message (a compression behind the agent, an operator's act, an erasure): the step goes on
   from the head. So a checkpoint stays usable after them.
 - Messages were committed since: the step is a repeated one, which finds its turn, or it begins a branch.
+- There is no state: the step goes on from the head; it is a repeated one if its messages carry ids of the application,
+  and those committed last are the same.
 - The journal does not hold the state: it begins a thread, as a seed does, or comes from a checkpoint that is newer than
   a restored journal. Such a state is taken if it is signed, or if the caller says ``adopt``.
 """
@@ -68,7 +70,7 @@ def beginning(
         ConflictError: The state is an older one, and the memory begins no branches.
     """
     if state is None:
-        return Beginning((yield parts.latest(key, MAIN)))
+        return (yield from _from_last(parts, turn, key))
     if not state.version:
         return (yield from _from_empty(parts, state, turn, key))
     latest: Latest[S] = yield parts.latest(key, state.branch)
@@ -89,6 +91,16 @@ def beginning(
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
     return (yield from _behind(parts, state, held, turn, latest))
+
+
+def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
+    """Begin where the thread stopped, or find the turn there by the ids of its messages."""
+    latest: Latest[S] = yield parts.latest(key, MAIN)
+    said = [(each.message, each.identity) for each in turn.observations]
+    if latest.state is None or not said or not all(id_ for id_, _ in said):
+        return Beginning(latest)
+    known: Appended | None = yield Io(lambda: parts.journal.said_last(key, MAIN, said))
+    return Beginning(latest, known)
 
 
 def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:

@@ -47,7 +47,8 @@ class MemoryController(Common[S]):
         Args:
             state: The state to go on from; None for where the thread stopped. A state that another step went on from
                 begins a branch of its own (`acc.controller.beginning`).
-            turn: What happened since.
+            turn: What happened since. A step that failed is repeated with the same state and turn, and does nothing
+                twice; with None, if the turn's messages carry ids.
             thread: The thread.
             force: Compress now, whatever the size.
             adopt: Go on from ``state`` although the journal does not hold it, as after a restore from a backup that

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal import places
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Appended, Head
+from acc.journal.names import MAIN, Appended, Head, StoredMessage
 from acc.journal.opened import Key, key_of, reads, writes
 from acc.journal.places import Place
 from acc.journal.tables import COMMITS, MESSAGES, TURNS
@@ -156,9 +156,29 @@ class Appending(Listing):
         ``said``: the identities of the observations. A step is repeated whose first words were recorded before it.
         """
         page = self._message_page(held.thread, held.branch, held.seq, len(said), also_open=False)
-        place = self._find(held.thread, held.branch)
-        if place is None or [each.message.observation.identity for each in page] != list(said):
+        if [each.message.observation.identity for each in page] != list(said):
             return None
+        return self._committed_as(held, page)
+
+    @reads
+    def said_last(
+        self, thread: Key, branch: str, said: Sequence[tuple[str, str]]
+    ) -> Appended | None:
+        """Return what was committed last on a branch if it ends with these messages, else None.
+
+        ``said``: the id that its application gave each message, and the identity of its observation. What somebody
+        says twice has two ids.
+        """
+        head = self.head(thread, branch)
+        page = self._message_page(thread, branch, head.seq - len(said), len(said), also_open=False)
+        seen = [(m.message.observation.message, m.message.observation.identity) for m in page]
+        if seen != list(said) or len({each.version for each in page}) != 1:
+            return None
+        return self._committed_as(head, page)
+
+    def _committed_as(self, held: Head, page: Sequence[StoredMessage]) -> Appended | None:
+        """Return messages as a turn, with the last commit of it."""
+        place = self._found(held.thread, held.branch)
         head = self._made_of(place, page[-1].version, page[-1].message.turn)
         if head is None:
             return None

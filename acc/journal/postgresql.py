@@ -232,7 +232,7 @@ def _commit(transaction: _Open, where: str) -> None:
             "the connection was lost while the transaction was committed: it may be written or not",
             where=where,
             hint="repeat the step with the state that it began from, which finds what was written; if it began with"
-            " None, see last_state first",
+            " None, so do its messages if they have ids; otherwise see last_state first",
         ) from error
 
 

@@ -92,7 +92,12 @@ class Turn(BaseModel):
 
     @classmethod
     def said(
-        cls, text: str, *, pasted: str | Iterable[str] | Mapping[str, str] = (), at: str = ""
+        cls,
+        text: str,
+        *,
+        pasted: str | Iterable[str] | Mapping[str, str] = (),
+        at: str = "",
+        message_id: str = "",
     ) -> Self:
         """Return a turn in which the user says ``text``; pasted passages become documents.
 
@@ -102,11 +107,16 @@ class Turn(BaseModel):
                 and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
             at: When the user said it, in ISO 8601, best with the user's offset from UTC; empty for the controller's
                 clock.
+            message_id: Id of the message in the application, by which a step that is repeated without a state finds
+                what was committed.
 
         Raises:
             InputError: The message or a passage is not text.
         """
-        return cls(observations=user_observations(text, pasted), at=at)
+        seen = user_observations(text, pasted)
+        if message_id:
+            seen = tuple(each.model_copy(update={"message": message_id}) for each in seen)
+        return cls(observations=seen, at=at)
 
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""

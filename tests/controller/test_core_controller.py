@@ -19,6 +19,7 @@ from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_faults import Fault
 from acc.testing.model_server import ModelServer
+from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 RULE = "Never restart nginx during business hours."
@@ -336,3 +337,27 @@ def test_rules_beyond_their_room_are_committed_without_and_told(tmp_path: Path) 
             memory.step(None, Turn.said(" ".join(rules)), thread="t")
         assert memory.last_state("t") == caught.value.step.state
         assert caught.value.step.state.constraints
+
+
+def test_a_step_without_a_state_is_known_by_the_ids_of_its_messages(tmp_path: Path) -> None:
+    """Somebody says the same twice under two ids, and a client that got no answer repeats a step under one."""
+    with MemoryController.open(tmp_path, index="none") as memory:
+        first = memory.step(None, Turn.said("Never page Ann.", message_id="m1"), thread="t")
+        for _ in range(2):
+            again = memory.step(None, Turn.said("Never page Ann.", message_id="m1"), thread="t")
+            assert again.state == first.state
+        said = memory.step(None, Turn.said("Yes.", message_id="m2"), thread="t")
+        twice = memory.step(None, Turn.said("Yes.", message_id="m3"), thread="t")
+        assert twice.state.turn == said.state.turn + 1
+        other = memory.step(None, Turn.said("No.", message_id="m3"), thread="t")
+        assert other.state.turn == twice.state.turn + 1
+        unknown = [memory.step(None, Turn.said("Yes."), thread="t").state.turn for _ in range(2)]
+        assert unknown == [other.state.turn + 1, other.state.turn + 2]
+        memory.record([Observation(channel=Channel.AGENT, text="Recorded.")], thread="t")
+        taken = memory.step(None, Turn.said("Go on.", message_id="m4"), thread="t")
+        again = memory.step(None, Turn.said("Go on.", message_id="m4"), thread="t")
+        assert again.state == taken.state
+        texts = [each.message.text for each in memory.journal.messages("t")]
+        assert texts == [
+            "Never page Ann.", "Yes.", "Yes.", "No.", "Yes.", "Yes.", "Recorded.", "Go on.",
+        ]  # fmt: skip
