@@ -18,7 +18,7 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reasons import REPAIRABLE, Note, Reason
 from acc.tail import MOST_REFS, Message, tail_ref
-from acc.turn.observations import Evidence
+from acc.turn.observations import Channel, Evidence
 
 MOST_FEEDBACK = 10
 MOST_TRIES = 3
@@ -153,7 +153,7 @@ def _settle_tail(draft: Draft, read: Sequence[Message], *, is_provisional: bool)
     unsettled = _unsettled(draft, read)
     unreadable = _unreadable(draft, read)
     is_read = {m.ref for m in read if not m.cut_end}
-    exchange = _last_exchange(read)
+    exchange = _last_exchange(draft.policy, read)
     kept: list[TailRef] = []
     for entry in draft.tail:
         if entry.status == "read" and entry.ref not in exchange:
@@ -201,10 +201,22 @@ def _unreadable(draft: Draft, read: Sequence[Message]) -> set[str]:
     return found
 
 
-def _last_exchange(read: Sequence[Message]) -> set[str]:
-    """Return the refs of the newest turn that was read, so that an answer such as "yes" refers to something."""
+def _last_exchange(policy: Policy, read: Sequence[Message]) -> set[str]:
+    """Return the refs of the newest turn that was read, so that an answer such as "yes" refers to something.
+
+    Its newest messages count, in as many tokens as the state may have: a thread that moves over comes as one turn.
+    A text of a tool or document stands there with head and end, so that it counts a quarter of them at most.
+    """
     newest = max((message.turn for message in read), default=0)
-    return {message.ref for message in read if message.turn == newest}
+    room, found = policy.max_tokens, set[str]()
+    for message in reversed([m for m in read if m.turn == newest]):
+        tokens = policy.counter(message.text)
+        is_shortened = message.channel in (Channel.TOOL, Channel.DOCUMENT)
+        room -= min(tokens, policy.max_tokens // 4) if is_shortened else tokens
+        if room < 0:
+            break
+        found.add(message.ref)
+    return found
 
 
 def _bound_tail(draft: Draft) -> None:

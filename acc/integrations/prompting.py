@@ -7,7 +7,7 @@ of the prompt's beginning holds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -18,7 +18,7 @@ from acc.state.model import TailRef
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.tail import Message, labelled, recalled, shortened
-from acc.turn.observations import Evidence
+from acc.turn.observations import Channel, Evidence
 
 LEGEND = (
     'What you remember of this conversation. Rules and goals bind you. What stands under "by tool" or "by '
@@ -136,16 +136,28 @@ def _plain(
 ) -> BaseMessage:
     """Return a message as the model reads it.
 
-    A long result that the state holds, and that the agent has read before, stands with head and end and a ref.
+    A long result or pasted passage that the state holds, and that the agent has read before, stands with head and end
+    and a ref.
     """
     message = read.message
     if isinstance(message, SystemMessage):
         return HumanMessage(f"[system] {message.text}", id=message.id)
     is_old = bool(entries) and all(e.status == "read" for e in entries) and read.id not in now
-    if not (is_old and isinstance(message, ToolMessage)):
+    if not is_old:
         return message
-    short = shortened(str(message.text), cadence.tool_share, policy, entries[0].ref)
-    return message if short == message.text else message.model_copy(update={"content": short})
+    if isinstance(message, ToolMessage):
+        content: Any = shortened(str(message.text), cadence.tool_share, policy, entries[0].ref)
+        return message if content == message.text else _with(message, content)
+    content, refs = message.content, {entry.digest: entry.ref for entry in entries}
+    for seen, digest in zip(read.observations, read.digests, strict=True):
+        if seen.channel is Channel.DOCUMENT and isinstance(content, str):
+            short = shortened(seen.text, cadence.tool_share, policy, refs.get(digest, ""))
+            content = content.replace(seen.text, short)
+    return message if content == message.content else _with(message, content)
+
+
+def _with(message: BaseMessage, content: Any) -> BaseMessage:
+    return message.model_copy(update={"content": content})
 
 
 def carried(body: str, view: View, now: str = "") -> str:
@@ -171,7 +183,7 @@ def _longer(message: BaseMessage, text: str) -> BaseMessage:
         content: object = f"{message.content}\n\n{text}"
     else:
         content = [*message.content, {"type": "text", "text": f"\n\n{text}"}]
-    return message.model_copy(update={"content": content})
+    return _with(message, content)
 
 
 def with_memory(role: SystemMessage | None, memory: str) -> SystemMessage | None:
