@@ -96,6 +96,8 @@ Messages = Sequence[tuple[str, str] | Artifact]
 class ArtifactStore(Protocol):
     """Holds the messages of threads. Safe for use by any number of threads of a process.
 
+    Of a message it gives back channel, ref and text, with branch and number: the journal has the rest.
+
     Every method raises `StoreError` where the store cannot be used, and nothing else of a vendor's.
     """
 
@@ -134,18 +136,8 @@ class ArtifactStore(Protocol):
         """
         ...
 
-    def get(
-        self,
-        thread: ThreadName,
-        seqs: Sequence[int] = (),
-        *,
-        branches: Branches = MAIN,
-        messages: Sequence[tuple[str, str]] = (),
-    ) -> list[Artifact]:
-        """Return the messages with these numbers that the branches see, and those of these branches and refs.
-
-        In the thread's order; absent ones not.
-        """
+    def get(self, thread: ThreadName, messages: Sequence[tuple[str, str]]) -> list[Artifact]:
+        """Return the messages of these branches and refs in the thread's order; absent ones not."""
         ...
 
     def delete(self, thread: ThreadName, messages: Messages | None = None) -> None:

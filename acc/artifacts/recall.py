@@ -66,6 +66,9 @@ def backwards(
 Newest = Callable[[], Iterable[Artifact]]
 """The journal's messages that a branch sees, the newest first, read as far as they are asked for."""
 
+Around = Callable[[Sequence[int]], Iterable[Artifact]]
+"""The journal's messages with these numbers that a branch sees."""
+
 
 class Recall:
     """Finds passages of threads. Safe for use by any number of threads of a process.
@@ -101,6 +104,7 @@ class Recall:
         thread: ThreadName,
         question: str,
         newest: Newest,
+        around: Around,
         *,
         branches: Branches = MAIN,
         upto: int | None = None,
@@ -114,13 +118,15 @@ class Recall:
             thread: The conversation.
             question: What is asked: best the user's last words alone.
             newest: Reads the journal from its newest row backwards.
-            branches: The ancestry that is seen, the root first; ``newest`` has to read the same.
+            around: Reads what stands around a message that the store proposes.
+            branches: The ancestry that is seen, the root first; ``newest`` and ``around`` have to read the same.
             upto: The last seq that candidates may have.
             limit: How many at most.
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
             held: Returns those messages that the journal still holds; others are no candidates.
         """
-        with self._read(thread, question, newest, branches, upto, epoch) as (scope, cosines):
+        read = self._read(thread, question, newest, around, branches, upto, epoch)
+        with read as (scope, cosines):
             best = scope.best(question, cosines, self._weight, upto, _MESSAGES)
             there = {_name(each) for each in held([scope.artifacts[at] for at in best])}
             best = [at for at in best if _name(scope.artifacts[at]) in there]
@@ -130,10 +136,16 @@ class Recall:
         return [each for each in found[:limit] if each.score > 0]
 
     def ranked(
-        self, thread: ThreadName, question: str, newest: Newest, *, limit: int = _MESSAGES
+        self,
+        thread: ThreadName,
+        question: str,
+        newest: Newest,
+        around: Around,
+        *,
+        limit: int = _MESSAGES,
     ) -> list[Artifact]:
         """Return at most ``limit`` messages of a main branch, the best first; arguments as in `recall`."""
-        with self._read(thread, question, newest, MAIN, None, 0) as (scope, cosines):
+        with self._read(thread, question, newest, around, MAIN, None, 0) as (scope, cosines):
             best = scope.best(question, cosines, self._weight, None, limit)
             return [scope.artifacts[at] for at in best]
 
@@ -143,6 +155,7 @@ class Recall:
         thread: ThreadName,
         question: str,
         newest: Newest,
+        around: Around,
         branches: Branches,
         upto: int | None,
         epoch: int,
@@ -152,8 +165,7 @@ class Recall:
         scope = self._scope(thread, branches, epoch)
         with scope.lock:
             scope.read(newest(), self._window)
-            if self.store is not None:
-                scope.meet(self.store, thread, [artifact for artifact, _ in proposed])
+            scope.meet(around, [artifact for artifact, _ in proposed])
             known = {_name(artifact): cosine for artifact, cosine in proposed}
             least = min(known.values(), default=0)
             yield scope, np.array([known.get(_name(each), least) for each in scope.artifacts])
@@ -167,9 +179,9 @@ class Recall:
     def _scope(self, thread: ThreadName, branches: Branches, epoch: int) -> Scope:
         name = (key_of(thread), (*branches, epoch))
         with self._lock:
-            found = self._scopes.pop(name) if name in self._scopes else Scope(branches)
+            found = self._scopes.pop(name) if name in self._scopes else Scope()
             if found.size > 4 * self._window:  # it met half a long thread
-                found = Scope(branches)
+                found = Scope()
             self._scopes[name] = found
             while len(self._scopes) > self._most:
                 self._scopes.popitem(last=False)
@@ -193,9 +205,8 @@ class Recall:
 class Scope:
     """What was read of a thread, as one branch sees it."""
 
-    def __init__(self, branches: Branches) -> None:
+    def __init__(self) -> None:
         self.lock = threading.Lock()
-        self._branches = branches
         self._index = PartialIndex()
         self.artifacts: list[Artifact] = []
         self._before: list[str] = []
@@ -213,17 +224,11 @@ class Scope:
             new.append(artifact)
         self._add(new[::-1])
 
-    def meet(self, store: ArtifactStore, thread: ThreadName, proposed: Sequence[Artifact]) -> None:
-        """Read the rows around those that the store proposes, if they are not known."""
+    def meet(self, around: Around, proposed: Sequence[Artifact]) -> None:
+        """Read the messages that the store proposes, with those around them, if they are not known."""
         far = [artifact for artifact in proposed if _name(artifact) not in self._known][:FAR]
-        around = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
-        if not around:
-            return
-        try:
-            with translated("the store cannot be read", type(store).__name__):
-                rows = store.get(thread, sorted(around), branches=self._branches)
-        except StoreError:  # without their contexts
-            rows = far
+        numbers = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
+        rows = around(sorted(numbers)) if numbers else ()
         rows = [row for row in rows if _name(row) not in self._known]
         self._add(sorted(rows, key=lambda row: row.seq))
 

@@ -1,8 +1,8 @@
 """An artifact as rows of Chroma, and back: the text as the document, everything else as metadata.
 
 A row has few metadata, as each value is a row of Chroma's SQLite and costs a twentieth of an add: ``thread``
-(`key_of`), ``channel``, its number under the branch's name (`seq_of`), and JSON of what nobody filters by, ``more``.
-Branch and ref stand in its id. A text over `PART` bytes has several rows: Chroma slows down with long documents, the
+(`key_of`), ``channel``, and its number under the branch's name (`seq_of`). Branch and ref stand in its id. The journal
+has the rest. A text over `PART` bytes has several rows: Chroma slows down with long documents, the
 hosted one refuses them, and embedders read no more than their first page. Each has their count, too, ``parts``, and
 all but the first its number, ``part``.
 """
@@ -10,7 +10,6 @@ all but the first its number, ``part``.
 from __future__ import annotations
 
 import hashlib
-import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,16 +18,15 @@ from urllib.parse import unquote
 
 from acc.artifacts.protocol import Artifact, Branches, ThreadName, key_of
 from acc.tail import Message
-from acc.turn.observations import Observation
+from acc.turn.observations import Channel, Observation
 
-FORM = 2
+FORM = 3
 """Rises with every change of a row's id or metadata: rows of another form cannot be read."""
 
 PART = 8_000
 """Limit of a row's text in UTF-8 bytes."""
 
 _NO_END = 1 << 53
-_SEEN = {"name", "call_id", "left_out", "message", "at"}
 
 
 @dataclass(frozen=True)
@@ -42,14 +40,11 @@ class Row:
 
 def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[Row]:
     """Yield the rows of an artifact. A plain client of Chroma reads thread and channel off each."""
-    message, seen = artifact.message, artifact.message.observation
-    said = seen.model_dump(include=_SEEN, exclude_defaults=True)
-    more = {"turn": message.turn, "at": message.at, "said": said}
+    message = artifact.message
     metadata: dict[str, Any] = {
         "thread": key_of(thread),
         "channel": message.channel.value,
         seq_of(artifact.branch): artifact.seq,
-        "more": json.dumps({n: v for n, v in more.items() if v}, ensure_ascii=False),
     }
     texts = list(parts(message.text))
     if len(texts) > 1:
@@ -105,7 +100,10 @@ def parts(text: str) -> Iterator[str]:
 
 
 def artifacts_of(rows: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Artifact]:
-    """Return the artifacts of these rows (id, text, metadata), in the thread's order; each needs all its parts."""
+    """Return the artifacts of these rows (id, text, metadata), in the thread's order; each needs all its parts.
+
+    Of a message they have channel, ref and text.
+    """
     texts: dict[str, dict[int, str]] = {}
     of: dict[str, Mapping[str, Any]] = {}
     for id_, text, metadata in rows:
@@ -118,11 +116,9 @@ def artifacts_of(rows: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Art
 
 def _artifact(id_: str, metadata: Mapping[str, Any], texts: Sequence[str]) -> Artifact:
     _, branch, ref = id_.split(":", 2)
-    branch, more = unquote(branch), json.loads(metadata["more"])
-    given = {"channel": metadata["channel"], "ref": ref, "text": "".join(texts)}
-    seen = Observation.model_validate({**given, **more.get("said", {})})
-    message = Message(seen, more.get("turn", 0), more.get("at", ""))
-    return Artifact(message, branch, int(metadata[seq_of(branch)]))
+    branch, channel = unquote(branch), Channel(metadata["channel"])
+    seen = Observation(channel=channel, ref=ref, text="".join(texts))
+    return Artifact(Message(seen, 0), branch, int(metadata[seq_of(branch)]))
 
 
 def seen_by(branches: Branches, upto: int | None = None) -> dict[str, Any]:

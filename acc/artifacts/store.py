@@ -117,25 +117,13 @@ class Store:
         fields = (found[name][0] for name in ("ids", "documents", "metadatas"))
         return list(zip(zip(*fields, strict=True), found["distances"][0], strict=True))
 
-    def get(
-        self,
-        thread: ThreadName,
-        seqs: Sequence[int] = (),
-        *,
-        branches: Branches = MAIN,
-        messages: Sequence[tuple[str, str]] = (),
-    ) -> list[Artifact]:
-        """Return messages by number, or by branch and ref (`ArtifactStore.get`)."""
+    def get(self, thread: ThreadName, messages: Sequence[tuple[str, str]]) -> list[Artifact]:
+        """Return messages by branch and ref (`ArtifactStore.get`)."""
         ids = [id_of(thread, branch, ref) for branch, ref in messages]
         rows: list[_Found] = []
         with self._using("the artifacts cannot be read"):
             for at in range(0, len(ids), _ASKED):
                 rows += self._read(ids=ids[at : at + _ASKED])
-            for branch, end in branches:
-                own = sorted({seq for seq in seqs if end is None or seq <= end})
-                for at in range(0, len(own), _ASKED):
-                    wanted = {seq_of(branch): {"$in": own[at : at + _ASKED]}}
-                    rows += self._read(where=filter_of(thread, wanted))
             return self._joined(rows)
 
     def delete(self, thread: ThreadName, messages: Messages | None = None) -> None:

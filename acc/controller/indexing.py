@@ -22,7 +22,7 @@ from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
-from acc.journal.names import MAIN, Head
+from acc.journal.names import MAIN, Head, StoredMessage
 from acc.journal.survey import Said
 from acc.recall import Candidate
 
@@ -114,8 +114,9 @@ class Indexing:
 
         branches = self._branches(head.thread, head.branch)
         newest = partial(backwards, read, head.seq)
+        around = partial(self._numbered, head.thread, head.branch)
         return self._recall.recall(
-            head.thread, question, newest, branches=branches, upto=head.seq, epoch=head.epoch,
+            head.thread, question, newest, around, branches=branches, upto=head.seq, epoch=head.epoch,
             held=partial(self._held, head.thread, head.branch),
         )  # fmt: skip
 
@@ -153,7 +154,7 @@ class Indexing:
             found |= dict.fromkeys(((thread, ref) for ref in refs), "")
             with suppress(StoreError):
                 named = self._named(thread, refs)
-                rows = self.store.get(thread, messages=named) if self.store is not None else ()
+                rows = self.store.get(thread, named) if self.store is not None else ()
                 found |= {(thread, each.message.ref): each.message.text for each in rows}
         return found
 
@@ -251,9 +252,17 @@ class Indexing:
     def _messages(
         self, thread: ThreadKey, branch: str, first: int, limit: int | None = None
     ) -> Iterator[Artifact]:
-        for each in self._journal.messages(thread, max(first, 0), limit, branch=branch):
-            if each.digest:
-                yield Artifact(each.message, each.branch, each.seq)
+        return _artifacts(self._journal.messages(thread, max(first, 0), limit, branch=branch))
+
+    def _numbered(
+        self, thread: ThreadKey, branch: str, numbers: Sequence[int]
+    ) -> Iterator[Artifact]:
+        return _artifacts(self._journal.numbered(thread, numbers, branch=branch))
+
+
+def _artifacts(stored: Iterable[StoredMessage]) -> Iterator[Artifact]:
+    """Yield messages that are not blanked."""
+    return (Artifact(each.message, each.branch, each.seq) for each in stored if each.digest)
 
 
 def _by_thread(notes: Iterable[Unindexed]) -> dict[ThreadKey, set[str]]:

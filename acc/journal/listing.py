@@ -74,6 +74,14 @@ class Listing(Reading):
             for r in self._execute(statement)
         ]
 
+    @reads
+    def numbered(
+        self, thread: Key, numbers: Sequence[int], *, branch: str = MAIN
+    ) -> tuple[StoredMessage, ...]:
+        """Return the committed messages with these numbers that a branch sees, in order, blanked ones too."""
+        which = MESSAGES.c.seq.in_(numbers) & (MESSAGES.c.version > 0)
+        return tuple(self._chosen(self._find(thread, branch), which))
+
     def waiting(self, thread: Key, branch: str = MAIN) -> tuple[Message, ...]:
         """Return the messages that were appended after the head and that no commit took: of a step that failed."""
         return tuple(each.message for each in self._waiting(thread, branch))

@@ -50,7 +50,10 @@ def measure(
     rows, recall = artifacts_of(conversation), recall or Recall(None)
     outcomes = []
     for question in conversation.questions:
-        found = recall.ranked(Named(thread), question.text, lambda: reversed(rows), limit=max(CUTS))
+        found = recall.ranked(
+            Named(thread), question.text, lambda: reversed(rows),
+            lambda seqs: [rows[seq] for seq in seqs if 0 <= seq < len(rows)], limit=max(CUTS),
+        )  # fmt: skip
         places = [each.seq for each in found]
         shares = (len(question.evidence & set(places[:c])) / len(question.evidence) for c in CUTS)
         outcomes.append(Outcome(question.category, tuple(shares)))
@@ -74,7 +77,7 @@ def labelled_by_evidence(conversation: LocomoConversation) -> Iterator[LabelledC
     """
     rows, recall = artifacts_of(conversation), Recall(None)
     for question in conversation.questions:
-        found = recall.recall(Named("locomo"), question.text, lambda: reversed(rows))
+        found = recall.recall(Named("locomo"), question.text, lambda: reversed(rows), lambda _: ())
         labels = {row.message.ref: Label(row.seq in question.evidence) for row in rows}
         yield LabelledCase(question.text, found, labels)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from acc.artifacts.protocol import Artifact, Named, ThreadName
@@ -29,3 +29,6 @@ class Journal:
 
     def newest(self) -> Iterable[Artifact]:
         return reversed(self.rows)
+
+    def around(self, numbers: Sequence[int]) -> list[Artifact]:
+        return [row for row in self.rows if row.seq in numbers]

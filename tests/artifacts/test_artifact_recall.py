@@ -65,7 +65,7 @@ def test_candidates_are_those_of_the_cores_recall() -> None:
     for row in made.rows:
         index.add(row.message)
     question = "When do we deploy billing?"
-    found = Recall(None).recall(THREAD, question, made.newest)
+    found = Recall(None).recall(THREAD, question, made.newest, made.around)
     wanted = index.recall(question)
     assert [c.evidence for c in found] == [c.evidence for c in wanted]
     assert [c.score for c in found] == pytest.approx([c.score for c in wanted], rel=0.1)
@@ -75,7 +75,7 @@ def test_candidates_are_those_of_the_cores_recall() -> None:
 
 def test_new_messages_are_read_and_known_ones_are_not_read_again() -> None:
     made, recall = journal(), Recall(None)
-    recall.recall(THREAD, "budget", made.newest)
+    recall.recall(THREAD, "budget", made.newest, made.around)
     made.write("The budget is 40,000.")
     seen = []
 
@@ -84,7 +84,7 @@ def test_new_messages_are_read_and_known_ones_are_not_read_again() -> None:
             seen.append(row.seq)
             yield row
 
-    found = recall.recall(THREAD, "budget", newest)  # type: ignore[arg-type]
+    found = recall.recall(THREAD, "budget", newest, made.around)  # type: ignore[arg-type]
     assert "The budget is 40,000." in [c.evidence.text for c in found]
     assert seen == [5, 4]
 
@@ -96,8 +96,8 @@ def test_the_store_proposes_what_lies_before_the_window() -> None:
     question = "Where is the xylophone?"
     alone = Recall(store, window=500)
     alone.store = None
-    assert not alone.recall(THREAD, question, made.newest)
-    found = Recall(store, window=500).recall(THREAD, question, made.newest)
+    assert not alone.recall(THREAD, question, made.newest, made.around)
+    found = Recall(store, window=500).recall(THREAD, question, made.newest, made.around)
     assert found[0].evidence.text == "The xylophone is in room 9."
 
 
@@ -105,8 +105,8 @@ def test_meaning_finds_what_shares_no_word() -> None:
     made = journal([*TEXTS, "My cat needs a vet."])
     store = InMemoryArtifacts(Themes())
     store.add(THREAD, made.rows)
-    by_words = Recall(store, weight=0.0).recall(THREAD, "Any animals?", made.newest)
-    by_meaning = Recall(store, weight=0.7).recall(THREAD, "Any animals?", made.newest)
+    by_words = Recall(store, weight=0.0).recall(THREAD, "Any animals?", made.newest, made.around)
+    by_meaning = Recall(store, weight=0.7).recall(THREAD, "Any animals?", made.newest, made.around)
     assert by_words == []
     assert by_meaning[0].evidence.text == "My cat needs a vet."
     assert qualify(by_meaning, "Any animals?", "", frozenset())[0]
@@ -116,7 +116,7 @@ def test_a_store_that_fails_is_told_and_words_are_left() -> None:
     made, store = journal(), InMemoryArtifacts()
     store.close()
     recall = Recall(store)
-    assert recall.recall(THREAD, "Who owns the budget?", made.newest)
+    assert recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
     assert recall.last_error is not None
 
 
@@ -130,9 +130,11 @@ def test_a_fork_sees_nothing_later_than_it() -> None:
     def newest() -> list[Artifact]:
         return [*fork, *made.rows[1::-1]]
 
-    found = Recall(store).recall(THREAD, "What is the code?", newest, branches=branches)
+    found = Recall(store).recall(
+        THREAD, "What is the code?", newest, made.around, branches=branches
+    )
     assert {c.evidence.text for c in found} == {"The code is 1.", "The code is 3.", "Then this."}
-    upto = Recall(store).recall(THREAD, "the code?", newest, branches=branches, upto=1)
+    upto = Recall(store).recall(THREAD, "the code?", newest, made.around, branches=branches, upto=1)
     assert "The code is 3." not in {c.evidence.text for c in upto}
 
 
@@ -156,7 +158,10 @@ def test_what_is_around_a_proposal_lies_on_the_ancestry() -> None:
     store.add(THREAD, [*made.rows, *fork])
     branches = (("main", 3), ("fork", None))
     recall = Recall(store, window=100)
-    found = recall.recall(THREAD, "the xylophone?", lambda: reversed(fork), branches=branches)
+    seen = Journal([*made.rows[:4], *fork])
+    found = recall.recall(
+        THREAD, "the xylophone?", lambda: reversed(fork), seen.around, branches=branches
+    )
     texts = [c.evidence.text for c in found]
     assert texts[0] == "The xylophone is red."
     assert "The xylophone is blue." not in texts
@@ -164,8 +169,8 @@ def test_what_is_around_a_proposal_lies_on_the_ancestry() -> None:
 
 def test_what_was_erased_is_forgotten() -> None:
     made, recall = journal(), Recall(None)
-    recall.recall(THREAD, "budget", made.newest)
+    recall.recall(THREAD, "budget", made.newest, made.around)
     del made.rows[1]
     recall.forget(THREAD)
-    found = recall.recall(THREAD, "Who owns the budget?", made.newest)
+    found = recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
     assert "Who owns the budget?" not in [c.evidence.text for c in found]

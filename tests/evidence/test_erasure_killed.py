@@ -249,7 +249,7 @@ def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Pa
         target = Target(thread="t", refs=("u2",))
         store.meanwhile = lambda: evidence_of(other).erase(target)
         talk(memory, MESSAGE)
-        assert store.get(ThreadKey("t"), messages=[("main", "u2")]) == []
+        assert store.get(ThreadKey("t"), [("main", "u2")]) == []
         assert left_of(memory, SECRET) == []
 
 
