@@ -8,9 +8,7 @@ current step stays.
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,7 +25,14 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
 from acc.integrations.delegation import misplaced, tasks_of
-from acc.integrations.identity import Identify, Identity, Owner, owner, thread_of
+from acc.integrations.identity import (
+    Identify,
+    Identity,
+    Owner,
+    enclosing_nodes,
+    owner,
+    thread_of,
+)
 from acc.integrations.leaving import Given, Looked, Passed, by_ref
 from acc.integrations.messages import (
     Read,
@@ -38,7 +43,7 @@ from acc.integrations.messages import (
     is_marked,
     role_and_rest,
 )
-from acc.integrations.notes import Notes
+from acc.integrations.notes import Notes, notes_key, words_of
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.resuming import Begun, Resuming
 from acc.integrations.reviews import Marks
@@ -94,8 +99,9 @@ class AgentMemory:
         key = controller.policy.digest_key
         self.voices = heard_by(
             voices, redact=controller.parts.redact, key=key,
-            marks=Marks(_marks_key(controller)) if is_hooked else None,
+            marks=Marks(notes_key(controller)) if is_hooked else None,
         )  # fmt: skip
+        self.key = notes_key(controller)
         self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
@@ -170,7 +176,7 @@ class AgentMemory:
         heard = [
             m
             for m in rest
-            if isinstance(m, HumanMessage) and m.id not in notes.heard and not is_marked(m)
+            if isinstance(m, HumanMessage) and not self._knows_writer(m, notes) and not is_marked(m)
         ]
         shared = self._shared(given.config, whose.thread)
         tasks = tasks_of(
@@ -181,13 +187,26 @@ class AgentMemory:
         )
         others = {str(m.id) for m in heard} - tasks
         written: frozenset[str] | set[str] = frozenset()
-        if not notes.is_new:
-            written = others if is_same_run else misplaced(rest) & others
-        users = others - written
+        if not self._moves_over(given, whose.thread):
+            written = others if is_same_run else (misplaced(rest) & others) - notes.users.keys()
+        users = {str(m.id): words_of(m) for m in heard if str(m.id) in others - written}
         speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
         return replace(notes, thread=whose.thread).and_these(
-            users=sorted(users), tasks=sorted(tasks), written=sorted(written), speakers=speakers
+            users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers
         )
+
+    def _moves_over(self, given: Given, thread: ThreadKey) -> bool:
+        """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""
+        notes = given.notes
+        if not (notes.is_new or notes.is_foreign):
+            return False
+        is_first = notes.is_new and not given.raw
+        return is_first or not self.controller.journal.head(thread).hash
+
+    def _knows_writer(self, message: HumanMessage, notes: Notes) -> bool:
+        """Whether it is known who wrote a message. What a tool writes under its id, the middleware sees by itself."""
+        is_known = self.voices.marks is not None and str(message.id) in notes.users
+        return is_known or notes.knows(message)
 
     def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
         """Check that nobody put something else in the place of the user's words.
@@ -398,8 +417,10 @@ class AgentMemory:
         self, messages: Sequence[Any], raw: Any, notes: Any, config: RunnableConfig
     ) -> tuple[Given, Owner]:
         """Return what a run's channels hold of its own, and whose memory it works on."""
-        noted = Notes.load(notes)
+        noted = Notes.load(notes, self.key)
         whose = owner(config, self.identity, noted.thread, as_messages(messages))
+        if noted.is_foreign:
+            whose = whose._replace(is_own=not enclosing_nodes(config))
         if whose.is_own:
             if isinstance(raw, Mapping) and not raw:
                 raise StateError(
@@ -408,13 +429,7 @@ class AgentMemory:
                     hint="restore the state as it was committed, or begin a new thread",
                 )
             return Given(messages, raw or None, noted, config), whose
-        return Given(messages, None, Notes(), config, raw), whose
-
-
-def _marks_key(controller: Controller) -> bytes:
-    """Return the key of our marks on messages: of the memory, so that another process knows them again."""
-    own = controller.policy.digest_key or controller.journal.key("marks") or secrets.token_bytes(32)
-    return hashlib.blake2b(own, digest_size=32, person=b"marks").digest()
+        return Given(messages, None, Notes(key=self.key), config, raw), whose
 
 
 def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:

@@ -75,16 +75,10 @@ def tasks_of(
 
 
 def misplaced(messages: Sequence[BaseMessage]) -> frozenset[str]:
-    """Return the ids of human messages behind a tool's result and before the agent's next step: no user writes there.
+    """Return the ids of human messages that no run can have been given last: they do not stand at the end.
 
-    A tool can write one beside its result. What the user writes stands at the end when it is first seen.
+    What the user writes stands there when it is first seen, unless it takes the place of other words. A tool writes
+    anywhere.
     """
-    found, behind_tool = set[str](), False
     last = max((i for i, m in enumerate(messages) if m.type in ("ai", "tool")), default=-1)
-    for place, message in enumerate(messages):
-        if isinstance(message, HumanMessage):
-            if behind_tool and place < last:
-                found.add(str(message.id))
-        else:
-            behind_tool = message.type == "tool"
-    return frozenset(found)
+    return frozenset(str(m.id) for m in messages[: last + 1] if isinstance(m, HumanMessage))

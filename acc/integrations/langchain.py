@@ -209,32 +209,29 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
 
     def _entered(self, state: Any, config: Config) -> dict[str, Any]:
         given, whose = self._of(state, config)
-        looked = self._look(given, whose, is_same_run=False)
-        noted = frozenset(given.notes.users)
-        return self._noted_update(self._without_blocked(looked, whose, noted))
+        return self._noted_update(self._look(given, whose, is_same_run=False))
 
     def _ended(self, state: Any, config: Config) -> Looked:
         given, whose = self._of(state, config)
-        looked = self._look(given, whose, is_same_run=True)
-        return self._without_blocked(looked, whose, frozenset(read.id for read in looked.new))
+        return self._without_blocked(self._look(given, whose, is_same_run=True), whose)
 
-    def _without_blocked(self, looked: Looked, whose: Owner, given: frozenset[str]) -> Looked:
-        """Return what is found if what a guard answered in the agent's place is not the user's.
+    def _without_blocked(self, looked: Looked, whose: Owner) -> Looked:
+        """Return what is found at a run's end if what a guard answered in the agent's place is not the user's.
 
-        The agent's answers follow passes. So a message that a run was ``given`` and that no pass has taken, with an
-        answer behind it, was blocked.
+        The agent's answers follow passes. So human messages that no pass has taken, with an answer behind them, were
+        blocked: those that the run was given, after the answer before.
         """
         new = {read.id for read in looked.new}
-        last = max((i for i, m in enumerate(looked.rest) if m.type == "ai"), default=-1)
+        answers = [i for i, m in enumerate(looked.rest) if m.type == "ai"]
+        first, last = [-1, -1, *answers][-2:]
         blocked = {
             str(m.id)
-            for m in looked.rest[: last + 1]
-            if isinstance(m, HumanMessage) and m.id in new and m.id in given
+            for m in looked.rest[first + 1 : last + 1]
+            if isinstance(m, HumanMessage) and m.id in new
         }
         if not blocked:
             return looked
-        users = tuple(each for each in looked.notes.users if each not in blocked)
-        notes = replace(looked.notes, users=users, is_new=False).and_these(written=sorted(blocked))
+        notes = replace(looked.notes, is_new=False).and_these(written=sorted(blocked))
         return self._look(looked.given._replace(notes=notes), whose, is_same_run=False)
 
     def _noted_update(self, looked: Looked | None) -> dict[str, Any]:

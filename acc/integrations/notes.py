@@ -1,19 +1,40 @@
 """What the memory notes of a run beside its state: who wrote the human messages, and which agent it is.
 
 The notes are small plain JSON in a private channel of the graph. Ids of messages that left the channel leave the notes.
+A tool or a node can write to the channel. So they are signed with a key of the memory: of notes that it did not sign,
+only what lowers trust is believed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Self
 
+from langchain_core.messages import BaseMessage
+
 from acc.errors import StateError
 from acc.integrations.messages import Voiced
 from acc.journal import ThreadKey
+from acc.state.model import OWNER
+from acc.text.lines import canonical_json
 
-_IDS = ("users", "tasks", "written")
+_IDS, _SIGNED = ("tasks", "written"), "signed"
+
+
+def notes_key(controller: Any) -> bytes:
+    """Return the key of a memory's marks and notes, so that another process knows them again."""
+    own = controller.policy.digest_key or controller.journal.key("marks") or secrets.token_bytes(32)
+    return hashlib.blake2b(own, digest_size=32, person=b"marks").digest()
+
+
+def words_of(message: BaseMessage) -> str:
+    """Return a digest of what a message says, by which it is known under its id."""
+    said = str(message.content).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(said, digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -22,7 +43,7 @@ class Notes:
 
     Attributes:
         thread: The thread of the run's memory.
-        users: Ids of human messages that are known to be the user's.
+        users: Human messages that are known to be the user's: digests of their words by id (`words_of`).
         tasks: Ids of tasks that another agent wrote.
         written: Ids of human messages that are nobody's words to the agent (`acc.integrations.messages.WRITTEN`).
         speakers: Speakers by message id, where the run named another user than the thread's.
@@ -33,10 +54,12 @@ class Notes:
         question: Id of the human message for which evidence was admitted; empty if none was.
         admitted: Ref and passage of each piece of it (`acc.gate.Verdict`). The words are read from the journal.
         is_new: Whether no run has left notes yet.
+        is_foreign: Whether this memory did not sign them: another agent's, a copy's, or a tool's.
+        key: Signs them (`notes_key`).
     """
 
     thread: ThreadKey | None = None
-    users: tuple[str, ...] = ()
+    users: Mapping[str, str] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     speakers: Mapping[str, str] = field(default_factory=dict)
@@ -45,18 +68,23 @@ class Notes:
     question: str = ""
     admitted: tuple[tuple[str, int], ...] = ()
     is_new: bool = True
+    is_foreign: bool = False
+    key: bytes = field(default=b"", repr=False)
 
     @classmethod
-    def load(cls, raw: Any) -> Self:
-        """Load what `dump` made; None and an empty mapping make new notes.
+    def load(cls, raw: Any, key: bytes = b"") -> Self:
+        """Load what `dump` made with the same key; None and an empty mapping make new notes.
 
         Raises:
             StateError: ``raw`` has another form.
         """
         if not raw:
-            return cls()
+            return cls(key=key)
         try:
-            ids = {name: tuple(map(str, raw.get(name, ()))) for name in _IDS}
+            tasks, written = (tuple(map(str, raw.get(name, ()))) for name in _IDS)
+            if not hmac.compare_digest(str(raw.get(_SIGNED, "")), _signature(raw, key)):
+                return cls(tasks=tasks, written=written, is_new=False, is_foreign=True, key=key)
+            users = {str(k): str(v) for k, v in dict(raw.get("users", {})).items()}
             speakers = {str(k): str(v) for k, v in dict(raw.get("speakers", {})).items()}
             taken = {str(k): str(v) for k, v in dict(raw.get("taken", {})).items()}
             named = raw.get("thread")
@@ -64,7 +92,7 @@ class Notes:
             again = tuple(map(int, raw.get("again", ())))
             admitted = tuple((str(ref), int(place)) for ref, place in raw.get("admitted", ()))
             return cls(
-                thread, **ids, speakers=speakers, taken=taken, again=again, is_new=False,
+                thread, users, tasks, written, speakers=speakers, taken=taken, again=again, is_new=False, key=key,
                 question=str(raw.get("question", "")), admitted=admitted,
             )  # fmt: skip
         except (AttributeError, TypeError, ValueError) as error:
@@ -75,20 +103,22 @@ class Notes:
             ) from error
 
     def dump(self) -> dict[str, Any]:
-        """Return plain JSON values; empty fields are left out."""
+        """Return plain JSON values with a signature; empty fields are left out."""
         noted: dict[str, Any] = {name: list(getattr(self, name)) for name in _IDS}
+        noted["users"] = dict(self.users)
         noted["thread"] = list(astuple(self.thread)) if self.thread else []
         noted["speakers"] = dict(self.speakers)
         noted["taken"] = dict(self.taken)
         noted["again"] = list(self.again)
         noted |= {"question": self.question, "admitted": [list(each) for each in self.admitted]}
-        return {name: value for name, value in noted.items() if value}
+        noted = {name: value for name, value in noted.items() if value}
+        return {**noted, _SIGNED: _signature(noted, self.key)} if noted else {}
 
     def within(self, ids: Collection[str]) -> Self:
         """Return the notes of the messages with these ids alone."""
         return replace(
             self,
-            users=_those(self.users, ids),
+            users={k: v for k, v in self.users.items() if k in ids},
             tasks=_those(self.tasks, ids),
             written=_those(self.written, ids),
             speakers={k: v for k, v in self.speakers.items() if k in ids},
@@ -100,29 +130,37 @@ class Notes:
     def and_these(
         self,
         *,
-        users: Collection[str] = (),
+        users: Mapping[str, str] | None = None,
         tasks: Collection[str] = (),
         written: Collection[str] = (),
         speakers: Mapping[str, str] | None = None,
     ) -> Self:
         """Return the notes with more of them."""
+        known = {k: v for k, v in self.users.items() if k not in {*tasks, *written}}
         return replace(
             self,
-            users=tuple(dict.fromkeys((*self.users, *users))),
+            users={**known, **(users or {})},
             tasks=tuple(dict.fromkeys((*self.tasks, *tasks))),
             written=tuple(dict.fromkeys((*self.written, *written))),
             speakers={**(speakers or {}), **self.speakers},
         )
 
-    @property
-    def heard(self) -> frozenset[str]:
-        """Ids of the human messages whose writer is known."""
-        return frozenset((*self.users, *self.tasks, *self.written))
+    def knows(self, message: BaseMessage) -> bool:
+        """Whether it is known who wrote a human message: the user with these very words, or somebody else."""
+        name = str(message.id)
+        return (
+            name in self.tasks or name in self.written or self.users.get(name) == words_of(message)
+        )
 
     @property
     def voiced(self) -> Voiced:
         """Who wrote the human messages."""
         return Voiced(frozenset(self.tasks), frozenset(self.written), self.speakers)
+
+
+def _signature(noted: Mapping[str, Any], key: bytes) -> str:
+    body = {name: value for name, value in noted.items() if name not in (_SIGNED, OWNER)}
+    return hmac.new(key, canonical_json(body).encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def _those(noted: Sequence[str], ids: Collection[str]) -> tuple[str, ...]:

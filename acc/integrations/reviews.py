@@ -10,11 +10,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    RemoveMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from langgraph.types import Command
 
 NO_RESULT = "No result: the call was interrupted before it finished."
@@ -22,6 +29,9 @@ NO_RESULT = "No result: the call was interrupted before it finished."
 
 _DECIDED = "hitl_interrupt_decision"
 """``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes as the result."""
+
+CHANNELS = ("ccs", "ccs_run")
+"""The memory's own channels in an agent with the middleware."""
 
 _MARK, _SIGNED = "acc_review", "acc_signed"
 _FORGED = (_MARK, _SIGNED, "lc_source", "lc_data")
@@ -100,24 +110,70 @@ def _decided(message: ToolMessage) -> Outcome:
 def reviewed(request: Any, result: Any, marks: Marks) -> Any:
     """Return a tool's result with what the hook knows of a human's part in the call, and nothing that it brought.
 
+    A tool writes neither marks nor the memory's channels, and no other words under the id of a message that is there.
+
     Args:
         request: LangChain's `ToolCallRequest`.
-        result: The tool's message, or a `Command` with messages.
+        result: The tool's message, a `Command`, or a list of them.
         marks: Signs.
     """
     answers = [words for said in _resumed(request.runtime) for words in words_of(said)]
     mark: dict[str, Any] = {"answers": answers} if answers else {}
     if (ran := _changed(request)) is not None:
         mark["ran"] = ran
+    state = request.state if isinstance(request.state, Mapping) else {}
+    there = {message.id: message for message in state.get("messages") or () if message.id}
+
+    def own(message: BaseMessage) -> BaseMessage:
+        if isinstance(message, ToolMessage):
+            return marks.signed(message, mark)
+        held = there.get(message.id)
+        if held is None or isinstance(message, RemoveMessage) or held.content == message.content:
+            return message
+        return message.model_copy(update={"id": None})
+
+    return _cleaned(result, own)
+
+
+Own = Callable[[BaseMessage], BaseMessage]
+
+
+def _cleaned(result: Any, own: Own) -> Any:
     if isinstance(result, ToolMessage):
-        return marks.signed(result, mark)
-    update = result.update if isinstance(result, Command) else None
-    if not (isinstance(update, dict) and isinstance(update.get("messages"), list)):
-        return result
-    messages = [
-        marks.signed(m, mark) if isinstance(m, ToolMessage) else m for m in update["messages"]
+        return own(result)
+    if isinstance(result, Command) and result.update:
+        # A hand-over takes the channels along: there they are the other agent's to judge.
+        kept = () if result.graph else CHANNELS
+        return replace(result, update=_update(result.update, own, kept))
+    if isinstance(result, list | tuple):
+        return [_cleaned(each, own) for each in result]
+    return result
+
+
+def _update(update: Any, own: Own, kept: Sequence[str]) -> Any:
+    """Return what a tool writes to the channels, a mapping or pairs, without those that are ``kept`` from it."""
+    if isinstance(update, Mapping):
+        return dict(_update(list(update.items()), own, kept))
+    if not isinstance(update, list | tuple):
+        return update
+    return [
+        (name, _messages(value, own) if name == "messages" else value)
+        for name, value in update
+        if name not in kept
     ]
-    return replace(result, update={**update, "messages": messages})
+
+
+def _messages(value: Any, own: Own) -> Any:
+    """Return messages as LangGraph reads them: one or many, as objects or in short forms."""
+    given = value if isinstance(value, list | tuple) and not _is_pair(value) else [value]
+    with suppress(ValueError, NotImplementedError, TypeError):  # LangGraph tells it
+        made = convert_to_messages(list(given))
+        return [own(each) for each in made]
+    return value
+
+
+def _is_pair(value: Sequence[Any]) -> bool:
+    return len(value) == 2 and all(isinstance(each, str) for each in value)
 
 
 def words_of(said: Any) -> Iterator[str]:

@@ -82,7 +82,7 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
         """Return the messages without this memory's own summaries; another's is a document."""
         whole = ensure_config(config)
         own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
-        return Given(own, None, Notes(), whole), owner(whole, self.identity, None, own)
+        return Given(own, None, Notes(key=self.key), whole), owner(whole, self.identity, None, own)
 
     def _summary(self, passed: Passed) -> str:
         state = passed.state
