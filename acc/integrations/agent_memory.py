@@ -151,7 +151,7 @@ class AgentMemory:
         """Return what a pass finds."""
         role, rest = role_and_rest(as_messages(given.messages))
         notes = self._noted(given, whose, rest, is_same_run=is_same_run)
-        reads = self.voices.read(healed(rest), notes.voiced)
+        reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         state = self._loaded(given.raw)
         begun = self.resuming.begun(whose.thread, state, reads, given.config)
         new, erased = self._new(reads, begun, notes)

@@ -266,26 +266,28 @@ def is_answer(messages: Sequence[BaseMessage]) -> bool:
     return bool(messages) and isinstance(messages[-1], AIMessage) and not [*calls_of(messages[-1])]
 
 
-def healed(messages: Sequence[BaseMessage], *, at_end: bool = True) -> list[BaseMessage]:
+def healed(messages: Sequence[BaseMessage], *, is_read: bool = False) -> list[BaseMessage]:
     """Return ``messages`` as every provider accepts them: behind each call its result.
 
-    A result that came later moves to its call; a call without one gets one that says so (not those of the last step
-    unless ``at_end``); a result without a call is left out.
+    A result that came later moves to its call; a call without one gets one that says so; a result without a call is
+    left out, unless the memory reads it: its call was compressed before it came.
     """
     results: dict[str, list[ToolMessage]] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
             results.setdefault(message.tool_call_id or "", []).append(message)
-    last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    called = {call_id for message in messages for call_id, _ in calls_of(message)}
     whole: list[BaseMessage] = []
     for message in messages:
         if isinstance(message, ToolMessage):
+            if is_read and (message.tool_call_id or "") not in called:
+                whole.append(message)
             continue
         whole.append(message)
         for call_id, name in calls_of(message):
             if results.get(call_id):
                 whole.append(results[call_id].pop(0))
-            elif at_end or message is not last:
+            else:
                 whole.append(_no_result(message, call_id, name))
     return whole
 

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-NO_RESULT = "No result: the call was interrupted before it finished."
+NO_RESULT = "No result is known: the call may have run."
 """What stands in the place of a result that is missing."""
 
 _DECIDED = "hitl_interrupt_decision"

@@ -498,3 +498,23 @@ def test_erased_words_leave_the_checkpoint_and_are_not_taken_again() -> None:
     assert "91,000" not in whole(model.prompts[-1])
     assert "91,000" not in whole(out["messages"])
     assert not any("91,000" in text for _, text in stored(memory))
+
+
+@pytest.mark.parametrize("build", [graph_of, agent_of])
+@pytest.mark.parametrize("memory_with", [memory_of, patient])
+def test_a_result_that_comes_after_its_call_was_compressed_is_not_lost(
+    build: Any, memory_with: Any
+) -> None:
+    memory, model = memory_with(), fine()
+    graph = build(memory, model, tools=[])
+    asked = AIMessage("", tool_calls=[call("export", "k1", table="orders")])
+    graph.invoke({"messages": [HumanMessage("Export."), asked, HumanMessage("Hello?")]}, CONFIG)
+    for text in ("Is it done?", "Hm!"):
+        say(graph, text)
+        memory.flush("t")
+    late = ToolMessage("812 rows are exported", tool_call_id="k1", name="export")
+    graph.invoke({"messages": [late, HumanMessage("How many rows?")]}, CONFIG)
+    assert "812 rows" in whole(model.prompts[-1])
+    assert ("tool", "812 rows are exported") in stored(memory)
+    say(graph, "And now?")
+    assert [t for _, t in stored(memory) if "812 rows" in t] == ["812 rows are exported"]
