@@ -1,7 +1,7 @@
 """What a stored state holds that its schema no longer takes: kept as facts, with the reason for the next compression.
 
-So a thread goes on after its schema got required fields, fewer choices or fewer slots. Nothing is lost: the words, the
-sources and the trust stay, and the compressor may write them anew where they belong.
+So a thread goes on after its schema got required fields, fewer choices or fewer slots, and with another class. Nothing
+is lost: the words, the sources and the trust stay, and the compressor may write them anew where they belong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from acc.state.items import LONGEST, Record
 from acc.state.slots import SlotField
 
 _KEPT = ("id", "turn", "touched", "sources", "trust", "minor", "uses")
-FACTS = "relational_map"
+FACTS, RULES = "relational_map", "constraints"
 
 
 class _Unfit(NamedTuple):
@@ -35,7 +35,8 @@ def fitted(
         slots: The slots of its class by name.
     """
     unfit = list(_unfit(body, fields, slots))
-    if not unfit:
+    pinned = list(_pinned(body, fields))
+    if not unfit and not pinned:
         return dict(body)
     ids = {id(each.item) for each in unfit}
     found = {
@@ -44,7 +45,10 @@ def fitted(
         if name in fields
     }
     found[FACTS] = [*found.get(FACTS, ()), *map(_fact, unfit)]
+    if pinned:
+        found[RULES] = [*found.get(RULES, ()), *(each.item for each in pinned)]
     told = [f"{each.item['id']} of {each.slot} is a fact now: {each.why}" for each in unfit]
+    told += [f"{each.item['id']} of {each.slot} is a rule now: {each.why}" for each in pinned]
     found["feedback"] = [*body.get("feedback", ()), *(line[:160] for line in told)]
     return found
 
@@ -59,6 +63,14 @@ def _unfit(
         elif name in slots and slots[name].is_record:
             kind = slots[name].item
             yield from (_Unfit(name, e, why) for e in items if (why := _problem(kind, e)))
+
+
+def _pinned(body: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[_Unfit]:
+    """Yield the words of user and operator in slots that the schema lacks: they bind whatever class reads them."""
+    for name in body.keys() - fields.keys():
+        value = body[name] if isinstance(body[name], list) else []
+        words = [e for e in value if isinstance(e, Mapping) and "id" in e and "words" in e]
+        yield from (_Unfit(name, item, "the schema has no such slot") for item in words)
 
 
 def _is_item(value: Any) -> bool:

@@ -9,12 +9,13 @@ from core_threads import Scripted, Thread, turn
 
 from acc.compress.prompt import instruction
 from acc.driving import perform
-from acc.errors import SchemaError, StateError
+from acc.errors import SchemaError
 from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
 from acc.step import Cadence, Memory, stepping
+from acc.text.lines import sha256_of
 
 
 class Account(Record):
@@ -62,15 +63,34 @@ def test_no_lesser_source_replaces_what_the_slot_protects() -> None:
     assert "Accounts by tool:\n- Harrow iban DE00 9999" in text
 
 
-def test_a_thread_of_the_base_class_goes_on_with_a_subclass_and_not_the_other_way() -> None:
-    thread = Thread({"rules": [{"quote": "Never pay twice", "ref": "u1"}]})
+def test_a_thread_goes_on_with_a_subclass_and_back_with_the_base_class() -> None:
+    """As after a release that brings a schema, and is rolled back."""
+    thread = Thread(
+        {"rules": [{"quote": "Never pay twice", "ref": "u1"}]},
+    )
     thread.say(("user", "Never pay twice."))
     state = Payments.load(thread.state.canonical())
     assert [rule.words.text for rule in state.constraints] == ["Never pay twice."]
-    with pytest.raises(StateError, match="schema 'Payments'"):
-        CompressedCognitiveState.load(
-            state.model_copy(update={"schema_name": "Payments"}).sealed().canonical()
-        )
+    later = Thread(
+        {"accounts": [{"payee": "Harrow", "iban": "GB33 1234", "refs": ["u1"]}]},
+        schema=Payments,
+    )
+    later.say(("user", "Pay Harrow at GB33 1234."))
+    back = CompressedCognitiveState.load(later.state.canonical())
+    assert [fact.text for fact in back.relational_map] == ["accounts: payee Harrow; iban GB33 1234"]
+    assert back.feedback == ("b1 of accounts is a fact now: the schema has no such slot",)
+    assert back.hash == later.state.hash
+
+
+def test_rules_in_a_slot_of_another_class_bind_in_every_class() -> None:
+    thread = Thread({"rules": [{"quote": "Never pay twice", "ref": "u1"}]})
+    thread.say(("user", "Never pay twice."))
+    body = thread.state.canonical()
+    body["house_rules"] = body.pop("constraints")
+    body["hash"] = sha256_of({k: v for k, v in body.items() if k != "hash"})
+    found = CompressedCognitiveState.load(body)
+    assert [rule.words.text for rule in found.constraints] == ["Never pay twice."]
+    assert "is a rule now" in found.feedback[0]
 
 
 def test_a_flush_compresses_what_waits_without_a_new_turn() -> None:
