@@ -45,7 +45,7 @@ class Waiting:
 
 def made(url: str, waiting: Waiting | None = None, **settings) -> OpenAIModel:
     waiting = waiting or Waiting()
-    about = {"clock": waiting, "sleep": waiting.sleep, "asleep": waiting.asleep, "timeout": 0.2}
+    about = {"clock": waiting, "sleep": waiting.sleep, "asleep": waiting.asleep, "timeout": 20}
     return OpenAIModel("m", base_url=url, api_key=KEY, **(about | settings))
 
 
@@ -81,7 +81,7 @@ def test_each_fault_ends_in_an_answer_or_a_named_error(name: str) -> None:
         needs = {"seconds": 0.001, "chunk": 64} if name in ("delay", "slow_drip") else {}
         fault = Fault(name, message=f"no {KEY} here" if name.isdigit() else "", **needs)
         with ModelServer([{"a": "x"}], repeats=True, faults=lambda _, f=fault: f) as server:
-            got = ask(made(server.base_url), way)
+            got = ask(made(server.base_url, timeout=0.2 if name == "hang" else 20), way)
             formats = [(request.format, request.strict) for request in server.requests]
         if isinstance(SEEN[name], str):
             assert isinstance(got, CompressionError)
