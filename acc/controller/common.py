@@ -29,11 +29,12 @@ from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.connecting import is_url
 from acc.journal.opened import key_of
 from acc.logs import code, log_event
+from acc.models.protocol import Usage
 from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step import Cadence, Memory, Step
-from acc.tail import Message
+from acc.tail import Message, marked
 from acc.telemetry.observer import Observers
 from acc.telemetry.step_log import StepLog
 from acc.turn.observations import Evidence, Observation, is_ingested
@@ -44,6 +45,9 @@ from acc.update import Options, bound_of, memory_of
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 
 _LOG = logging.getLogger(__name__)
+
+SUMMARY = "Here is a summary of the conversation to date:"
+"""Begins what leaves as a summary, as other summarisers say it."""
 
 
 def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
@@ -194,6 +198,15 @@ class Common(Generic[S]):
         schema: Any = self.policy.schema
         found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
         return found
+
+    def _exported(self, thread: ThreadKey | str, branch: str) -> list[dict[str, str]]:
+        latest = self._latest(thread, branch)
+        if latest.state is None:
+            return []
+        tail = marked(latest.state.unread, latest.tail)
+        step = Step(latest.state, tail, (), Usage(), "", self.policy, self.cadence)
+        said = step.messages(SUMMARY)
+        return [{**said[0], "role": "user"}, *said[1:]]
 
     def _latest(self, thread: ThreadKey | str, branch: str) -> Latest[S]:
         schema: Any = self.policy.schema

@@ -125,6 +125,15 @@ class MemoryController(Common[S]):
         """Return where a branch stands: its head, its state, and the messages of its tail."""
         return self._latest(thread, branch)
 
+    def export_messages(
+        self, thread: ThreadKey | str, *, branch: str = "main"
+    ) -> list[dict[str, str]]:
+        """Return a thread as plain chat messages: a summary, then what no compression has read, word for word.
+
+        Any summariser, and an agent without a memory, goes on from them. Empty if there is no thread.
+        """
+        return self._exported(thread, branch)
+
     def history(
         self, thread: ThreadKey | str, *, branch: str = "main", after: int = 0
     ) -> Iterator[StoredCommit]:
@@ -227,6 +236,12 @@ class AsyncMemoryController(Common[S]):
     async def latest(self, thread: ThreadKey | str, *, branch: str = "main") -> Latest[S]:
         """Do what `MemoryController.latest` does."""
         return await self.beside(self._latest, thread, branch)
+
+    async def export_messages(
+        self, thread: ThreadKey | str, *, branch: str = "main"
+    ) -> list[dict[str, str]]:
+        """Do what `MemoryController.export_messages` does."""
+        return await self.beside(self._exported, thread, branch)
 
     async def open_evidence(
         self, ref: str, *, thread: ThreadKey | str, branch: str = "main"

@@ -26,15 +26,17 @@ from helpers_integrations import (
 )
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware, hook_config
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
 from acc.errors import ConfigurationError, StoreError
 from acc.integrations.langchain import MemoryMiddleware
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
+from acc.turn.turn import Turn
 
 
 def agent_of(
@@ -281,3 +283,33 @@ def test_a_long_thread_that_moves_over_is_compressed_to_its_bound() -> None:
     assert read < 1_000
     assert len(out["messages"]) < 60
     assert len(stored(memory)) == 401
+
+
+@pytest.mark.parametrize("memory_with", [memory_of, patient])
+def test_a_thread_leaves_as_plain_messages_for_any_summarizer(memory_with: Any) -> None:
+    saver, memory = InMemorySaver(), memory_with()
+    agent = agent_of(memory, ScriptedChatModel(script=looping(1)), checkpointer=saver)
+    for text in (RULE, "Why is checkout slow?"):
+        say(agent, text)
+    leaving = memory.export_messages("t")
+    assert leaving[0]["content"].startswith("Here is a summary of the conversation to date:")
+    assert RULE in "".join(message["content"] for message in leaving)
+    assert memory.export_messages("another") == []
+    model = fine()
+    plain = create_agent(model, [read_logs], checkpointer=saver, system_prompt="You are on call.")
+    plain.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *leaving]})
+    say(plain, "And now?")
+    assert RULE in whole(model.prompts[-1])
+    assert model.prompts[-1][-1].text == "And now?"
+
+
+def test_an_async_memory_exports_the_same() -> None:
+    async def both() -> Any:
+        memory = amemory_of()
+        step = await memory.step(None, Turn.said(RULE), thread="t")
+        found = await memory.export_messages("t")
+        await memory.aclose()
+        return step, found
+
+    step, found = asyncio.run(both())
+    assert [m["content"] for m in found[1:]] == [m["content"] for m in step.messages()[1:]]
