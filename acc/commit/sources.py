@@ -11,7 +11,7 @@ from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
 from acc.tail import Message
 from acc.text.normal import normalised
-from acc.text.quoting import Found, NotFound, find_quote, same_words
+from acc.text.quoting import Found, NotFound, Quotable, same_words
 from acc.turn.observations import Channel, Evidence, Trust
 
 SPEECH = (Channel.OPERATOR, Channel.USER, Channel.AGENT)
@@ -35,6 +35,7 @@ class Sources:
         self.evidence = {each.ref: each for each in evidence}
         self._policy = policy
         self._places = {message.ref: place for place, message in enumerate(self.messages)}
+        self._quotable: dict[tuple[int, ...], Quotable] = {}
 
     def place(self, written: str) -> int | None:
         """Return the place of the message whose ref stands somewhere in ``written``."""
@@ -142,8 +143,10 @@ class Sources:
 
     def _search(self, quote: str, places: list[int]) -> Words | NotFound:
         run = [self.messages[place] for place in places]
-        cuts = [(message.cut_start, message.cut_end) for message in run]
-        found = find_quote(quote, [message.text for message in run], cut=cuts)
+        if (key := tuple(places)) not in self._quotable:
+            cuts = [(message.cut_start, message.cut_end) for message in run]
+            self._quotable[key] = Quotable([message.text for message in run], cuts)
+        found = self._quotable[key].find(quote)
         return words_of(run[found.index], found.text) if isinstance(found, Found) else found
 
     def _refusal(

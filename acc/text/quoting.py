@@ -63,15 +63,7 @@ def find_quote(
     ``cut`` says of each message whether its start and its end are missing: a sentence, or its
     heading, that touches such an edge is "cut_edge".
     """
-    words = normalised(" ".join(each.text for each in sentences(quote)))  # no marks of points
-    parts = [part for each in _ELISION.split(words) if has_word(part := _bare(each))]
-    if not parts:
-        return NotFound("absent")
-    haystack = _Haystack(messages, cut)
-    spans = haystack.spans_with_heading(parts) or haystack.spans(parts)
-    if not spans:
-        return NotFound("absent")
-    return haystack.choose(spans, words.strip("' "))
+    return Quotable(messages, cut).find(quote)
 
 
 def same_words(a: str, b: str) -> bool:
@@ -118,10 +110,13 @@ class _Span:
     ranges: tuple[tuple[int, int], ...]
 
 
-class _Haystack:
-    """The sentences of the messages, and their normalised text without the marks of list points."""
+class Quotable:
+    """Messages in which several quotes are looked for, as `find_quote` does.
 
-    def __init__(self, messages: Sequence[str], cut: Sequence[tuple[bool, bool]]) -> None:
+    It has their sentences, and their normalised text without the marks of list points.
+    """
+
+    def __init__(self, messages: Sequence[str], cut: Sequence[tuple[bool, bool]] = ()) -> None:
         self._text = GAP.join(messages)
         self._sentences = sentences(self._text)
         self._firsts = [each.start for each in self._sentences]
@@ -137,6 +132,20 @@ class _Haystack:
             for at, ((before, owner), (_, after)) in enumerate(around)
             if cut and ((cut[owner][0] and before != owner) or (cut[owner][1] and after != owner))
         }
+
+        self._known: dict[str, Found | NotFound] = {}
+
+    def find(self, quote: str) -> Found | NotFound:
+        """The whole sentence that holds ``quote``."""
+        if quote not in self._known:
+            self._known[quote] = self._find(quote)
+        return self._known[quote]
+
+    def _find(self, quote: str) -> Found | NotFound:
+        words = normalised(" ".join(each.text for each in sentences(quote)))  # no marks of points
+        parts = [part for each in _ELISION.split(words) if has_word(part := _bare(each))]
+        spans = (self.spans_with_heading(parts) or self.spans(parts)) if parts else []
+        return self.choose(spans, words.strip("' ")) if spans else NotFound("absent")
 
     def spans(self, parts: Sequence[str]) -> list[_Span]:
         """The tightest stretches of sentences that hold ``parts`` in order."""

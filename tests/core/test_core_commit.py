@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from core_threads import Judging, Scripted, Thread
 
 from acc.state.items import Trust
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
+from acc.text.quoting import Quotable
 
 RULE = "Never restart nginx during business hours."
 
@@ -579,3 +583,23 @@ def test_the_scripted_compressor_is_given_the_last_exchange_as_read() -> None:
     assert [(m.ref, m.status) for m in compressor.readings[1].messages] == [
         ("u1", "read"), ("a1", "read"), ("u2", "unread"),
     ]  # fmt: skip
+
+
+def test_a_message_is_cut_into_sentences_once_however_often_it_is_quoted() -> None:
+    """A user who says the same a thousand times, or a model that quotes as often, costs no thousand readings."""
+    made: list[int] = []
+    init = Quotable.__init__
+
+    def counting(self: Quotable, *given: Any) -> None:
+        made.append(1)
+        init(self, *given)
+
+    said = " ".join(f"Never page Ann {n}." for n in range(40)) + " Never page Bob." * 40
+    rules = [{"quote": f"Never page Ann {n}", "ref": "u1"} for n in range(40)]
+    rules += [{"quote": "Never page Bob", "ref": "u1"}] * 40
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Quotable, "__init__", counting)
+        thread = Thread({"rules": rules}, max_tokens=4_000)
+        thread.say(("user", said))
+    assert len(thread.rules) == 41
+    assert len(made) <= 2
