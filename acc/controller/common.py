@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,11 +60,12 @@ def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
     policy = settings.policy or Policy(max_tokens=bound_of(options))
     memory: Memory[Any] = memory_of(options, policy)
     clock = settings.clock or SystemClock()
+    marks = policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
     own = [settings.telemetry] if settings.telemetry is not None else []
     observers = Observers(StepLog(), *own)
     return Parts(
         journal, memory, index, settings.gate, redact,
-        lambda: stamp(clock.now()), settings.fork, keys_of(settings.state_key), observers,
+        lambda: stamp(clock.now()), settings.fork, keys_of(settings.state_key), marks, observers,
     )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ class Parts(Generic[S]):
         now: The time of a turn that carries none, in ISO 8601.
         fork: Whether a step from an older state begins a branch.
         keys: Keys of signed states (`acc.controller.signing`).
+        marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
         observers: Who is told of each step.
     """
 
@@ -42,6 +43,7 @@ class Parts(Generic[S]):
     now: Callable[[], str]
     fork: bool
     keys: tuple[bytes, ...]
+    marks: bytes
     observers: Observers
 
     def latest(self, key: ThreadKey, branch: str) -> Io:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Self
@@ -27,8 +26,7 @@ _IDS, _SIGNED = ("tasks", "written"), "signed"
 
 def notes_key(controller: Any) -> bytes:
     """Return the key of a memory's marks and notes, so that another process knows them again."""
-    own = controller.policy.digest_key or controller.journal.key("marks") or secrets.token_bytes(32)
-    return hashlib.blake2b(own, digest_size=32, person=b"marks").digest()
+    return hashlib.blake2b(controller.parts.marks, digest_size=32, person=b"marks").digest()
 
 
 def words_of(message: BaseMessage) -> str:
