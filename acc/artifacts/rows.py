@@ -137,7 +137,6 @@ def filter_of(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]
 
 
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "$in": lambda value, wanted: value in wanted,
     "$lte": operator.le,
     "$gt": operator.gt,
 }

@@ -43,7 +43,7 @@ from acc.integrations.messages import (
     is_marked,
     role_and_rest,
 )
-from acc.integrations.notes import Notes, notes_key, words_of
+from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.resuming import Begun, Resuming
 from acc.integrations.reviews import Marks
@@ -96,12 +96,11 @@ class AgentMemory:
         settings = controller.settings
         self.controller = controller
         self.identity = identity or Identity()
-        key = controller.policy.digest_key
-        self.voices = heard_by(
-            voices, redact=controller.parts.redact, key=key,
-            marks=Marks(notes_key(controller)) if is_hooked else None,
-        )  # fmt: skip
         self.key = notes_key(controller)
+        self.voices = heard_by(
+            voices, redact=controller.parts.redact, key=controller.policy.digest_key,
+            marks=Marks(self.key) if is_hooked else None,
+        )  # fmt: skip
         self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
@@ -189,7 +188,7 @@ class AgentMemory:
         written: frozenset[str] | set[str] = frozenset()
         if not self._moves_over(given, whose.thread):
             written = others if is_same_run else (misplaced(rest) & others) - notes.users.keys()
-        users = {str(m.id): words_of(m) for m in heard if str(m.id) in others - written}
+        users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
         speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
         return replace(notes, thread=whose.thread).and_these(
             users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers

@@ -12,7 +12,7 @@ from acc.errors import ConfigurationError, InputError
 from acc.integrations.graph_channels import read
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import EVIDENCE_TOOL, as_messages
-from acc.integrations.notes import Notes
+from acc.integrations.notes import Notes, notes_key
 from acc.integrations.sharing import Share, Sharing
 from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
@@ -49,7 +49,7 @@ def evidence_tool(
         raise ConfigurationError(
             f"a tool that shows {most} characters", where="most", hint="give at least 1"
         )
-    whose_memory = identity or Identity()
+    whose_memory, key = identity or Identity(), notes_key(memory)
     sharing = Sharing(memory, share, "", whose_memory) if share is not None else None
 
     def open_evidence(
@@ -57,7 +57,7 @@ def evidence_tool(
         runtime: ToolRuntime[Any, Any],
         start: Annotated[int, "characters to skip; 0 at first"] = 0,
     ) -> str:
-        thread = _thread(runtime, whose_memory, (run_key, "ccs_run"))
+        thread = _thread(runtime, whose_memory, (run_key, "ccs_run"), key)
         raw = read(runtime.state, state_key)
         branch = memory.policy.schema.load(raw).branch if raw else "main"
         found = memory.journal.texts(thread, [ref], branch=branch)
@@ -82,12 +82,12 @@ def evidence_tool(
 
 
 def _thread(
-    runtime: ToolRuntime[Any, Any], identify: Identify, channels: Sequence[str]
+    runtime: ToolRuntime[Any, Any], identify: Identify, channels: Sequence[str], key: bytes
 ) -> ThreadKey:
     """Return the thread of the calling agent, which the notes name."""
     noted = next((found for key in channels if (found := read(runtime.state, key))), None)
     messages = as_messages(read(runtime.state, "messages") or ())
-    return owner(runtime.config, identify, Notes.load(noted).thread, messages).thread
+    return owner(runtime.config, identify, Notes.load(noted, key).thread, messages).thread
 
 
 def _shown(text: str, start: int, most: int) -> str:

@@ -29,7 +29,7 @@ def notes_key(controller: Any) -> bytes:
     return hashlib.blake2b(controller.parts.marks, digest_size=32, person=b"marks").digest()
 
 
-def words_of(message: BaseMessage) -> str:
+def content_digest(message: BaseMessage) -> str:
     """Return a digest of what a message says, by which it is known under its id."""
     said = str(message.content).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(said, digest_size=6).hexdigest()
@@ -41,7 +41,7 @@ class Notes:
 
     Attributes:
         thread: The thread of the run's memory.
-        users: Human messages that are known to be the user's: digests of their words by id (`words_of`).
+        users: Human messages that are known to be the user's: digests of their words by id (`content_digest`).
         tasks: Ids of tasks that another agent wrote.
         written: Ids of human messages that are nobody's words to the agent (`acc.integrations.messages.WRITTEN`).
         speakers: Speakers by message id, where the run named another user than the thread's.
@@ -147,7 +147,9 @@ class Notes:
         """Whether it is known who wrote a human message: the user with these very words, or somebody else."""
         name = str(message.id)
         return (
-            name in self.tasks or name in self.written or self.users.get(name) == words_of(message)
+            name in self.tasks
+            or name in self.written
+            or self.users.get(name) == content_digest(message)
         )
 
     @property

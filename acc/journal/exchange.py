@@ -17,6 +17,7 @@ from sqlalchemy.exc import CompileError, DataError, IntegrityError
 from acc.errors import ConflictError, InputError
 from acc.journal import places
 from acc.journal.committing import ADD_COMMIT, commit_row
+from acc.journal.faults import damaged
 from acc.journal.listing import Listing
 from acc.journal.migrate import FORMAT_NUMBER, written_by
 from acc.journal.names import MAIN, StoredCommit, ThreadKey
@@ -24,7 +25,6 @@ from acc.journal.opened import Key, key_of
 from acc.journal.places import Place, names_of
 from acc.journal.reading import PAGE
 from acc.journal.record import packed
-from acc.journal.states import damaged
 from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
 from acc.text.lines import sha256_of
 
@@ -92,7 +92,7 @@ class Exchange(Listing):
         held: Mapping[str, Any] = {}
         for stored in self.commits(place.head.thread, place.head.branch, page=PAGE):
             if stored.problem:
-                raise damaged(stored.problem, place.branch_id)
+                raise damaged(stored.problem, f"branch row {place.branch_id}")
             yield _line(_commit_body(stored, held))
             held = stored.state or {}
 

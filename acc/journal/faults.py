@@ -82,6 +82,11 @@ def translated(error: BaseException, where: object) -> AccError:
     )
 
 
+def damaged(what: str, where: str) -> AuditError:
+    """Return the error for rows that cannot be read."""
+    return AuditError(what, where=where, hint="run acc verify; restore a backup")
+
+
 def _first_line(cause: object) -> str:
     """Return what a driver says, without the text that it quotes: that may be somebody's."""
     said = next(iter(str(cause).splitlines()), "")

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, or_, select
 from sqlalchemy.sql import ColumnElement
 
-from acc.errors import AuditError
+from acc.journal.faults import damaged
 from acc.journal.names import MAIN, Head, ThreadKey
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS, TOMBSTONES
 
@@ -85,11 +85,8 @@ def find(connection: Connection, key: ThreadKey, branch: str = MAIN) -> Place | 
     try:
         ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
     except (ValueError, TypeError) as error:
-        raise AuditError(
-            f"row {row.branch_id} of the branches was changed: {error}",
-            where=f"{key}, branch {branch}",
-            hint="run acc verify; restore a backup",
-        ) from error
+        what = f"row {row.branch_id} of the branches was changed: {error}"
+        raise damaged(what, f"{key}, branch {branch}") from error
     return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
 
 

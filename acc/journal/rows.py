@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from acc.errors import AuditError
+from acc.journal.faults import damaged
 from acc.journal.names import StoredCommit
 from acc.journal.record import unsqueezed
 from acc.tail import Message
@@ -27,10 +27,8 @@ def message_of(row: Row[Any]) -> Message:
             ref=row.ref, left_out=row.left_out, message=row.message_id, at=row.at,
         ).as_split()  # fmt: skip
     except ValueError as error:
-        raise AuditError(
-            f"row {row.id} of the messages was changed: {error}", where=f"message {row.ref}",
-            hint="run acc verify; restore a backup",
-        ) from error  # fmt: skip
+        what = f"row {row.id} of the messages was changed: {error}"
+        raise damaged(what, f"message {row.ref}") from error
     return Message(seen, row.turn, row.at)
 
 

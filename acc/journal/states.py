@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
-from acc.errors import AuditError
+from acc.journal.faults import damaged
 from acc.journal.record import unsqueezed
 from acc.journal.tables import COMMITS
 from acc.state.model import CompressedCognitiveState
@@ -82,21 +82,15 @@ def read_state(connection: Connection, branch_id: int, version: int) -> bytes | 
             break
     is_chain = [row.version for row in needed] == [version - n for n in range(len(needed))]
     if not needed or not needed[-1].is_whole or not is_chain:
-        raise damaged(f"rows before version {version} are missing", branch_id)
+        raise damaged(f"rows before version {version} are missing", f"branch row {branch_id}")
     data = b""
     for row in reversed(needed):
         try:
             data = unsqueezed(row.state, data)
         except (zlib.error, TypeError) as error:
-            raise damaged(f"the state of row {row.id} in commits is damaged", branch_id) from error
+            what = f"the state of row {row.id} in commits is damaged"
+            raise damaged(what, f"branch row {branch_id}") from error
     return data
-
-
-def damaged(what: str, branch_id: int) -> AuditError:
-    """Return the error for rows that cannot be read."""
-    return AuditError(
-        what, where=f"branch row {branch_id}", hint="run acc verify; restore a backup"
-    )
 
 
 def body_of(data: bytes) -> Mapping[str, Any]:

@@ -33,6 +33,10 @@ _OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
 """Fields of a state that stand in columns, too, with what one that is left out means."""
 
 
+Epochs = list[tuple[int, int]]
+"""The rows of a thread's branches, each with its epoch. An erasure raises it; a thread begun anew has other rows."""
+
+
 def verify_thread(
     journal: Listing, key: ThreadKey, policies: Sequence[Policy], anchors: Iterable[Head] = ()
 ) -> Report:
@@ -46,16 +50,15 @@ def verify_thread(
     """
     heads = tuple(anchors)
     while True:
-        epochs = _epochs(journal, key)
-        report = _checked(journal, key, policies, heads)
-        if report.is_clean or epochs == _epochs(journal, key):
+        report, epochs = _checked(journal, key, policies, heads)
+        if report.is_clean or not epochs or epochs == _epochs(journal, key):
             return report  # otherwise an erasure came between two pages
 
 
 def _checked(
     journal: Listing, key: ThreadKey, policies: Sequence[Policy], anchors: Sequence[Head]
-) -> Report:
-    """Check the branches of a thread."""
+) -> tuple[Report, Epochs]:
+    """Check the branches of a thread; return what stood there as the check began, too; nothing if it cannot be read."""
     report = Report(threads=1)
 
     def begin(opened: Listing) -> tuple[list[tuple[Place, Spans]], dict[str, str]]:
@@ -67,12 +70,12 @@ def _checked(
     except AccError as error:
         if anchors or not _is_gone(journal, key):
             report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
-        return report
+        return report, []
     for place, spans in branches:
         wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
         recomputing = Recomputing(journal, place, policies, bodies)
         _Branch(journal, place, spans, recomputing, wanted, report).check()
-    return report
+    return report, _epochs_of(place for place, _ in branches)
 
 
 def _is_gone(journal: Listing, key: ThreadKey) -> bool:
@@ -82,11 +85,15 @@ def _is_gone(journal: Listing, key: ThreadKey) -> bool:
     return False
 
 
-def _epochs(journal: Listing, key: ThreadKey) -> list[tuple[int, int]]:
-    """Return the rows of a thread's branches with their epochs; none if they cannot be read."""
+def _epochs(journal: Listing, key: ThreadKey) -> Epochs:
+    """Return those of a thread as it stands now; none if they cannot be read."""
     with suppress(AccError):
-        return journal._read(lambda j: [(p.branch_id, p.head.epoch) for p in j._places(key)])
+        return journal._read(lambda j: _epochs_of(j._places(key)))
     return []
+
+
+def _epochs_of(places: Iterable[Place]) -> Epochs:
+    return [(place.branch_id, place.head.epoch) for place in places]
 
 
 class _Branch:
@@ -136,8 +143,9 @@ class _Branch:
             self.damage("messages", 0, f"messages after number {at} are missing")
         for what in self.spans.missing():
             self.damage("messages", 0, what)
-        if self.journal.head(head.thread, head.branch).version < self.spans.later:
-            self.damage("commits", 0, f"version {self.spans.later} is missing")
+        later = self.spans.later
+        if later and self.journal.head(head.thread, head.branch).version < later:
+            self.damage("commits", 0, f"version {later} is missing")
 
     def _first(self) -> int:
         """Return the number of the last message before the branch's own."""

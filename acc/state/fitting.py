@@ -56,7 +56,7 @@ def fitted(
 def _unfit(
     body: Mapping[str, Any], fields: Mapping[str, Any], slots: Mapping[str, SlotField]
 ) -> Iterator[_Unfit]:
-    for name, value in body.items():
+    for name, value in sorted(body.items()):  # the journal's order and a checkpoint's may differ
         items = [e for e in value if _is_item(e)] if isinstance(value, list) else []
         if name not in fields:
             yield from (_Unfit(name, item, "the schema has no such slot") for item in items)
@@ -67,7 +67,7 @@ def _unfit(
 
 def _pinned(body: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[_Unfit]:
     """Yield the words of user and operator in slots that the schema lacks: they bind whatever class reads them."""
-    for name in body.keys() - fields.keys():
+    for name in sorted(body.keys() - fields.keys()):
         value = body[name] if isinstance(body[name], list) else []
         words = [e for e in value if isinstance(e, Mapping) and "id" in e and "words" in e]
         yield from (_Unfit(name, item, "the schema has no such slot") for item in words)

@@ -51,21 +51,6 @@ class NotFound:
     candidates: tuple[str, ...] = ()
 
 
-def find_quote(
-    quote: str, messages: Sequence[str], *, cut: Sequence[tuple[bool, bool]] = ()
-) -> Found | NotFound:
-    """The whole sentence of ``messages`` (consecutive, of one speaker) that holds ``quote``.
-
-    Compared is what `normalised` gives; punctuation at the ends of the quote counts only where the
-    quote is a sentence in full, which then goes before longer ones with the same words. "..." inside
-    the quote stands for words left out. A quote may reach over three neighbouring sentences and has
-    to begin and end where words do. In two different sentences it is "ambiguous".
-    ``cut`` says of each message whether its start and its end are missing: a sentence, or its
-    heading, that touches such an edge is "cut_edge".
-    """
-    return Quotable(messages, cut).find(quote)
-
-
 def same_words(a: str, b: str) -> bool:
     """Whether both say the same: but for what `normalised` unifies, and punctuation at the end.
 
@@ -111,9 +96,10 @@ class _Span:
 
 
 class Quotable:
-    """Messages in which several quotes are looked for, as `find_quote` does.
+    """Consecutive messages of one speaker in which quotes are looked for.
 
-    It has their sentences, and their normalised text without the marks of list points.
+    It has their sentences, and their normalised text without the marks of list points. ``cut`` says of each message
+    whether its start and its end are missing: a sentence, or its heading, that touches such an edge is "cut_edge".
     """
 
     def __init__(self, messages: Sequence[str], cut: Sequence[tuple[bool, bool]] = ()) -> None:
@@ -136,7 +122,13 @@ class Quotable:
         self._known: dict[str, Found | NotFound] = {}
 
     def find(self, quote: str) -> Found | NotFound:
-        """The whole sentence that holds ``quote``."""
+        """The whole sentence that holds ``quote``.
+
+        Compared is what `normalised` gives; punctuation at the ends of the quote counts only where the quote is a
+        sentence in full, which then goes before longer ones with the same words. "..." inside the quote stands for
+        words left out. A quote may reach over three neighbouring sentences and has to begin and end where words do.
+        In two different sentences it is "ambiguous".
+        """
         if quote not in self._known:
             self._known[quote] = self._find(quote)
         return self._known[quote]

@@ -82,6 +82,22 @@ def test_a_thread_goes_on_with_a_subclass_and_back_with_the_base_class() -> None
     assert back.hash == later.state.hash
 
 
+def test_what_does_not_fit_comes_in_one_order_however_the_state_is_stored() -> None:
+    """A checkpoint and the journal keep its fields in different orders; both have to give the same next state."""
+    thread = Thread({"rules": [{"quote": "Never pay twice", "ref": "u1"}]})
+    thread.say(("user", "Never pay twice."))
+    body = thread.state.canonical()
+    (rule,) = body.pop("constraints")
+    body |= {f"{name}_rules": [{**rule, "id": f"c{n}"}] for n, name in enumerate("qwertz")}
+    item = {"id": "b1", "turn": 1, "touched": 1, "thing": "tap"}
+    body |= {f"{name}_things": [{**item, "id": f"b{n}"}] for n, name in enumerate("qwertz")}
+    body["hash"] = sha256_of({k: v for k, v in body.items() if k != "hash"})
+    one = CompressedCognitiveState.load(body)
+    other = CompressedCognitiveState.load(dict(reversed(body.items())))
+    assert one == other
+    assert (len(one.constraints), len(one.relational_map)) == (6, 6)
+
+
 def test_rules_in_a_slot_of_another_class_bind_in_every_class() -> None:
     thread = Thread({"rules": [{"quote": "Never pay twice", "ref": "u1"}]})
     thread.say(("user", "Never pay twice."))

@@ -360,6 +360,17 @@ def test_the_agent_opens_the_evidence_behind_a_ref() -> None:
         evidence_tool(memory, most=0)
 
 
+def test_evidence_is_opened_on_the_thread_that_the_conversation_stays_on() -> None:
+    """Its user becomes known later; the notes say whose memory it is, and only signed ones are believed."""
+    memory = memory_of()
+    asking_for = AIMessage("", tool_calls=[call("open_evidence", "e1", ref="u1")])
+    opened = ScriptedChatModel(script=["Noted.", asking_for, "OK."])
+    agent = agent_of(memory, opened, tools=[evidence_tool(memory)])
+    say(agent, RULE)
+    say(agent, "What did I say?", {"configurable": {"thread_id": "t", "user_id": "ann"}})
+    assert ("tool", RULE) in spoken(opened.prompts[-1])
+
+
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_the_answer_is_recorded_with_the_step_that_makes_it(asynchronous: bool) -> None:
     memory = patient()

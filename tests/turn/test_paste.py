@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import hostile_texts
 
-from acc.text.quoting import find_quote
+from acc.text.quoting import Quotable
 from acc.text.ranking import terms
 from acc.turn.paste.split import MARK, MOST_PASSAGES, split_pasted
 from acc.turn.redact import SecretRedactor
@@ -443,8 +443,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "split_pasted": split_pasted,
     "terms": terms.__wrapped__,  # type: ignore[attr-defined]
     "secrets": SecretRedactor(),
-    "find_quote in it": lambda text: find_quote("never restart nginx", [text]),
-    "find_quote of it": lambda text: find_quote(text, ["never restart nginx"]),
+    "a quote in it": lambda text: Quotable([text]).find("never restart nginx"),
+    "a quote of it": lambda text: Quotable(["never restart nginx"]).find(text),
 }
 
 

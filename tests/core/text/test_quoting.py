@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from acc.text.normal import normalised
-from acc.text.quoting import Found, NotFound, find_quote, same_words
+from acc.text.quoting import Found, NotFound, Quotable, same_words
 from acc.text.sentences import sentences
 from tests.core.text.timing import ratio
 
@@ -18,6 +20,10 @@ WORDS = st.sampled_from(
      "ok!", "東京。", "é", "ﬁne", "…", "don't", "z. B."]
 )  # fmt: skip
 PROSE = st.lists(WORDS, min_size=1, max_size=25).map(" ".join)
+
+
+def find_quote(quote: str, messages: Any, *, cut: Any = ()) -> Found | NotFound:
+    return Quotable(messages, cut).find(quote)
 
 
 @pytest.mark.parametrize(
