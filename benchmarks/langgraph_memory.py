@@ -1,9 +1,9 @@
 """What ways to keep a LangGraph agent's memory cost, over 200 ReAct turns, side by side in one run.
 
-    python benchmarks/langgraph_memory.py [--turns 200] [--json]
+    python benchmarks/langgraph_memory.py [--turns 200] [--chat] [--json]
 
 Each turn the user says 300 bytes, the agent calls a tool that returns 1.5 KB, and answers in 600
-bytes. The model is scripted and the same for all; so is the role. Every way has a SQLite file of
+bytes; with ``--chat`` it calls no tool. The model is scripted and the same for all; so is the role. Every way has a SQLite file of
 its own, and the turns go round: turn n of each way before turn n + 1 of any, so that a busy
 machine is busy for all of them. Read ratios, not absolutes.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -45,6 +46,7 @@ class Measured:
         self.ms: list[float] = []
         self.tokens: list[int] = []
         self.bytes = 0
+        self._before, self._same, self._all = "", 0, 0
 
     def turn(self, workload: Workload, number: int) -> None:
         """One turn of the user."""
@@ -55,12 +57,21 @@ class Measured:
         self.ms.append(1000 * (time.perf_counter() - start))
         prompts = self.way.model.prompts
         self.tokens.append(max(sum(len(str(m.text).encode()) for m in p) // 4 for p in prompts))
+        for prompt in prompts:
+            said = "\x00".join(f"{m.type}:{m.text}" for m in prompt)
+            self._same += len(os.path.commonprefix([said, self._before]))
+            self._all, self._before = self._all + len(said), said
         prompts.clear()
 
+    @property
+    def prefix(self) -> float:
+        """Share of all prompts that repeats the beginning of the prompt before, which a provider caches."""
+        return self._same / self._all
 
-def measured(turns: int) -> list[Measured]:
+
+def measured(turns: int, is_chat: bool) -> list[Measured]:
     """Run every way for ``turns`` turns."""
-    workload = Workload()
+    workload = Workload(is_chat)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         found = [
             Measured(way, Path(folder) / f"{place}.sqlite", opened)
@@ -94,6 +105,7 @@ def figures(found: Sequence[Measured]) -> dict[str, dict[str, Any]]:
         figures[name] = {
             "prompt tokens, last": round(statistics.median(one.tokens[-WINDOW:])),
             "prompt tokens, last / first": round(growth(one.tokens), 2),
+            "unchanged prefix": round(one.prefix, 2),
             "checkpoint MB": round(one.bytes / 1e6, 2),
             "transcript / it": round(by_name["transcript"].bytes / one.bytes, 1),
             "the same durability": round(by_name[one.way.compared_with].bytes / one.bytes, 1),
@@ -118,11 +130,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--chat", action="store_true", help="the agent calls no tool")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.turns < 2 * WINDOW:
         parser.error(f"at least {2 * WINDOW} turns, of which the first and last are compared")
-    found = figures(measured(options.turns))
+    found = figures(measured(options.turns, options.chat))
     print(json.dumps(found) if options.json else table(found))
 
 

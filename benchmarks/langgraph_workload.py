@@ -19,9 +19,13 @@ _NUMBER = re.compile(r"turn (\d+)")
 class Workload:
     """The texts of each turn; the same however often, and by whichever way, they are asked for."""
 
+    def __init__(self, is_chat: bool = False) -> None:
+        """Prepare a conversation; in a chat the agent calls no tool."""
+        self.is_chat = is_chat
+
     def said(self, number: int) -> str:
         """What the user says: 300 bytes."""
-        return self._text(number, 0)
+        return f"turn {number}: {self._text(number, 0)}" if self.is_chat else self._text(number, 0)
 
     def found(self, number: int) -> str:
         """What the tool returns: 1.5 KB."""
@@ -46,7 +50,7 @@ class Workload:
         def decide(prompt: list[BaseMessage]) -> AIMessage:
             last = prompt[-1]
             number = int(_NUMBER.findall(str(last.text))[0])
-            if isinstance(last, ToolMessage):
+            if self.is_chat or isinstance(last, ToolMessage):
                 return AIMessage(self.answer(number))
             return AIMessage("", tool_calls=[call("look_up", f"call-{number}", number=number)])
 

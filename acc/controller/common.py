@@ -230,13 +230,13 @@ class Common(Generic[S]):
         return found
 
     def admitted(
-        self, verdicts: Sequence[Verdict], *, thread: ThreadKey | str, branch: str = "main"
-    ) -> tuple[Evidence, ...]:
-        """Return the evidence that a step's verdicts admitted, as the agent reads it. It blocks.
+        self, *asked: Sequence[Verdict], thread: ThreadKey | str, branch: str = "main"
+    ) -> list[tuple[Evidence, ...]]:
+        """Return the evidence that the verdicts of each step admitted, as the agent reads it. It blocks.
 
         What was erased since is left out.
         """
-        return perform(evidence_of(self._parts, key_of(thread), branch, verdicts))
+        return perform(evidence_of(self._parts, key_of(thread), branch, asked))
 
     def _close(self) -> None:
         if self._behind is not None:

@@ -49,7 +49,7 @@ def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
         tuple(ref for each in records for ref in each.get("no_room", ())),
     )
     verdicts = [Verdict(*each) for each in (records[0].get("verdicts", ()) if records else ())]
-    evidence = yield from evidence_of(parts, key, head.branch, verdicts)
+    (evidence,) = yield from evidence_of(parts, key, head.branch, [verdicts])
     failure = next((each["failure"] for each in records if each.get("failure")), "")
     tail = marked(state.unread, tail)
     return Step(
@@ -59,10 +59,11 @@ def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
 
 
 def evidence_of(
-    parts: Parts[S], key: ThreadKey, branch: str, verdicts: Sequence[Verdict]
-) -> Doing[tuple[Evidence, ...]]:
-    """Return what the gate admitted, as far as its messages are there still."""
-    refs = list(dict.fromkeys(each.ref for each in verdicts if each.reason == "admitted"))
+    parts: Parts[S], key: ThreadKey, branch: str, asked: Sequence[Sequence[Verdict]]
+) -> Doing[list[tuple[Evidence, ...]]]:
+    """Return what the gate admitted for each question, as far as its messages are there still."""
+    every = (each for verdicts in asked for each in verdicts)
+    refs = list(dict.fromkeys(each.ref for each in every if each.reason == "admitted"))
     own: tuple[Message, ...] = ()
     if refs:
         own = yield Io(lambda: parts.journal.texts(key, refs, branch=branch))
@@ -71,4 +72,4 @@ def evidence_of(
         lambda: [document(parts.journal, key, ref) for ref in ingested]
     )
     messages = sorted((*own, *filter(None, found)), key=lambda message: message.turn)
-    return admitted_again(messages, verdicts)
+    return [admitted_again(messages, verdicts) for verdicts in asked]

@@ -374,9 +374,12 @@ class AgentMemory:
         view = viewed(shown, self.controller.policy, self.controller.cadence)
         if state is None or not notes.admitted:
             return view
-        verdicts = [Verdict(ref, place, "admitted") for ref, place in notes.admitted]
-        found = self.controller.admitted(verdicts, thread=thread(), branch=state.branch)
-        return with_evidence(view, notes.question, found)
+        asked = [
+            [Verdict(ref, place, "admitted") for ref, place in pieces]
+            for pieces in notes.admitted.values()
+        ]
+        found = self.controller.admitted(*asked, thread=thread(), branch=state.branch)
+        return with_evidence(view, dict(zip(notes.admitted, found, strict=True)))
 
     def _memory_text(
         self, state: State | None, view: View, config: RunnableConfig, thread: ThreadKey
@@ -437,7 +440,7 @@ def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:
     if not asked:
         return looked.notes
     admitted = tuple((v.ref, v.place) for v in step.verdicts if v.reason == "admitted")
-    return replace(looked.notes, question=asked[-1] if admitted else "", admitted=admitted)
+    return looked.notes.and_evidence(asked[-1], admitted)
 
 
 def _left(looked: Looked | None) -> Looked | None:

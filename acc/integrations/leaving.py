@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -108,7 +108,16 @@ def kept(passed: Passed) -> set[str]:
         if calls := [call_id for call_id, _ in calls_of(message)]:
             group = {str(message.id)}.union(*(answers.get(each, ()) for each in calls))
             kept |= group if group & kept else set()
-    return kept - looked.erased
+    return (kept | _asked(looked.rest, kept)) - looked.erased
+
+
+def _asked(messages: Sequence[BaseMessage], kept: set[str]) -> set[str]:
+    """Return the id of the human message before the first one that stays: what a model reads begins with the user's."""
+    first = next((i for i, m in enumerate(messages) if m.id in kept), 0)
+    if not messages or isinstance(messages[first], HumanMessage):
+        return set()
+    before = [str(m.id) for m in messages[:first] if isinstance(m, HumanMessage)]
+    return set(before[-1:])
 
 
 def removed(passed: Passed) -> list[RemoveMessage]:

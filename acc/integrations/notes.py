@@ -21,6 +21,11 @@ from acc.journal import ThreadKey
 from acc.state.model import OWNER
 from acc.text.lines import canonical_json
 
+Pieces = tuple[tuple[str, int], ...]
+
+MOST_PIECES = 24
+"""Pieces of evidence that stand in a prompt. With one more, those for earlier messages leave, all at once."""
+
 _IDS, _SIGNED = ("tasks", "written"), "signed"
 
 
@@ -49,8 +54,8 @@ class Notes:
             its tail; and of what repeats stored words under another id.
         again: While a run repeats what a killed one said: the place up to which it did, and the place where that
             ends (`acc.journal.Head.seq`). Empty otherwise.
-        question: Id of the human message for which evidence was admitted; empty if none was.
-        admitted: Ref and passage of each piece of it (`acc.gate.Verdict`). The words are read from the journal.
+        admitted: Evidence by the id of the human message for which it was admitted: ref and passage of each piece
+            (`acc.gate.Verdict`). The words are read from the journal.
         is_new: Whether no run has left notes yet.
         is_foreign: Whether this memory did not sign them: another agent's, a copy's, or a tool's.
         key: Signs them (`notes_key`).
@@ -63,8 +68,7 @@ class Notes:
     speakers: Mapping[str, str] = field(default_factory=dict)
     taken: Mapping[str, str] = field(default_factory=dict)
     again: tuple[int, ...] = ()
-    question: str = ""
-    admitted: tuple[tuple[str, int], ...] = ()
+    admitted: Mapping[str, Pieces] = field(default_factory=dict)
     is_new: bool = True
     is_foreign: bool = False
     key: bytes = field(default=b"", repr=False)
@@ -88,10 +92,13 @@ class Notes:
             named = raw.get("thread")
             thread = ThreadKey(*map(str, named)) if named else None
             again = tuple(map(int, raw.get("again", ())))
-            admitted = tuple((str(ref), int(place)) for ref, place in raw.get("admitted", ()))
+            admitted = {
+                str(k): tuple((str(ref), int(place)) for ref, place in found)
+                for k, found in dict(raw.get("admitted", {})).items()
+            }
             return cls(
                 thread, users, tasks, written, speakers=speakers, taken=taken, again=again, is_new=False, key=key,
-                question=str(raw.get("question", "")), admitted=admitted,
+                admitted=admitted,
             )  # fmt: skip
         except (AttributeError, TypeError, ValueError) as error:
             raise StateError(
@@ -108,7 +115,7 @@ class Notes:
         noted["speakers"] = dict(self.speakers)
         noted["taken"] = dict(self.taken)
         noted["again"] = list(self.again)
-        noted |= {"question": self.question, "admitted": [list(each) for each in self.admitted]}
+        noted["admitted"] = {k: [list(each) for each in v] for k, v in self.admitted.items()}
         noted = {name: value for name, value in noted.items() if value}
         return {**noted, _SIGNED: _signature(noted, self.key)} if noted else {}
 
@@ -121,8 +128,7 @@ class Notes:
             written=_those(self.written, ids),
             speakers={k: v for k, v in self.speakers.items() if k in ids},
             taken={k: v for k, v in self.taken.items() if k in ids},
-            question=self.question if self.question in ids else "",
-            admitted=self.admitted if self.question in ids else (),
+            admitted={k: v for k, v in self.admitted.items() if k in ids},
         )
 
     def and_these(
@@ -142,6 +148,16 @@ class Notes:
             written=tuple(dict.fromkeys((*self.written, *written))),
             speakers={**(speakers or {}), **self.speakers},
         )
+
+    def and_evidence(self, question: str, pieces: Pieces) -> Self:
+        """Return the notes with the evidence for a message. What stands in the prompt for an earlier one stays there,
+        so that the prompt's beginning does not change, and is not shown twice."""
+        there = {each for found in self.admitted.values() for each in found}
+        if new := tuple(each for each in pieces if each not in there):
+            is_full = len(there) + len(new) > MOST_PIECES
+            held = {} if is_full else self.admitted
+            return replace(self, admitted={**held, question: pieces if is_full else new})
+        return self
 
     def knows(self, message: BaseMessage) -> bool:
         """Whether it is known who wrote a human message: the user with these very words, or somebody else."""

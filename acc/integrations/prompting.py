@@ -167,13 +167,15 @@ def carried(body: str, view: View, now: str = "") -> str:
     return "\n\n".join(part for part in (memory, earlier, now) if part)
 
 
-def with_evidence(view: View, question: str, evidence: Sequence[Evidence]) -> View:
-    """Return the view with evidence behind the message that asked for it: what follows stays at its place."""
-    if not evidence:
-        return view
-    text = "\n".join((RECALLED, *recalled(evidence)))
+def with_evidence(view: View, evidence: Mapping[str, Sequence[Evidence]]) -> View:
+    """Return the view with evidence behind the messages that asked for it, by their ids: what follows stays at its
+    place."""
+    texts = {
+        asked: "\n".join((RECALLED, *recalled(found))) for asked, found in evidence.items() if found
+    }
     messages = [
-        _longer(message, text) if message.id == question else message for message in view.messages
+        _longer(message, texts[str(message.id)]) if message.id in texts else message
+        for message in view.messages
     ]
     return view._replace(messages=messages)
 

@@ -152,29 +152,22 @@ def places(
     Entries that only the fallback has read stand in the state, not here. With ``texts`` (by ref) two messages of the
     same words are told apart by their ids.
     """
-    waiting: dict[str, list[TailRef]] = defaultdict(list)
-    for entry in tail:
-        if entry.status != "provisional":
-            waiting[entry.digest].append(entry)
+    waiting = [entry for entry in tail if entry.status != "provisional"]
+    names = {ref: message.observation.message for ref, message in (texts or {}).items()}
     found: dict[str, list[TailRef]] = {}
-    for read in reads:
-        for digest in read.digests:
-            if place := _taken(waiting[digest], read.id, texts):
-                found.setdefault(read.id, []).append(place)
+    taken: set[str] = set()
+    for is_sure in (True, False):
+        free: dict[tuple[str, str], list[TailRef]] = defaultdict(list)
+        for entry in waiting:
+            if entry.ref not in taken:
+                free[entry.digest, names.get(entry.ref, "") if is_sure else ""].append(entry)
+        for read in reads:
+            left = Counter(read.digests) - Counter(e.digest for e in found.get(read.id, ()))
+            for digest in left.elements():
+                if entries := free[digest, read.id if is_sure else ""]:
+                    taken.add(entries[0].ref)
+                    found.setdefault(read.id, []).append(entries.pop(0))
     return found
-
-
-def _taken(
-    entries: list[TailRef], message: str, texts: Mapping[str, Message] | None
-) -> TailRef | None:
-    """Remove and return the entry of a message: the one of its id, or the first that is nobody else's."""
-    if not entries:
-        return None
-    if texts is None:
-        return entries.pop(0)
-    ids = [texts[e.ref].observation.message if e.ref in texts else "" for e in entries]
-    place = ids.index(message) if message in ids else 0
-    return entries.pop(place)
 
 
 def current(messages: Sequence[BaseMessage]) -> set[str]:

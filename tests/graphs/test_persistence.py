@@ -110,7 +110,7 @@ def test_a_thread_goes_on_where_it_was_left_by_another_connection(
     ]
     assert agent.texts(out) == heard
     assert len(agent.state(out).constraints) == 3
-    assert len(out["messages"]) == 3  # the last reply, the message, the answer
+    assert len(out["messages"]) == 4  # the last exchange and this one
 
 
 @pytest.mark.parametrize(("answer", "came"), [("yes", "restarted"), ("no", "left alone")])

@@ -449,7 +449,7 @@ def test_a_subgraph_leaves_its_remaining_messages_in_the_parent() -> None:
     for text in (RULE, "Why?", "And now?"):
         out = say(graph, text)
     assert rules(out) == [RULE]
-    assert [m.type for m in out["messages"]] == ["ai", "human", "ai"]
+    assert [m.type for m in out["messages"]] == ["human", "ai", "human", "ai"]
     assert [t.agent for t in memory.threads()] == [""]
 
 

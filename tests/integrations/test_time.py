@@ -191,7 +191,7 @@ def test_messages_alone_that_are_copied_say_that_something_is_missing(
     for text in (RULE, "What is open?"):
         out = say(agent, text)
     copied: Any = {"configurable": {"thread_id": "values"}}
-    agent.invoke({"messages": [*out["messages"], ("user", "And now?")]}, copied)
+    agent.invoke({"messages": [*out["messages"][1:], ("user", "And now?")]}, copied)
     assert "begins with the agent's words" in caplog.text
 
 
