@@ -3,7 +3,8 @@
     python benchmarks/langgraph_memory.py [--turns 200] [--chat] [--json]
 
 Each turn the user says 300 bytes, the agent calls a tool that returns 1.5 KB, and answers in 600
-bytes; with ``--chat`` it calls no tool. The model is scripted and the same for all; so is the role. Every way has a SQLite file of
+bytes; with ``--chat`` it calls no tool. The model is scripted and the same for all; so is the role.
+Every way has a SQLite file of
 its own, and the turns go round: turn n of each way before turn n + 1 of any, so that a busy
 machine is busy for all of them. Read ratios, not absolutes.
 """
@@ -59,7 +60,7 @@ class Measured:
         self.tokens.append(max(sum(len(str(m.text).encode()) for m in p) // 4 for p in prompts))
         for prompt in prompts:
             said = "\x00".join(f"{m.type}:{m.text}" for m in prompt)
-            self._same += len(os.path.commonprefix([said, self._before]))
+            self._same += len(os.path.commonprefix([said, self._before]))  # noqa: RUF071
             self._all, self._before = self._all + len(said), said
         prompts.clear()
 

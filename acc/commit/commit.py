@@ -12,6 +12,7 @@ from acc.commit.pinned import add_cues, add_pinned, close_goals
 from acc.commit.records import write_records
 from acc.commit.room import make_room
 from acc.commit.sources import LAWFUL, Sources, trust_of
+from acc.commit.withdraw import withdraw
 from acc.state.items import Artifact, Event
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.policy import Policy
@@ -43,6 +44,7 @@ class Given:
     is_provisional: bool = False
     is_repair: bool = False
     before: tuple[Note, ...] = ()
+    withdrawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def commit(
     is_provisional: bool = False,
     is_repair: bool = False,
     before: Iterable[Note] = (),
+    withdrawn: Iterable[str] = (),
 ) -> Commit[S]:
     """Return the next state.
 
@@ -96,10 +99,11 @@ def commit(
         is_repair: Whether ``proposal`` corrects the last one. Its messages were settled by the last commit.
         before: Notes of the step so far: unread messages of the tail that are missing, which leave it; and those of
             the commit that this one repairs.
+        withdrawn: Refs of messages on which nothing in the state may rest any more.
     """
     given = Given(
         tuple(turn), number, tuple(read), proposal, tuple(evidence), tuple(judgements),
-        is_provisional, is_repair, tuple(before),
+        is_provisional, is_repair, tuple(before), tuple(withdrawn),
     )  # fmt: skip
     sources = Sources(read, evidence, policy)
     draft = Draft(state, sources, policy, number or state.turn)
@@ -109,6 +113,7 @@ def commit(
     missing = {note.ref for note in draft.notes}
     draft.tail = [entry for entry in draft.tail if entry.ref not in missing]
     draft.tail += [tail_ref(message, policy) for message in turn]
+    withdraw(draft, given.withdrawn)
     judge(draft, judgements)
     if proposal is not None:
         _apply(draft, proposal)

@@ -1,4 +1,4 @@
-"""What the operator and the agent do beside a step: flush, record, retire."""
+"""What the operator and the agent do beside a step: flush, record, retire, withdraw."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acc.controller.parts import Parts
 from acc.controller.turning import clean_turn, entries_of
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
-from acc.journal import Latest, ThreadKey
+from acc.journal import Entry, Latest, ThreadKey
 from acc.journal.names import MAIN, Head
 from acc.logs import log_event
 from acc.models.protocol import Usage
@@ -151,6 +151,28 @@ def retiring_everywhere(
     made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
     latest = yield parts.latest(key, own)
     return _told(parts, latest, (made,) if made is not None else ())
+
+
+def withdrawing(
+    parts: Parts[S], refs: Sequence[str], reason: str, key: ThreadKey, branch: str
+) -> Doing[Step[S]]:
+    """Withdraw messages: nothing in the state of a branch rests on them any more. Their rows stay in the journal.
+
+    Raises:
+        InputError: The branch has no state.
+    """
+    latest: Latest[S] = yield parts.latest(key, branch)
+    if latest.state is None:
+        raise InputError(
+            "there is nothing to withdraw from", where=f"{key}, branch {branch}",
+            hint="name the thread as its steps do",
+        )  # fmt: skip
+    done = commit(latest.state, parts.memory.policy, withdrawn=refs)
+    if not done.notes and done.state.unread == latest.state.unread:
+        return _told(parts, latest, ())
+    yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
+    latest = yield parts.latest(key, branch)
+    return _told(parts, latest, (done,))
 
 
 def _told(parts: Parts[S], latest: Latest[S], commits: tuple[Commit[S], ...]) -> Step[S]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Self
 from typing_extensions import TypeVar
 
 from acc.clock import SystemClock, stamp
-from acc.controller.acts import flushing, recording, retiring_everywhere
+from acc.controller.acts import flushing, recording, retiring_everywhere, withdrawing
 from acc.controller.behind import Behind, patient
 from acc.controller.documents import document
 from acc.controller.indexing import Indexing
@@ -195,6 +195,19 @@ class Common(Generic[S]):
         key, parts = key_of(thread), self._parts
         step: Step[S] = yield from retiring_everywhere(parts, ids, reason, _checked(state), key)
         return signed_step(step, key, parts.keys)
+
+    def _withdrawing(
+        self, refs: Sequence[str], reason: str, thread: ThreadKey | str, branch: str
+    ) -> Doing[Step[S]]:
+        key = key_of(thread)
+        step: Step[S] = yield from withdrawing(self._parts, refs, reason, key, branch)
+        return signed_step(step, key, self._parts.keys)
+
+    def withdrawn(
+        self, refs: Sequence[str], reason: str, *, thread: ThreadKey | str, branch: str
+    ) -> Step[S]:
+        """Do what `withdraw` does. It blocks."""
+        return perform(self._withdrawing(refs, reason, thread, branch))
 
     def _state(self, thread: ThreadKey | str, branch: str, at: str | int | None = None) -> S | None:
         schema: Any = self.policy.schema

@@ -113,6 +113,31 @@ class MemoryController(Common[S]):
         """
         return perform(self._retiring(ids, reason, state, thread))
 
+    def withdraw(
+        self,
+        refs: Sequence[str],
+        reason: str = "",
+        *,
+        thread: ThreadKey | str,
+        branch: str = "main",
+    ) -> Step[S]:
+        """Withdraw messages: nothing in the state rests on them any more, and no compressor reads them.
+
+        For words that were never meant to reach the agent: a guard blocked them, or their application took them
+        back. They stay in the journal; to erase them is `acc.evidence.evidence.Evidence.erase`.
+
+        Args:
+            refs: Refs of messages, such as ``u7``.
+            reason: Why. The commit's record keeps it.
+            thread: The thread.
+            branch: The branch.
+
+        Raises:
+            InputError: The thread has no such branch.
+            ConflictError: Another worker committed meanwhile. Repeat it.
+        """
+        return self.withdrawn(refs, reason, thread=thread, branch=branch)
+
     def last_state(self, thread: ThreadKey | str, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""
         return self._state(thread, branch)
@@ -222,6 +247,17 @@ class AsyncMemoryController(Common[S]):
     ) -> Step[S]:
         """Do what `MemoryController.retire` does."""
         return await self._done(self._retiring(ids, reason, state, thread))
+
+    async def withdraw(
+        self,
+        refs: Sequence[str],
+        reason: str = "",
+        *,
+        thread: ThreadKey | str,
+        branch: str = "main",
+    ) -> Step[S]:
+        """Do what `MemoryController.withdraw` does."""
+        return await self._done(self._withdrawing(refs, reason, thread, branch))
 
     async def last_state(self, thread: ThreadKey | str, *, branch: str = "main") -> S | None:
         """Do what `MemoryController.last_state` does."""

@@ -86,8 +86,9 @@ def _goes_on(first: StoredCommit, each: StoredCommit) -> bool:
 
 
 def is_act(stored: StoredCommit) -> bool:
-    """Whether it is an operator's act."""
-    return (given_in(stored).get("proposal") or {}).get("author") == "operator"
+    """Whether it is an act beside the steps: the operator's, or messages were withdrawn."""
+    given = given_in(stored)
+    return "withdrawn" in given or (given.get("proposal") or {}).get("author") == "operator"
 
 
 def given_in(stored: StoredCommit) -> Mapping[str, Any]:

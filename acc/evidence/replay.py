@@ -157,7 +157,10 @@ class _Branch:
         )
 
     def _act(self, stored: StoredCommit) -> None:
-        """Retire what the operator retired, by its words: ids are given anew."""
+        """Retire what the operator retired, by its words: ids are given anew; withdraw what was withdrawn."""
+        if "withdrawn" in given_in(stored):
+            self._as_recorded(stored)
+            return
         old = self._old()
         ids = (given_in(stored)["proposal"]).get("drop", ())
         words = {(slot.name, item.text_of) for slot, item in old.items() if item.id in ids}

@@ -25,6 +25,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
 from acc.integrations.delegation import misplaced, tasks_of
+from acc.integrations.guards import blocked_in
 from acc.integrations.identity import (
     Identify,
     Identity,
@@ -123,8 +124,8 @@ class AgentMemory:
         """
         tries = 0
         while True:
-            looked = self._look(given, whose, is_same_run)
             try:
+                looked = self._look(given, whose, is_same_run)
                 return self._done(looked, self._step(looked, force=force))
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
@@ -137,8 +138,8 @@ class AgentMemory:
         beside = self.controller.beside
         tries = 0
         while True:
-            looked = await beside(self._look, given, whose, is_same_run)
             try:
+                looked = await beside(self._look, given, whose, is_same_run)
                 step = await self._astep(looked, force=force)
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
@@ -153,6 +154,8 @@ class AgentMemory:
         reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         state = self._loaded(given.raw)
         begun = self.resuming.begun(whose.thread, state, reads, given.config)
+        if self._withdrawn(begun, rest, given.notes):
+            begun = self.resuming.begun(whose.thread, state, reads, given.config)
         new, erased = self._new(reads, begun, notes)
         new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
         if begun.state is None and rest and rest[0].type == "ai":
@@ -162,6 +165,18 @@ class AgentMemory:
                 thread=begun.thread.thread,
             )  # fmt: skip
         return Looked(begun.thread, begun.state, given, role, rest, reads, new, erased, notes)
+
+    def _withdrawn(self, begun: Begun, rest: Sequence[BaseMessage], notes: Notes) -> bool:
+        """Return whether the state rested on words that a guard blocked since. It does not any more."""
+        ids = blocked_in(rest).difference(notes.written)
+        if begun.state is None or not ids:
+            return False
+        reads = self.voices.read([m for m in rest if m.id in ids], notes.voiced)
+        held = places(reads, begun.state.unread)
+        if refs := [entry.ref for entries in held.values() for entry in entries]:
+            branch = begun.state.branch
+            self.controller.withdrawn(refs, "blocked", thread=begun.thread, branch=branch)
+        return bool(refs)
 
     def _noted(
         self, given: Given, whose: Owner, rest: Sequence[BaseMessage], *, is_same_run: bool
@@ -185,11 +200,12 @@ class AgentMemory:
             shared.told if shared is not None else None,
         )
         others = {str(m.id) for m in heard} - tasks
-        written: frozenset[str] | set[str] = frozenset()
+        written: set[str] | frozenset[str] = frozenset()
         if not self._moves_over(given, whose.thread):
             written = others if is_same_run else (misplaced(rest) & others) - notes.users.keys()
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
         speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
+        written = {*written, *blocked_in(rest).difference(notes.written)}
         return replace(notes, thread=whose.thread).and_these(
             users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers
         )

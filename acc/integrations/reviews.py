@@ -33,6 +33,9 @@ _DECIDED = "hitl_interrupt_decision"
 CHANNELS = ("ccs", "ccs_run")
 """The memory's own channels in an agent with the middleware."""
 
+BLOCKED = "acc_blocked"
+"""Key in the ``additional_kwargs`` of a guard's answer: the words that it answers bind nobody."""
+
 _MARK, _SIGNED = "acc_review", "acc_signed"
 _FORGED = (_MARK, _SIGNED, "lc_source", "lc_data")
 _SCRATCHPAD = "__pregel_scratchpad"
@@ -127,6 +130,9 @@ def reviewed(request: Any, result: Any, marks: Marks) -> Any:
     def own(message: BaseMessage) -> BaseMessage:
         if isinstance(message, ToolMessage):
             return marks.signed(message, mark)
+        if BLOCKED in message.additional_kwargs:
+            kept = {k: v for k, v in message.additional_kwargs.items() if k != BLOCKED}
+            message = message.model_copy(update={"additional_kwargs": kept})
         held = there.get(message.id)
         if held is None or isinstance(message, RemoveMessage) or held.content == message.content:
             return message

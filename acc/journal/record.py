@@ -88,6 +88,7 @@ def _given_body(given: Given) -> dict[str, Any]:
         "is_provisional": given.is_provisional,
         "is_repair": given.is_repair,
         "before": [_dumped(note) for note in given.before],
+        "withdrawn": list(given.withdrawn),
     }  # fmt: skip
     if given.proposal is not None:
         proposal = asdict(replace(given.proposal, notes=()))
@@ -134,6 +135,7 @@ def given_of(
         is_provisional=body.get("is_provisional", False),
         is_repair=body.get("is_repair", False),
         before=notes_of(body.get("before", ())),
+        withdrawn=tuple(body.get("withdrawn", ())),
     )
 
 

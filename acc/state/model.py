@@ -84,7 +84,9 @@ class Gone(Part):
     def of(cls, slot: str, record: Record) -> Self:
         """Return what brings ``record`` back."""
         label = " ".join(record.text_of.split()[:LABEL_WORDS])
-        return cls(id=record.id, slot=slot, label=label, data=record.model_dump_json())
+        return cls(
+            id=record.id, slot=slot, label=label, data=record.model_dump_json(exclude_defaults=True)
+        )
 
 
 class CompressedCognitiveState(Part):

@@ -14,6 +14,8 @@ import pytest
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, StateError
+from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
 from acc.models.protocol import Completion, Usage
 from acc.overflow import PinnedOverflow
 from acc.seeding import seed
@@ -391,3 +393,24 @@ def test_words_recorded_while_a_step_is_made_are_not_left_behind(
         assert sorted(_texts(memory)) == ["I restarted db-7.", "One?", "Two?"]
         assert not memory.journal.waiting("t")
         assert _is_clean(memory)
+
+
+def test_what_is_withdrawn_leaves_rules_facts_and_tail_and_stays_in_the_journal(
+    memory: MemoryController[Any],
+) -> None:
+    first = memory.step(None, Turn.said(RULE), thread="t")
+    second = memory.step(first.state, Turn.said(OTHER), thread="t")
+    done = memory.withdraw(["u2"], "unsent", thread="t")
+    assert _rules(done.state) == [RULE]
+    assert "u2" not in [entry.ref for entry in done.state.unread]
+    assert memory.withdraw(["u2"], thread="t").state == done.state, "a repeated act does nothing"
+    assert _texts(memory) == [RULE, OTHER]
+    assert [(each.record or {}).get("outcome") for each in memory.history("t")][-1] == "unsent"
+    step = memory.step(second.state, Turn.said("And now?"), thread="t")
+    assert _rules(step.state) == [RULE], "a step from the state before goes on without it"
+    Evidence(memory).erase(Target(thread="t", refs=("u1",)), proof="replay")
+    left: Any = memory.last_state("t")
+    assert _rules(left) == []
+    assert _is_clean(memory)
+    with pytest.raises(InputError):
+        memory.withdraw(["u1"], thread="nobody")

@@ -31,6 +31,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from acc.errors import StateError
+from acc.integrations.graph_channels import PACKED, unpacked
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.overflow import PinnedOverflow
@@ -350,3 +351,14 @@ def test_a_client_that_posts_its_transcript_with_stable_ids_says_nothing_twice(
         out = graph.invoke({"messages": history[-window:]}, CONFIG)
         history.append(out["messages"][-1])
     assert [t for c, t in stored(memory) if c == "user"] == list(texts)
+
+
+def test_a_checkpoint_holds_the_state_compressed_and_a_damaged_one_is_told() -> None:
+    memory, saver = memory_of(), InMemorySaver()
+    agent = agent_of(memory, fine(), checkpointer=saver)
+    say(agent, RULE)
+    held = saver.get(CONFIG)["channel_values"]["ccs"]  # type: ignore[index]
+    assert set(held) == {"hash", "owner", PACKED}
+    assert unpacked(held) == agent.get_state(CONFIG).values["ccs"]
+    with pytest.raises(StateError, match="damaged"):
+        unpacked({**held, PACKED: b"no such thing"})
