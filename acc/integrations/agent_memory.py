@@ -59,6 +59,7 @@ from acc.integrations.tailing import (
     sent_again,
     unknown,
 )
+from acc.integrations.unfinished import results_left
 from acc.journal import Head, ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState, TailRef
@@ -150,6 +151,8 @@ class AgentMemory:
     def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
         """Return what a pass finds."""
         role, rest = role_and_rest(as_messages(given.messages))
+        added = [] if is_same_run else as_messages(results_left(rest, given.config))
+        rest += added
         notes = self._noted(given, whose, rest, is_same_run=is_same_run)
         reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         state = self._loaded(given.raw)
@@ -164,7 +167,9 @@ class AgentMemory:
                 "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=begun.thread.thread,
             )  # fmt: skip
-        return Looked(begun.thread, begun.state, given, role, rest, reads, new, erased, notes)
+        return Looked(
+            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added)
+        )
 
     def _withdrawn(self, begun: Begun, rest: Sequence[BaseMessage], notes: Notes) -> bool:
         """Return whether the state rested on words that a guard blocked since. It does not any more."""

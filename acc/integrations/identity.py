@@ -185,6 +185,12 @@ def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
     return f"{name}#{hashlib.sha256(entry.encode()).hexdigest()[:12]}"
 
 
+def saver_of(config: Config) -> Any:
+    """Return a run's checkpointer; None if it has none."""
+    found = (config.get("configurable") or {}).get(CHECKPOINTER)
+    return None if isinstance(found, bool) else found
+
+
 def enclosing_nodes(config: Config) -> list[str]:
     """Return the names of the nodes that a run is nested in, outermost first; none at the top."""
     names = (part.partition(":")[0] for part in _enclosing(config))

@@ -239,8 +239,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             return {}
         before = looked.given.handed or looked.given.raw
         update: dict[str, Any] = {"ccs_run": owned(looked.notes.dump(), looked.thread, before)}
-        tasks = marked(looked)
-        return update | ({"messages": tasks} if tasks else {})
+        messages = [*marked(looked), *looked.added]
+        return update | ({"messages": messages} if messages else {})
 
     def _update(self, passed: Passed) -> dict[str, Any]:
         ccs, notes = channels(passed)

@@ -293,7 +293,10 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             update[self.run_key] = notes
         if self.output_messages_key:
             looked = passed.looked
-            view = self._model_input(self.role, given, looked.thread, passed.state, looked.notes)
+            whole = given._replace(messages=[*given.messages, *looked.added])
+            view = self._model_input(self.role, whole, looked.thread, passed.state, looked.notes)
+            if looked.added:
+                update[self.input_messages_key] = list(looked.added)
             # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [_plain(message) for message in view]
         elif messages := changed(passed, is_shadow=self.is_shadow):
