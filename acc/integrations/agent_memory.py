@@ -192,11 +192,12 @@ class AgentMemory:
         """
         notes = given.notes.within({str(m.id) for m in rest})
         self._check_users(rest, notes)
-        heard = [
-            m
-            for m in rest
-            if isinstance(m, HumanMessage) and not self._knows_writer(m, notes) and not is_marked(m)
-        ]
+        humans = [m for m in rest if isinstance(m, HumanMessage)]
+        if is_same_run and self.voices.marks is not None:
+            # The middleware sees what a tool writes. So another middleware changed these: it redacts.
+            changed = {str(m.id): content_digest(m) for m in humans if m.id in notes.users}
+            notes = notes.and_these(users=changed)
+        heard = [m for m in humans if not notes.knows(m) and not is_marked(m)]
         shared = self._shared(given.config, whose.thread)
         tasks = tasks_of(
             heard,
@@ -207,7 +208,10 @@ class AgentMemory:
         others = {str(m.id) for m in heard} - tasks
         written: set[str] | frozenset[str] = frozenset()
         if not self._moves_over(given, whose.thread):
-            written = others if is_same_run else (misplaced(rest) & others) - notes.users.keys()
+            written = others if is_same_run else misplaced(rest) & others
+            if written == others and not is_same_run:
+                # A client whose ids begin anew puts its words in the place of earlier ones.
+                written -= notes.users.keys()
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
         speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
         written = {*written, *blocked_in(rest).difference(notes.written)}
@@ -222,11 +226,6 @@ class AgentMemory:
             return False
         is_first = notes.is_new and not given.raw
         return is_first or not self.controller.journal.head(thread).hash
-
-    def _knows_writer(self, message: HumanMessage, notes: Notes) -> bool:
-        """Whether it is known who wrote a message. What a tool writes under its id, the middleware sees by itself."""
-        is_known = self.voices.marks is not None and str(message.id) in notes.users
-        return is_known or notes.knows(message)
 
     def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
         """Check that nobody put something else in the place of the user's words.
@@ -255,7 +254,8 @@ class AgentMemory:
         if sum(map(is_said, new)) >= MANY:
             key = self.controller.policy.digest_key
             whole = [(m, digest_of(m.observation, key)) for m in self._past(thread, head, 0)]
-            again = sent_again(new, whole)
+            as_said = notes.voiced._replace(written=())
+            again = sent_again(self.voices.read([r.message for r in new], as_said), whole)
             new = tuple(read for read in new if read.id not in again)
         gone = journal.erased(thread, [(r.id, d) for r in new for d in r.digests])
         erased = frozenset(r.id for r in new if any((r.id, d) in gone for d in r.digests))

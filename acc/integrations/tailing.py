@@ -72,18 +72,22 @@ def _words_at_end(reads: Sequence[Read]) -> int:
 def sent_again(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> frozenset[str]:
     """Return the ids among ``new`` that repeat the thread's words under other ids.
 
-    The words of user and agent have to lead up to where the thread stands. The user's last message always counts as
-    new, and so does a message whose words were never said. ``past``: the journal's messages, with their digests.
+    The words of user and agent have to lead up to where the thread stands, or to the answer in front of them that no
+    commit has taken yet. The user's last message always counts as new, and so does a message whose words were never
+    said. ``past``: the journal's messages, with their digests.
     """
-    last = max((i for i, read in enumerate(new) if is_said(read)), default=0)
-    told = [(i, d) for i, read in enumerate(new[:last]) for d in _speech(read)]
+    said = [i for i, read in enumerate(new) if is_said(read)]
+    first, last = (said[0], said[-1]) if said else (0, 0)
+    told = [(i, d) for i, read in enumerate(new[:last]) for d in _speech(read) if i >= first]
+    answers = [(m, d) for read in new[:first] for m, d in _as_past(read)]
+    past = [*past, *answers]
     log = [d for m, d in past if _is_speech(m)]
     known = overlap([d for _, d in told], log)
     if not known:
         return frozenset()
     left = Counter(d for _, d in past)
     found = set()
-    for read in new[: told[known - 1][0] + 1]:
+    for read in new[first : told[known - 1][0] + 1]:
         wanted = Counter(read.digests)
         if wanted <= left:
             left -= wanted
@@ -135,6 +139,10 @@ def overlap(told: Sequence[str], log: Sequence[str]) -> int:
 def _speech(read: Read) -> list[str]:
     pairs = zip(read.observations, read.digests, strict=True)
     return [d for o, d in pairs if o.channel in _SPEAKING and not o.is_call]
+
+
+def _as_past(read: Read) -> list[tuple[Message, str]]:
+    return [(Message(o, 0), d) for o, d in zip(read.observations, read.digests, strict=True)]
 
 
 def _is_speech(message: Message) -> bool:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from helpers_integrations import CONFIG, RULE, graph_of, memory_of, patient, stored, whole
 from langchain_core.messages import AIMessage, HumanMessage
+from test_time import agent_of
 
 from acc.integrations.messages import Voices
 from acc.integrations.notes import Notes
 from acc.integrations.tailing import repeated
 from acc.tail import Message, digest_of
+from acc.testing.chat_model import ScriptedChatModel
 
 READ = Voices.of(None, None, "user").read
 
@@ -35,3 +41,20 @@ def test_other_words_and_those_of_another_input_are_new() -> None:
 def test_the_notes_keep_how_far_a_run_has_repeated() -> None:
     assert Notes.load(Notes(again=(7, 9)).dump()).again == (7, 9)
     assert "again" not in Notes().dump()
+
+
+@pytest.mark.parametrize("build", [agent_of, graph_of])
+@pytest.mark.parametrize("make", [memory_of, patient])
+def test_a_client_that_sends_the_whole_history_without_ids_is_heard_once(
+    build: Any, make: Any
+) -> None:
+    memory, history = make(), []
+    model = ScriptedChatModel(script=lambda prompt: f"Answer to: {prompt[-1].text}")
+    graph = build(memory, model)
+    for text in (RULE, "What is open?", "And db-2?", "And db-3?"):
+        history.append({"role": "user", "content": text})
+        out = graph.invoke({"messages": list(history)}, CONFIG)
+        history.append({"role": "assistant", "content": out["messages"][-1].text})
+    said = [(kind, text) for kind, text in stored(memory) if kind != "agent"]
+    assert said == [("user", m["content"]) for m in history if m["role"] == "user"]
+    assert whole(model.prompts[-1]).count("And db-2?") == 2, "the question and its answer"

@@ -226,8 +226,8 @@ def test_an_edited_message_is_new_and_the_old_words_are_not_lost() -> None:
         ("human", "Never restart the cache."), ("ai", "Fine."), ("human", "And now?"),
     ]  # fmt: skip
     assert f"[user] {RULE}" in system(model.prompts[-1])
-    said = [t for c, t in stored(memory) if c == "user"]
-    assert said == [RULE, "Never restart the cache.", "And now?"]
+    said = [(c, t) for c, t in stored(memory) if c != "agent"]
+    assert said == [("user", RULE), ("document", "Never restart the cache."), ("user", "And now?")]
 
 
 def test_a_cancelled_run_loses_nothing() -> None:
