@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from acc.board.board import AGENT
@@ -18,6 +18,7 @@ from acc.journal.wording import Wanted
 from acc.turn.observations import Channel, is_ingested
 
 _DERIVED = (Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
+_SAY = (Channel.USER, Channel.DOCUMENT)
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Target:
         words: Words; every message that holds them is erased whole.
         document: Ref of a document, such as ``doc.8f1c22ab90``.
         tenant: The tenant; None for any. So are ``user`` and ``agent``.
-        user: The user.
+        user: The user: the threads of it, and what it said in those of others.
         agent: The agent.
         branch: The branch whose refs are meant.
 
@@ -190,7 +191,35 @@ class Found:
         for key in self.deleted:
             yield from (each.message.text for _, each in rows_of(self._journal, key))
 
+    def _guests(self) -> Iterator[Row]:
+        """Yield what a user said in threads of others.
+
+        Raises:
+            InputError: A thread began before its user was known: some of its words may be this user's.
+        """
+        target = self.target
+        if not target.user or target.thread is not None or not target.is_whole:
+            return
+        anybody = replace(target, user=None) if target.tenant or target.agent else None
+        for key in self._journal.spoken_by(target.user):
+            if key in self.scope or is_home(key) or not (anybody is None or anybody.has(key)):
+                continue
+            said = [each for each in rows_of(self._journal, key) if each[1].message.channel in _SAY]
+            names = {each.message.observation.name for _, each in said}
+            if not key.user and "" in names:
+                raise InputError(
+                    f"whose words those before {target.user!r} joined are is not known",
+                    where=str(key),
+                    hint="erase the thread, or name its messages (refs), then erase the user again",
+                )
+            yield from (
+                _row(key, branch, each)
+                for branch, each in said
+                if each.message.observation.name == target.user
+            )
+
     def _own(self) -> Iterator[Row]:
+        yield from self._guests()
         for key in (key for key in self.scope if key not in self.deleted):
             for branch, each in self._asked(key):
                 if self._is_meant(key, each):

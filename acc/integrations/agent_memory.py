@@ -110,6 +110,7 @@ class AgentMemory:
                 f"mode is {mode!r}", where="mode", hint='give "memory" or "shadow"'
             )
         self.is_shadow = mode == "shadow"
+        self.is_picky = not (self.voices.speakers is None and controller.policy.speakers is None)
         self.clock = (settings.clock or SystemClock()) if tell_time else None
 
     # A pass
@@ -213,7 +214,9 @@ class AgentMemory:
                 # A client whose ids begin anew puts its words in the place of earlier ones.
                 written -= notes.users.keys()
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
-        speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
+        notes = replace(notes, is_shared=notes.is_shared or (bool(users) and whose.is_guest))
+        is_named = notes.is_shared or self.is_picky
+        speakers = dict.fromkeys(users, whose.user) if whose.user and is_named else {}
         written = {*written, *blocked_in(rest).difference(notes.written)}
         return replace(notes, thread=whose.thread).and_these(
             users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers

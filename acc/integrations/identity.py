@@ -121,12 +121,17 @@ class Owner(NamedTuple):
         thread: The thread.
         is_own: Whether the state and the notes in the run's channels are this thread's; not if a parent graph handed
             its own down.
-        speaker: The run's user, where it is another than the thread's.
+        user: The run's user; empty if unknown. A guest's is another than the thread's.
     """
 
     thread: ThreadKey
     is_own: bool = True
-    speaker: str = ""
+    user: str = ""
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether somebody else than the thread's user speaks."""
+        return self.user != self.thread.user
 
 
 def owner(
@@ -153,11 +158,11 @@ def owner(
     name = base.agent or nested_agent(config, messages)
     thread = replace(base, agent=name)
     if noted is None:
-        return Owner(thread)
+        return Owner(thread, user=base.user)
     is_same = (noted.thread, noted.tenant) == (base.thread, base.tenant)
     if is_same and _agent_of(noted.agent) == _agent_of(name):
-        return Owner(noted, speaker=base.user if base.user != noted.user else "")
-    return Owner(thread, is_own=not enclosing_nodes(config))
+        return Owner(noted, user=base.user)
+    return Owner(thread, is_own=not enclosing_nodes(config), user=base.user)
 
 
 def _agent_of(name: str) -> str:

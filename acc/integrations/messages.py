@@ -205,9 +205,10 @@ def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
 
 
 def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:
-    if isinstance(message, HumanMessage) and message.id in voiced.written:
-        return message.model_copy(update={"name": WRITTEN})
-    return message
+    if not isinstance(message, HumanMessage):
+        return message
+    name = WRITTEN if message.id in voiced.written else _speaker(message, voiced)
+    return message.model_copy(update={"name": name}) if name else message
 
 
 def _speaker(message: BaseMessage, voiced: Voiced) -> str:

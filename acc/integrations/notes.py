@@ -49,7 +49,8 @@ class Notes:
         users: Human messages that are known to be the user's: digests of their words by id (`content_digest`).
         tasks: Ids of tasks that another agent wrote.
         written: Ids of human messages that are nobody's words to the agent (`acc.integrations.messages.WRITTEN`).
-        speakers: Speakers by message id, where the run named another user than the thread's.
+        speakers: Users by message id, in a thread in which several speak.
+        is_shared: Whether somebody else than the thread's user has spoken.
         taken: Digests by message id of what stays in the channel for the step at hand, and stands in the state, not in
             its tail; and of what repeats stored words under another id.
         again: While a run repeats what a killed one said: the place up to which it did, and the place where that
@@ -69,6 +70,7 @@ class Notes:
     taken: Mapping[str, str] = field(default_factory=dict)
     again: tuple[int, ...] = ()
     admitted: Mapping[str, Pieces] = field(default_factory=dict)
+    is_shared: bool = False
     is_new: bool = True
     is_foreign: bool = False
     key: bytes = field(default=b"", repr=False)
@@ -98,7 +100,7 @@ class Notes:
             }
             return cls(
                 thread, users, tasks, written, speakers=speakers, taken=taken, again=again, is_new=False, key=key,
-                admitted=admitted,
+                admitted=admitted, is_shared=raw.get("shared") is True,
             )  # fmt: skip
         except (AttributeError, TypeError, ValueError) as error:
             raise StateError(
@@ -115,6 +117,7 @@ class Notes:
         noted["speakers"] = dict(self.speakers)
         noted["taken"] = dict(self.taken)
         noted["again"] = list(self.again)
+        noted["shared"] = self.is_shared
         noted["admitted"] = {k: [list(each) for each in v] for k, v in self.admitted.items()}
         noted = {name: value for name, value in noted.items() if value}
         return {**noted, _SIGNED: _signature(noted, self.key)} if noted else {}

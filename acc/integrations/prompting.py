@@ -18,6 +18,7 @@ from acc.state.model import TailRef
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.tail import Message, labelled, recalled, shortened
+from acc.text.lines import one_line
 from acc.turn.observations import Channel, Evidence
 
 LEGEND = (
@@ -142,6 +143,13 @@ def _plain(
     message = read.message
     if isinstance(message, SystemMessage):
         return HumanMessage(f"[system] {message.text}", id=message.id)
+    speaker = next((o.name for o in read.observations if o.channel is Channel.USER), "")
+    if speaker and not message.name:
+        mark, said = f"[{one_line(speaker)}] ", message.content
+        message = _with(
+            message,
+            mark + said if isinstance(said, str) else [{"type": "text", "text": mark}, *said],
+        )
     is_old = bool(entries) and all(e.status == "read" for e in entries) and read.id not in now
     if not is_old:
         return message

@@ -16,6 +16,7 @@ from acc.journal.reading import PAGE
 from acc.journal.rows import message_of
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
 from acc.tail import Message
+from acc.turn.observations import Channel
 
 STRETCH = 10_000
 """Messages that are searched at a time for words."""
@@ -49,6 +50,20 @@ _BRANCHES = (
     .group_by(*_NAMES, BRANCHES.c.name, BRANCHES.c.id)
     .order_by(BRANCHES.c.id)
 )  # fmt: skip
+
+
+_SPEAK = [
+    Channel.USER.value,
+    Channel.DOCUMENT.value,
+]  # a document: `speakers` does not name the speaker
+_SPOKEN = (
+    select(THREADS.c.id, *_NAMES)
+    .distinct()
+    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
+    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
+    .where(MESSAGES.c.channel.in_(_SPEAK))
+    .order_by(THREADS.c.id)
+)
 
 
 class Said(NamedTuple):
@@ -122,6 +137,12 @@ class Survey(Opened):
             ThreadKey(*names): (commits, messages)
             for *names, commits, messages in self._execute(_SIZES)
         }
+
+    @reads
+    def spoken_by(self, speaker: str) -> list[ThreadKey]:
+        """Return the threads with a message whose speaker has this name, whoever's threads they are."""
+        rows = self._execute(_SPOKEN.where(MESSAGES.c.name == speaker))
+        return [ThreadKey(*names) for _, *names in rows]
 
     @reads
     def said(self) -> list[Said]:

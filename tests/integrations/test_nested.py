@@ -518,9 +518,9 @@ def test_a_conversation_stays_on_its_thread_if_its_user_becomes_known_or_another
     known = owner(config(user_id="ana"), Identity(), None)
     assert known.thread == ThreadKey("t", user="ana")
     later = owner(config(user_id="ana"), Identity(), ThreadKey("t"))
-    assert (later.thread, later.speaker) == (ThreadKey("t"), "ana")
+    assert (later.thread, later.user) == (ThreadKey("t"), "ana")
     joined = owner(config(user_id="bob"), Identity(), ThreadKey("t", user="ana"))
-    assert (joined.thread, joined.speaker) == (ThreadKey("t", user="ana"), "bob")
+    assert (joined.thread, joined.user) == (ThreadKey("t", user="ana"), "bob")
     assert owner(config(), Identity(), ThreadKey("other")).thread == ThreadKey("t")
 
 

@@ -43,7 +43,8 @@ MEMORIES = [memory_of, patient]
 
 def agent_of(memory: Any, model: Any, **given: Any) -> Any:
     given = {"checkpointer": InMemorySaver(), "tools": [read_logs], **given}
-    return create_agent(model, given.pop("tools"), middleware=[MemoryMiddleware(memory)], **given)
+    given.setdefault("middleware", [MemoryMiddleware(memory)])
+    return create_agent(model, given.pop("tools"), **given)
 
 
 BUILDERS = [agent_of, graph_of]

@@ -1,0 +1,105 @@
+"""Several users in one thread: each one's words are theirs, in rules, in the prompt and for an erasure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers_integrations import fine, graph_of, memory_of, patient, stored, whole
+from test_time import agent_of
+
+from acc.errors import InputError
+from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
+from acc.integrations.langchain import MemoryMiddleware
+from acc.state.policy import Policy
+
+BUILDERS = [agent_of, graph_of]
+ANN, BOB = "Never restart nginx.", "Never page Ravi."
+
+
+def _as(user: str) -> Any:
+    return {"configurable": {"thread_id": "t", **({"user_id": user} if user else {})}}
+
+
+def _talk(graph: Any, *said: tuple[str, str]) -> Any:
+    for user, text in said:
+        out = graph.invoke({"messages": [("user", text)]}, _as(user))
+    return out
+
+
+def _rules(memory: Any) -> list[tuple[str, str]]:
+    (key,) = memory.threads()
+    return [(r.words.speaker, r.words.text) for r in memory.last_state(key).constraints]
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_a_guests_words_carry_the_guests_name(build: Any) -> None:
+    memory, model = memory_of(), fine()
+    graph = build(memory, model)
+    _talk(graph, ("ann", ANN), ("bob", BOB), ("ann", "And now?"))
+    assert _rules(memory) == [("", ANN), ("bob", BOB)], "the thread's own user needs no name"
+    assert f"[bob] {BOB}" in whole(model.prompts[1])
+    assert "[ann] And now?" in whole(model.prompts[-1]), "from then on everybody is named"
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+def test_a_guest_is_erased_from_the_threads_of_others(build: Any) -> None:
+    memory = memory_of()
+    graph = build(memory, fine())
+    _talk(graph, ("ann", ANN), ("bob", BOB), ("ann", "And now?"))
+    Evidence(memory).erase(Target(user="bob"), proof="replay")
+    assert _rules(memory) == [("", ANN)]
+    assert BOB not in str(stored(memory))
+    with pytest.raises(InputError, match="holds nothing"):
+        Evidence(memory).erase(Target(user="carl"), proof="replay")
+    assert memory.journal.verify([memory.policy]).is_clean
+
+
+def test_words_from_before_the_user_was_known_are_not_passed_over() -> None:
+    memory = memory_of()
+    graph = graph_of(memory, fine())
+    _talk(graph, ("", ANN), ("bob", BOB))
+    with pytest.raises(InputError, match="is not known"):
+        Evidence(memory).erase(Target(user="bob"), proof="replay")
+    (key,) = memory.threads()
+    Evidence(memory).erase(Target(thread=key), proof="replay")
+
+
+@pytest.mark.parametrize("first", ["ann", "bob"])
+def test_speakers_decides_by_the_runs_user(first: str) -> None:
+    other = {"ann": "bob", "bob": "ann"}[first]
+    said = {"ann": ANN, "bob": BOB}
+    for memory, options in (
+        (memory_of(), {"speakers": ["ann"]}),
+        (memory_of(policy=Policy(speakers=frozenset(["ann"]))), {}),
+    ):
+        graph = agent_of(memory, fine(), middleware=[MemoryMiddleware(memory, **options)])
+        _talk(graph, (first, said[first]), (other, said[other]), (first, "And now?"))
+        assert _rules(memory) == [("ann", ANN)]
+
+
+def test_a_failed_runs_message_keeps_its_speaker() -> None:
+    memory, model = patient(), fine()
+    graph = agent_of(memory, model)
+    _talk(graph, ("ann", "Hello."))
+    real = memory.step
+    memory.step = _down  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        _talk(graph, ("bob", BOB))
+    memory.step = real
+    _talk(graph, ("ann", ANN))
+    (key,) = memory.threads()
+    memory.flush(key)
+    assert ("bob", BOB) in _rules(memory)
+
+
+def _down(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("down")
+
+
+def test_the_user_of_an_ordinary_thread_is_not_named() -> None:
+    memory, model = memory_of(), fine()
+    graph = agent_of(memory, model)
+    _talk(graph, ("ann", ANN), ("ann", "And now?"))
+    assert "ann" not in whole(model.prompts[-1])
