@@ -61,8 +61,9 @@ class Message:
 
     @property
     def speaker(self) -> str:
-        """The name of the user who speaks, if the message carries one."""
-        return self.observation.name if self.channel is Channel.USER else ""
+        """The name of the user or operator who speaks, if the message carries one."""
+        is_spoken = self.channel in (Channel.USER, Channel.OPERATOR)
+        return self.observation.name if is_spoken else ""
 
 
 def digest_of(observation: Observation, key: bytes = b"") -> str:

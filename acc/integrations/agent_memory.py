@@ -9,7 +9,7 @@ current step stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,12 +19,15 @@ from langchain_core.messages import (
     HumanMessage,
 )
 from langchain_core.runnables import RunnableConfig
+from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import SystemClock, now_line
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
-from acc.integrations.delegation import misplaced, tasks_of
+from acc.integrations.delegates import DELEGATES, Delegates, branch_of
+from acc.integrations.delegation import calling, misplaced, tasks_of
+from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
 from acc.integrations.identity import (
     Identify,
@@ -47,7 +50,7 @@ from acc.integrations.messages import (
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.resuming import Begun, Resuming
-from acc.integrations.reviews import Marks
+from acc.integrations.reviews import Marks, is_decided, reviewed
 from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.stepping import Controller, check_controller, synchronous, traced
 from acc.integrations.tailing import (
@@ -90,9 +93,11 @@ class AgentMemory:
         tell_time: bool,
         share: Share | None,
         to: To,
-        state_key: str,
-        is_hooked: bool,
         mode: str,
+        delegates: Mapping[str, str] = DELEGATES,
+        state_key: str = "ccs",
+        run_key: str = "ccs_run",
+        messages_key: str = "messages",
     ) -> None:
         check_controller(controller)
         settings = controller.settings
@@ -101,8 +106,10 @@ class AgentMemory:
         self.key = notes_key(controller)
         self.voices = heard_by(
             voices, redact=controller.parts.redact, key=controller.policy.digest_key,
-            marks=Marks(self.key) if is_hooked else None,
         )  # fmt: skip
+        self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
+        self.own_channels = (state_key, run_key)
+        self.delegates = Delegates(delegates, self.identity, self.own_channels)
         self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
@@ -112,6 +119,16 @@ class AgentMemory:
         self.is_shadow = mode == "shadow"
         self.is_picky = not (self.voices.speakers is None and controller.policy.speakers is None)
         self.clock = (settings.clock or SystemClock()) if tell_time else None
+
+    def _hook(self) -> None:
+        """Believe what the middleware's hook on tools, or the tools' node of this memory, writes beside a result."""
+        self.voices = replace(self.voices, marks=Marks(self.key))
+
+    def _of(self, state: Any, config: RunnableConfig) -> tuple[Given, Owner]:
+        """Return what a run's channels hold of its own, and whose memory it works on."""
+        messages = read(state, self.input_messages_key) or ()
+        raw, notes = read(state, self.state_key), read(state, self.run_key)
+        return self._given(messages, raw, notes, config)
 
     # A pass
 
@@ -217,6 +234,8 @@ class AgentMemory:
         notes = replace(notes, is_shared=notes.is_shared or (bool(users) and whose.is_guest))
         is_named = notes.is_shared or self.is_picky
         speakers = dict.fromkeys(users, whose.user) if whose.user and is_named else {}
+        if is_same_run and (who := self._reviewer(whose)):
+            speakers |= {str(m.id): who for m in _since_words(rest) if is_decided(m)}
         written = {*written, *blocked_in(rest).difference(notes.written)}
         return replace(notes, thread=whose.thread).and_these(
             users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers
@@ -381,6 +400,40 @@ class AgentMemory:
             return Passed(replace(looked, notes=notes), step, step.state, step.tail)
         return Passed(looked, None, looked.state, ())
 
+    # Tools
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[Any], Any]) -> Any:
+        """Note on the result what a human's part in the call was, and hand over what a sub-agent may read."""
+        given, whose = self._of(request.state, request.runtime.config)
+        handed = self.delegates.handed(
+            request, self._shared(given.config, whose.thread), branch_of(given.raw)
+        )
+        with calling(self.delegates.caller(given)):
+            result = handler(handed)
+        return self._reviewed(request, result, whose)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[Any], Awaitable[Any]]
+    ) -> Any:
+        """Like `wrap_tool_call`."""
+        given, whose = self._of(request.state, request.runtime.config)
+        shared = self._shared(given.config, whose.thread)
+        handed = await self.delegates.ahanded(request, shared, branch_of(given.raw))
+        with calling(self.delegates.caller(given)):
+            result = await handler(handed)
+        return self._reviewed(request, result, whose)
+
+    def _reviewed(self, request: ToolCallRequest, result: Any, whose: Owner) -> Any:
+        if self.voices.marks is None:
+            return result
+        who, kept = self._reviewer(whose), self.own_channels
+        return reviewed(request, result, self.voices.marks, who=who, kept=kept)
+
+    def _reviewer(self, whose: Owner) -> str:
+        """Return the name under which a human answers: the user who resumes the run, but for the thread's own."""
+        is_named = self.voices.human is not Channel.USER or whose.is_guest
+        return whose.user if is_named else ""
+
     # What the model reads
 
     def _view(
@@ -465,6 +518,12 @@ def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:
         return looked.notes
     admitted = tuple((v.ref, v.place) for v in step.verdicts if v.reason == "admitted")
     return looked.notes.and_evidence(asked[-1], admitted)
+
+
+def _since_words(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return what follows the last human message."""
+    last = max((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
+    return messages[last + 1 :]
 
 
 def _left(looked: Looked | None) -> Looked | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,6 @@ from acc.integrations.identity import Identify, thread_of
 from acc.integrations.leaving import Given
 from acc.integrations.messages import as_messages
 from acc.integrations.sharing import Shared
-
-OWN_CHANNELS = frozenset({"ccs", "ccs_run"})
-"""Channels that are not handed to a sub-agent."""
 
 DELEGATES: Mapping[str, str] = {"task": "description"}
 """Tools that run a sub-agent, with the argument that holds its task: the one of deepagents."""
@@ -30,10 +27,12 @@ FOR_A_TASK = (
 class Delegates:
     """The tools of an agent that run a sub-agent."""
 
-    def __init__(self, tools: Mapping[str, str], identity: Identify) -> None:
-        """Know ``tools``: the argument that holds the task, by the tool's name."""
+    def __init__(
+        self, tools: Mapping[str, str], identity: Identify, channels: Collection[str]
+    ) -> None:
+        """Know ``tools``: the argument that holds the task, by the tool's name. ``channels`` are not handed over."""
         self._tools = dict(tools)
-        self._identity = identity
+        self._identity, self._channels = identity, frozenset(channels)
 
     def caller(self, given: Given) -> Caller:
         """Return who calls, for the sub-agent."""
@@ -73,7 +72,7 @@ class Delegates:
         task, args = call["args"].get(key), call["args"]
         if isinstance(task, str) and board:
             args = {**args, key: task + FOR_A_TASK + board}
-        state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
+        state = {k: v for k, v in request.state.items() if k not in self._channels}
         runtime = replace(request.runtime, state=state)  # not every version of LangChain's does so
         return request.override(state=state, runtime=runtime, tool_call={**call, "args": args})
 

@@ -14,23 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
-from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.delegates import DELEGATES, Delegates, branch_of
-from acc.integrations.delegation import calling
+from acc.integrations.delegates import DELEGATES
 from acc.integrations.graph_channels import OwnState, owned
-from acc.integrations.identity import Config, Identify, Owner
-from acc.integrations.leaving import Given, Looked, Passed, changed, channels, marked
+from acc.integrations.identity import Identify, Owner
+from acc.integrations.leaving import Looked, Passed, changed, channels, marked
 from acc.integrations.messages import Voices
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
 from acc.integrations.prompting import with_memory
-from acc.integrations.reviews import reviewed
 from acc.integrations.sharing import Share, To
 from acc.integrations.stepping import Controller
 from acc.integrations.watching import watching
@@ -44,7 +42,6 @@ with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMi
         ModelResponse,
         OmitFromInput,
         PrivateStateAttr,
-        ToolCallRequest,
     )
 
 
@@ -111,9 +108,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         memory = opened(controller, folder)
         super().__init__(
             memory, Voices.of(channels, speakers, human), identity=identity, resume=resume,
-            tell_time=tell_time, share=share, to=to, state_key="ccs", is_hooked=True, mode=mode,
+            tell_time=tell_time, share=share, to=to, mode=mode, delegates=delegates,
         )  # fmt: skip
-        self.delegates = Delegates(delegates, self.identity)
+        self._hook()
         self.tools = []
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -169,33 +166,6 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         watch.check(memory)
         return response
 
-    def wrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
-    ) -> Any:
-        """Note on the result what a human's part in the call was, and hand over what a sub-agent may read."""
-        given, whose = self._of(request.state, request.runtime.config)
-        handed = self.delegates.handed(
-            request, self._shared(given.config, whose.thread), branch_of(given.raw)
-        )
-        with calling(self.delegates.caller(given)):
-            result = handler(handed)
-        return self._reviewed(request, result)
-
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> Any:
-        """Like `wrap_tool_call`."""
-        given, whose = self._of(request.state, request.runtime.config)
-        shared = self._shared(given.config, whose.thread)
-        handed = await self.delegates.ahanded(request, shared, branch_of(given.raw))
-        with calling(self.delegates.caller(given)):
-            result = await handler(handed)
-        return self._reviewed(request, result)
-
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Keep the final messages of a run. If a run does not end, the next run keeps them."""
         return self._noted_update(self._kept_now(partial(self._ended, state, get_config())))
@@ -204,14 +174,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         """Like `after_agent`, without blocking the event loop."""
         return self._noted_update(await self._akept_now(partial(self._ended, state, get_config())))
 
-    def _of(self, state: Any, config: Config) -> tuple[Given, Owner]:
-        return self._given(state["messages"], state.get("ccs"), state.get("ccs_run"), config)  # type: ignore[arg-type]
-
-    def _entered(self, state: Any, config: Config) -> dict[str, Any]:
+    def _entered(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
         given, whose = self._of(state, config)
         return self._noted_update(self._look(given, whose, is_same_run=False))
 
-    def _ended(self, state: Any, config: Config) -> Looked:
+    def _ended(self, state: Any, config: RunnableConfig) -> Looked:
         given, whose = self._of(state, config)
         return self._without_blocked(self._look(given, whose, is_same_run=True), whose)
 
@@ -253,7 +220,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             update["messages"] = messages
         return update
 
-    def _shown(self, request: ModelRequest[Any], config: Config) -> tuple[str, ModelRequest[Any]]:
+    def _shown(
+        self, request: ModelRequest[Any], config: RunnableConfig
+    ) -> tuple[str, ModelRequest[Any]]:
         """Return what stands behind the role, and the request with it."""
         if self.is_shadow:
             return "", request
@@ -266,9 +235,6 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             system_message=with_memory(request.system_message, memory), messages=messages
         )
         return memory, shown
-
-    def _reviewed(self, request: ToolCallRequest, result: Any) -> Any:
-        return reviewed(request, result, self.voices.marks) if self.voices.marks else result
 
 
 __all__ = ["MemoryAgentState", "MemoryMiddleware", "Notes"]

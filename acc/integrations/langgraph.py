@@ -14,10 +14,11 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
+from langgraph.prebuilt import ToolNode
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.delegates import FOR_A_TASK
+from acc.integrations.delegates import DELEGATES, FOR_A_TASK
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -72,6 +73,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         tell_time: bool = False,
         share: Share | None = None,
         to: To = "",
+        delegates: Mapping[str, str] = DELEGATES,
         force: bool = False,
         mode: str = "memory",
     ) -> None:
@@ -89,8 +91,9 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             channels: Channel by tool name (``{"ask": Channel.USER}``), and by name of human messages that are not
                 the user's.
             speakers: Names of people who speak as the user; other names are documents. None accepts every name.
-            human: Channel of a human who reviews a call or answers an interrupt. A node sees no reviews; the
-                middleware does.
+            human: Channel of a human who reviews a call or answers an interrupt, if the tools run in `tool_node`. By
+                default an operator, whose rules the user cannot end; ``"user"`` where the user reviews;
+                ``"document"`` where a reviewer's words shall bind nobody.
             identity: Finds the thread of a run; `Identity()` by default.
             resume: If the graph has no state, continue from the thread's last state. None does so unless the
                 checkpointer holds states of the thread: the run then goes back to before the first turn. False
@@ -98,6 +101,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             tell_time: The model reads the time of the controller's clock after the state.
             share: What the agents of a conversation share on a board (`acc.integrations.sharing`).
             to: Whom the user speaks to: ``"all"`` puts the user's words on the board.
+            delegates: Tools of `tool_node` that run a sub-agent, with the argument that holds its task.
             force: Compress at each pass, whatever the size: before a `Send`, a hand-over, a planning node.
             mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
 
@@ -106,15 +110,13 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """
         super().__init__(
             controller, Voices.of(channels, speakers, human), identity=identity, resume=resume,
-            tell_time=tell_time, share=share, to=to, state_key=state_key, is_hooked=False, mode=mode,
+            tell_time=tell_time, share=share, to=to, mode=mode, delegates=delegates,
+            state_key=state_key, run_key=run_key, messages_key=input_messages_key,
         )  # fmt: skip
         self.name = name
         self.role = role
         self.force = force
-        self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
-        self.state_key = state_key
-        self.run_key = run_key
         keys = [input_messages_key, output_messages_key, state_key, run_key]
         if len(set(keys)) < len(keys):
             raise ConfigurationError(
@@ -139,7 +141,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             ConflictError: Another run of this thread is active.
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next run goes on from it.
         """
-        given, whose = self._channels_of(input, ensure_config(config))
+        given, whose = self._of(input, ensure_config(config))
         passed = self._passed(
             given, whose, force=self.force, is_same_run=self._is_same(given, whose)
         )
@@ -147,7 +149,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
-        given, whose = self._channels_of(input, ensure_config(config))
+        given, whose = self._of(input, ensure_config(config))
         is_same = self._is_same(given, whose)
         passed = await self._apassed(given, whose, force=self.force, is_same_run=is_same)
         return await self.controller.beside(self._update, input, given, passed)
@@ -187,6 +189,18 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
         return prompt
 
+    def tool_node(self, tools: Sequence[Any], **options: Any) -> ToolNode:
+        """Return LangGraph's `ToolNode` with the memory's hook: it knows what a human said to a tool's interrupt, and
+        no tool can write what the memory notes.
+
+        ``options``: those of `ToolNode`, but for its hooks.
+        """
+        self._hook()
+        return ToolNode(
+            tools, wrap_tool_call=self.wrap_tool_call, awrap_tool_call=self.awrap_tool_call,
+            **options,
+        )  # fmt: skip
+
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
         """Return the validated state from its channel; None if there is none.
 
@@ -202,7 +216,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             config: The run's configuration.
             state: The graph's state, which identifies a run inside another graph.
         """
-        return self._channels_of(state, ensure_config(config))[1].thread
+        return self._of(state, ensure_config(config))[1].thread
 
     def shared(self, state: Any) -> str:
         """Return what the board says, for the prompt of an agent without the memory; may be empty."""
@@ -215,7 +229,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         found: str = await self.controller.beside(self.shared, state)
         return found
 
-    def _channels_of(self, state: Any, config: RunnableConfig) -> tuple[Given, Owner]:
+    def _of(self, state: Any, config: RunnableConfig) -> tuple[Given, Owner]:
         raw = read(state, self.state_key)
         if isinstance(raw, Unread) and not self.is_read:
             raise ConfigurationError(
@@ -242,7 +256,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
     def looked(self, state: Any, config: RunnableConfig) -> Looked:
         """Return what a pass would find."""
-        given, whose = self._channels_of(state, config)
+        given, whose = self._of(state, config)
         return self._look(given, whose, self._is_same(given, whose))
 
     def _is_same(self, given: Given, whose: Owner) -> bool:
@@ -261,7 +275,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             return [SystemMessage(lead), *rest]
         check_messages(messages, shown)
         needed(self.state_key, read(state, self.state_key), where=self.name, what=what)
-        given, whose = self._channels_of(state, config)
+        given, whose = self._of(state, config)
         return self._model_input(role, given, whose.thread, self._loaded(given.raw), given.notes)
 
     def _model_input(

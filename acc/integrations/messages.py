@@ -168,7 +168,7 @@ class Voices:
         self, message: BaseMessage, made: Sequence[Observation], voiced: Voiced
     ) -> Iterator[Observation]:
         if isinstance(message, ToolMessage):
-            yield from self._result(message, made)
+            yield from self._result(message, made, voiced)
             return
         is_task = message.id in voiced.tasks or is_marked(message)
         speaker = _speaker(message, voiced)
@@ -181,16 +181,19 @@ class Voices:
             else:
                 yield observation.model_copy(update={"name": speaker})
 
-    def _result(self, message: ToolMessage, made: Sequence[Observation]) -> Iterator[Observation]:
+    def _result(
+        self, message: ToolMessage, made: Sequence[Observation], voiced: Voiced
+    ) -> Iterator[Observation]:
         """Yield a tool's result with what became of the call, and a human's words on their own channel."""
         became = outcome(message, self.marks)
+        who = became.who or voiced.speakers.get(str(message.id), "")
         for observation in made:
             text = observation.text if became.is_tools else ""
             said = " ".join(part for part in (became.fate and f"[{became.fate}]", text) if part)
             yield observation.model_copy(update={"text": said}) if said else observation
         origin = {"message": str(message.id or "")}
         for words in became.words:
-            yield Observation(channel=self.human, text=words, **origin)
+            yield Observation(channel=self.human, text=words, name=who, **origin)
 
 
 def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -30,9 +30,6 @@ NO_RESULT = "No result is known: the call may have run."
 _DECIDED = "hitl_interrupt_decision"
 """``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes as the result."""
 
-CHANNELS = ("ccs", "ccs_run")
-"""The memory's own channels in an agent with the middleware."""
-
 BLOCKED = "acc_blocked"
 """Key in the ``additional_kwargs`` of a guard's answer: the words that it answers bind nobody."""
 
@@ -48,11 +45,13 @@ class Outcome(NamedTuple):
         fate: A note for who reads the result; empty for a call that ran as it was made.
         words: What a human said, in order.
         is_tools: Whether the result's text is the tool's; not if it is the human's.
+        who: The human's name, if the hook knows it.
     """
 
     fate: str = ""
     words: tuple[str, ...] = ()
     is_tools: bool = True
+    who: str = ""
 
 
 class Marks:
@@ -84,20 +83,26 @@ class Marks:
         return hmac.new(self._key, said.encode(), hashlib.sha256).hexdigest()[:32]
 
 
+def is_decided(message: BaseMessage) -> bool:
+    """Return whether `HumanInTheLoopMiddleware` wrote a result: it says what a human decided."""
+    return message.additional_kwargs.get("lc_source") == _DECIDED
+
+
 def outcome(message: ToolMessage, marks: Marks | None) -> Outcome:
     """Return what became of the call that ``message`` answers; without ``marks`` no field is believed."""
-    if marks is not None and message.additional_kwargs.get("lc_source") == _DECIDED:
+    if marks is not None and is_decided(message):
         return _decided(message)
     mark = marks.found(message) if marks is not None else {}
-    words = tuple(map(str, mark.get("answers", ())))
+    words, who = tuple(map(str, mark.get("answers", ()))), str(mark.get("who", ""))
     ran = mark.get("ran")
     if isinstance(ran, Mapping):
         arguments = json.dumps(ran.get("args"), ensure_ascii=False, default=str)
-        return Outcome(f"a human changed the call to {ran.get('name')}({arguments})", words)
-    if words == (str(message.text),):
-        return Outcome("a human answered", words, is_tools=False)
+        changed = f"a human changed the call to {ran.get('name')}({arguments})"
+        return Outcome(changed, words, who=who)
+    if mark.get("repeats"):
+        return Outcome("a human answered", words, is_tools=False, who=who)
     is_failed = message.status == "error" and message.text != NO_RESULT
-    return Outcome("failed" if is_failed else "", words)
+    return Outcome("failed" if is_failed else "", words, who=who)
 
 
 def _decided(message: ToolMessage) -> Outcome:
@@ -110,7 +115,7 @@ def _decided(message: ToolMessage) -> Outcome:
     return Outcome("not run: a human refused", words, is_tools=False)
 
 
-def reviewed(request: Any, result: Any, marks: Marks) -> Any:
+def reviewed(request: Any, result: Any, marks: Marks, *, who: str, kept: Collection[str]) -> Any:
     """Return a tool's result with what the hook knows of a human's part in the call, and nothing that it brought.
 
     A tool writes neither marks nor the memory's channels, and no other words under the id of a message that is there.
@@ -119,17 +124,24 @@ def reviewed(request: Any, result: Any, marks: Marks) -> Any:
         request: LangChain's `ToolCallRequest`.
         result: The tool's message, a `Command`, or a list of them.
         marks: Signs.
+        who: The user of the run, who answered.
+        kept: Channels that no tool writes: the memory's.
     """
-    answers = [words for said in _resumed(request.runtime) for words in words_of(said)]
+    given = _resumed(request.runtime)
+    answers = [words for said in given for words in words_of(said)]
     mark: dict[str, Any] = {"answers": answers} if answers else {}
     if (ran := _changed(request)) is not None:
         mark["ran"] = ran
+    if mark and who:
+        mark["who"] = who
+    forms = {*answers, *(form for said in given for form in _forms(said))}
     state = request.state if isinstance(request.state, Mapping) else {}
     there = {message.id: message for message in state.get("messages") or () if message.id}
 
     def own(message: BaseMessage) -> BaseMessage:
         if isinstance(message, ToolMessage):
-            return marks.signed(message, mark)
+            repeats = {"repeats": True} if message.text in forms else {}
+            return marks.signed(message, {**mark, **repeats} if mark else {})
         if BLOCKED in message.additional_kwargs:
             kept = {k: v for k, v in message.additional_kwargs.items() if k != BLOCKED}
             message = message.model_copy(update={"additional_kwargs": kept})
@@ -138,25 +150,33 @@ def reviewed(request: Any, result: Any, marks: Marks) -> Any:
             return message
         return message.model_copy(update={"id": None})
 
-    return _cleaned(result, own)
+    return _cleaned(result, own, kept)
+
+
+def _forms(said: Any) -> Iterator[str]:
+    """Yield the texts that a tool makes of an answer which it hands on as it is."""
+    yield str(said)
+    yield from (json.dumps(said, ensure_ascii=is_ascii, default=str) for is_ascii in (True, False))
+    for joined in ("\n", ", ", " "):
+        yield joined.join(words_of(said))
 
 
 Own = Callable[[BaseMessage], BaseMessage]
 
 
-def _cleaned(result: Any, own: Own) -> Any:
+def _cleaned(result: Any, own: Own, channels: Collection[str]) -> Any:
     if isinstance(result, ToolMessage):
         return own(result)
     if isinstance(result, Command) and result.update:
         # A hand-over takes the channels along: there they are the other agent's to judge.
-        kept = () if result.graph else CHANNELS
+        kept = () if result.graph else channels
         return replace(result, update=_update(result.update, own, kept))
     if isinstance(result, list | tuple):
-        return [_cleaned(each, own) for each in result]
+        return [_cleaned(each, own, channels) for each in result]
     return result
 
 
-def _update(update: Any, own: Own, kept: Sequence[str]) -> Any:
+def _update(update: Any, own: Own, kept: Collection[str]) -> Any:
     """Return what a tool writes to the channels, a mapping or pairs, without those that are ``kept`` from it."""
     if isinstance(update, Mapping):
         return dict(_update(list(update.items()), own, kept))

@@ -57,7 +57,7 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
         """
         super().__init__(
             controller, Voices.of(channels, None, Channel.OPERATOR), identity=identity, resume=True,
-            tell_time=False, share=None, to="", state_key="", is_hooked=False, mode="memory",
+            tell_time=False, share=None, to="", mode="memory", state_key="",
         )  # fmt: skip
 
     def invoke(
