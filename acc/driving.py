@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from acc.compress.protocol import Call
@@ -19,6 +20,10 @@ class Io(NamedTuple):
     """Something that reads or writes, and may block."""
 
     run: Callable[[], Any]
+
+
+class Own(partial[Any]):
+    """A call of a memory, as what an `Io` runs. That of an event loop's memory is awaited."""
 
 
 Effect = Io | Call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from acc.board.batch import begin_of_turn
@@ -19,7 +19,7 @@ from acc.compress.judge import ModelJudge
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.signing import keys_of, signed
-from acc.driving import Doing, Io, aperform, perform
+from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.journal import Latest, StoredCommit, ThreadKey
 from acc.keyless.judge import judge as keyless_judge
@@ -37,10 +37,6 @@ MOST_THREADS = 10_000
 """Threads of which a process remembers that the board was told. Of others it looks at the last turn again."""
 
 _RACED = "another worker went on meanwhile: what is on the board leaves the agent's own state with its next step"
-
-
-class _Own(partial[Any]):
-    """A call of the agents' memory. That of an event loop's memory is awaited."""
 
 
 class _Common(Generic[C]):
@@ -106,17 +102,17 @@ class _Common(Generic[C]):
         key, is_now = _key(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
-        act = _Own(self.memory.step, state, turn, thread=key, force=is_now)
+        act = Own(self.memory.step, state, turn, thread=key, force=is_now)
         return (yield from self._acted(act, key, branch, after, to))  # type: ignore[no-any-return]
 
     def _flush(self, thread: Key, *, branch: str = "main") -> Doing[SharedStep | None]:
         """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
         key = _key(thread)
         after = yield from self._caught_up(key, branch)
-        act = _Own(self.memory.flush, key, branch=branch)
+        act = Own(self.memory.flush, key, branch=branch)
         return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
 
-    def _acted(self, act: _Own, key: ThreadKey, branch: str, after: int, to: To) -> Doing[Any]:
+    def _acted(self, act: Own, key: ThreadKey, branch: str, after: int, to: To) -> Doing[Any]:
         """Let the agents' memory act, and share what it made. What did not fit is told last."""
         overflow: PinnedOverflow | None = None
         try:
@@ -165,7 +161,7 @@ class _Common(Generic[C]):
         """Let what the board holds leave the agent's own state: there is one of it."""
         first: Step[Any] = made.step
         why = f"shared on the board {self.board.name}"
-        act = _Own(self.memory.retire, ids, why, thread=key, state=first.state)
+        act = Own(self.memory.retire, ids, why, thread=key, state=first.state)
         try:
             own: Step[Any] = yield Io(act)
         except ConflictError:
@@ -292,7 +288,7 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
     """The same for event loops: nothing blocks the loop."""
 
     async def _carried(self, act: Callable[[], Any]) -> Any:
-        return await (act() if isinstance(act, _Own) else self.memory.beside(act))
+        return await (act() if isinstance(act, Own) else self.memory.beside(act))
 
     step = _awaited(_Common._step)
     flush = _awaited(_Common._flush)

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import (
     BaseMessage,
@@ -23,6 +23,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import SystemClock, now_line
 from acc.controller.controller import MemoryController
+from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
 from acc.integrations.delegates import DELEGATES, Delegates, branch_of
@@ -70,9 +71,9 @@ from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message, digest_of
 from acc.turn.observations import Channel
-from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
+T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 
@@ -141,30 +142,35 @@ class AgentMemory:
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next pass goes on from it.
             ConflictError: Another run goes on with the thread, again and again.
         """
-        tries = 0
-        while True:
-            try:
-                looked = self._look(given, whose, is_same_run)
-                return self._done(looked, self._step(looked, force=force))
-            except ConflictError:
-                if (tries := tries + 1) == TRIES:
-                    raise
+        return self._performed(self._passing(given, whose, force, is_same_run))
 
     async def _apassed(
         self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
     ) -> Passed:
         """Like `_passed`, without blocking the event loop."""
-        beside = self.controller.beside
+        return await self._awaited(self._passing(given, whose, force, is_same_run))
+
+    def _performed(self, doing: Doing[T]) -> T:
+        synchronous(self.controller)
+        return perform(doing)
+
+    async def _awaited(self, doing: Doing[T]) -> T:
+        return await aperform(doing, self._carried)
+
+    async def _carried(self, act: Callable[[], Any]) -> Any:
+        is_awaited = isinstance(act, Own) and not isinstance(self.controller, MemoryController)
+        return await (act() if is_awaited else self.controller.beside(act))
+
+    def _passing(self, given: Given, whose: Owner, force: bool, is_same_run: bool) -> Doing[Passed]:
         tries = 0
         while True:
             try:
-                looked = await beside(self._look, given, whose, is_same_run)
-                step = await self._astep(looked, force=force)
+                looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
+                step = yield from self._stepping(looked, force)
+                return (yield Io(partial(self._done, looked, step)))  # type: ignore[no-any-return]
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
                     raise
-            else:
-                return await beside(self._done, looked, step)
 
     def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
         """Return what a pass finds."""
@@ -311,88 +317,37 @@ class AgentMemory:
         stored = self.controller.journal.messages(thread, first, branch=head.branch)
         return [each.message for each in stored if each.seq <= head.seq]
 
-    def _step(self, looked: Looked, *, force: bool) -> Step[Any] | None:
-        memory = synchronous(self.controller)
-        if not looked.new:
-            return self._flushed(looked) if force else None
-
-        def act(turn: Turn) -> Step[Any]:
-            if (shared := self._shared(looked.given.config, looked.thread)) is not None:
-                return shared.step(looked.state, turn, force=force)
-            return memory.step(looked.state, turn, thread=looked.thread, force=force)
-
-        run, config = traced(act, None, looked.thread, looked.given.config)
-        step: Step[Any] = run.invoke(looked.turn, config)
-        return step
-
-    async def _astep(self, looked: Looked, *, force: bool) -> Step[Any] | None:
-        memory: Any = self.controller
-        if not looked.new:
-            return await self._aflushed(looked) if force else None
-
-        async def aact(turn: Turn) -> Step[Any]:
-            if (shared := self._shared(looked.given.config, looked.thread)) is not None:
-                return await shared.astep(looked.state, turn, force=force)
-            step = partial(memory.step, looked.state, turn, thread=looked.thread, force=force)
-            if isinstance(memory, MemoryController):
-                found: Step[Any] = await memory.beside(step)
-                return found
-            return await step()  # type: ignore[no-any-return]
-
-        run, config = traced(_no_loop, aact, looked.thread, looked.given.config)
-        step: Step[Any] = await run.ainvoke(looked.turn, config)
-        return step
-
-    def _flushed(self, looked: Looked) -> Step[Any] | None:
-        """Compress what waits, before a hand-over."""
-        if looked.state is None:
+    def _stepping(self, looked: Looked, force: bool) -> Doing[Step[Any] | None]:
+        """Take what is new. Before a hand-over, compress what waits, too."""
+        shared = self._shared(looked.given.config, looked.thread)
+        if looked.new:
+            step: Any = (
+                shared.step if shared else partial(self.controller.step, thread=looked.thread)
+            )
+            act = partial(step, looked.state, force=force)
+            return (yield Io(Own(traced, self.controller, act, looked)))  # type: ignore[no-any-return]
+        if not force or looked.state is None:
             return None
-        if (shared := self._shared(looked.given.config, looked.thread)) is not None:
-            return shared.flush(looked.state.branch)
-        return synchronous(self.controller).flush(looked.thread, branch=looked.state.branch)
+        flush: Any = shared.flush if shared else partial(self.controller.flush, looked.thread)
+        return (yield Io(Own(flush, branch=looked.state.branch)))  # type: ignore[no-any-return]
 
-    async def _aflushed(self, looked: Looked) -> Step[Any] | None:
-        if looked.state is None:
-            return None
-        if (shared := self._shared(looked.given.config, looked.thread)) is not None:
-            return await shared.aflush(looked.state.branch)
-        memory: Any = self.controller
-        if isinstance(memory, MemoryController):
-            return await memory.beside(self._flushed, looked)
-        return await memory.flush(looked.thread, branch=looked.state.branch)  # type: ignore[no-any-return]
-
-    def _kept_now(self, look: Callable[[], Looked | None]) -> Looked | None:
+    def _keeping(self, look: Callable[[], Looked | None]) -> Doing[Looked | None]:
         """Keep what is new without a commit: the next step takes it. Another's commit meanwhile: look again."""
-        memory = synchronous(self.controller)
-        looked = look()
         for _ in range(TRIES):
+            looked: Looked | None = yield Io(look)
             if looked is None or not looked.new:
                 return looked
-            said = looked.turn.observations
+            said, record = looked.turn.observations, self.controller.record
             try:
-                memory.record(said, thread=looked.thread, state=looked.state)
+                yield Io(Own(record, said, thread=looked.thread, state=looked.state))
                 return looked
             except ConflictError:
-                looked = look()
-        return _left(looked)
-
-    async def _akept_now(self, look: Callable[[], Looked | None]) -> Looked | None:
-        """Like `_kept_now`, without blocking the event loop."""
-        memory: Any = self.controller
-        if isinstance(memory, MemoryController):
-            found: Looked | None = await memory.beside(self._kept_now, look)
-            return found
-        looked = await memory.beside(look)
-        for _ in range(TRIES):
-            if looked is None or not looked.new:
-                return looked  # type: ignore[no-any-return]
-            said = looked.turn.observations
-            try:
-                await memory.record(said, thread=looked.thread, state=looked.state)
-                return looked  # type: ignore[no-any-return]
-            except ConflictError:
-                looked = await memory.beside(look)
-        return _left(looked)
+                continue
+        log_event(
+            _LOG, logging.WARNING, "not_recorded",
+            "another run commits all the time: the next pass takes the answer",
+        )  # fmt: skip
+        return (yield Io(look))  # type: ignore[no-any-return]
 
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:
@@ -405,9 +360,7 @@ class AgentMemory:
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[Any], Any]) -> Any:
         """Note on the result what a human's part in the call was, and hand over what a sub-agent may read."""
         given, whose = self._of(request.state, request.runtime.config)
-        handed = self.delegates.handed(
-            request, self._shared(given.config, whose.thread), branch_of(given.raw)
-        )
+        handed = self._performed(self._handing(request, given, whose))
         with calling(self.delegates.caller(given)):
             result = handler(handed)
         return self._reviewed(request, result, whose)
@@ -417,11 +370,14 @@ class AgentMemory:
     ) -> Any:
         """Like `wrap_tool_call`."""
         given, whose = self._of(request.state, request.runtime.config)
-        shared = self._shared(given.config, whose.thread)
-        handed = await self.delegates.ahanded(request, shared, branch_of(given.raw))
+        handed = await self._awaited(self._handing(request, given, whose))
         with calling(self.delegates.caller(given)):
             result = await handler(handed)
         return self._reviewed(request, result, whose)
+
+    def _handing(self, request: ToolCallRequest, given: Given, whose: Owner) -> Doing[Any]:
+        shared = self._shared(given.config, whose.thread)
+        return self.delegates.handing(request, shared, branch_of(given.raw))
 
     def _reviewed(self, request: ToolCallRequest, result: Any, whose: Owner) -> Any:
         if self.voices.marks is None:
@@ -524,18 +480,3 @@ def _since_words(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return what follows the last human message."""
     last = max((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
     return messages[last + 1 :]
-
-
-def _left(looked: Looked | None) -> Looked | None:
-    """Say that what is new waits in its checkpoint for the next pass."""
-    log_event(
-        _LOG,
-        logging.WARNING,
-        "not_recorded",
-        "another run commits all the time: the next pass takes the answer",
-    )
-    return looked
-
-
-def _no_loop(turn: Turn) -> Any:
-    raise NotImplementedError  # `ainvoke` calls the coroutine

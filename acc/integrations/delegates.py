@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
+from acc.driving import Doing, Io, Own
 from acc.integrations.delegation import Caller, caller
 from acc.integrations.identity import Identify, thread_of
 from acc.integrations.leaving import Given
@@ -43,7 +44,7 @@ class Delegates:
             frozenset(str(m.id) for m in humans if m.id not in others),
         )
 
-    def handed(self, request: Any, shared: Shared | None, branch: str) -> Any:
+    def handing(self, request: Any, shared: Shared | None, branch: str) -> Doing[Any]:
         """Return the request of a sub-agent's tool: with the board, without the caller's own channels.
 
         What waits in the caller's tail is compressed and shared first.
@@ -55,17 +56,8 @@ class Delegates:
             return request
         if shared is None:
             return self._with(request, "")
-        shared.flush(branch)
-        return self._with(request, shared.text())
-
-    async def ahanded(self, request: Any, shared: Shared | None, branch: str) -> Any:
-        """Like `handed`, without blocking the event loop."""
-        if not self._task_key(request):
-            return request
-        if shared is None:
-            return self._with(request, "")
-        await shared.aflush(branch)
-        return self._with(request, await shared.atext())
+        yield Io(Own(shared.flush, branch))
+        return self._with(request, (yield Io(shared.text)))
 
     def _with(self, request: Any, board: str) -> Any:
         call, key = request.tool_call, self._task_key(request)

@@ -168,11 +168,14 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Keep the final messages of a run. If a run does not end, the next run keeps them."""
-        return self._noted_update(self._kept_now(partial(self._ended, state, get_config())))
+        return self._noted_update(
+            self._performed(self._keeping(partial(self._ended, state, get_config())))
+        )
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
-        return self._noted_update(await self._akept_now(partial(self._ended, state, get_config())))
+        doing = self._keeping(partial(self._ended, state, get_config()))
+        return self._noted_update(await self._awaited(doing))
 
     def _entered(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
         given, whose = self._of(state, config)

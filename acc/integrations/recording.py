@@ -48,14 +48,14 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
             ConfigurationError: The memory is an `AsyncMemoryController`.
             StoreError: The journal cannot be written.
         """
-        self.memory._kept_now(partial(self._due, input, config))
+        self.memory._performed(self.memory._keeping(partial(self._due, input, config)))
         return {}
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """Like `invoke`, without blocking the event loop."""
-        await self.memory._akept_now(partial(self._due, input, config))
+        await self.memory._awaited(self.memory._keeping(partial(self._due, input, config)))
         return {}
 
     def _due(self, state: Any, config: RunnableConfig | None) -> Looked | None:

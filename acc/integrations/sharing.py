@@ -9,8 +9,9 @@ the task over is listed in ``delegates``.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from typing import Any, Literal
 
 from acc.board.board import Board
@@ -97,42 +98,19 @@ class Shared:
     thread: ThreadKey
     to: str
 
-    def step(self, state: Any, turn: Turn, *, force: bool) -> Step[Any]:
-        """Take a turn, and share what may be shared."""
-        made = self.memory.step(state, turn, thread=self.thread, to=self._said(turn), force=force)
-        return _whole(made)
-
-    async def astep(self, state: Any, turn: Turn, *, force: bool) -> Step[Any]:
-        """Like `step`, without blocking the event loop."""
+    def step(self, state: Any, turn: Turn, *, force: bool) -> Any:
+        """Take a turn, and share what may be shared; an event loop's memory returns what is to be awaited."""
         said = self._said(turn)
-        if isinstance(self.memory, BoardMemory):
-            beside = self.memory.memory.beside
-            found: Step[Any] = await beside(lambda: self.step(state, turn, force=force))
-            return found
-        made = await self.memory.step(state, turn, thread=self.thread, to=said, force=force)
-        return _whole(made)
+        return _told(self.memory.step(state, turn, thread=self.thread, to=said, force=force))
 
-    def flush(self, branch: str) -> Step[Any] | None:
-        """Compress what waits in the agent's tail, and share it."""
-        made = self.memory.flush(self.thread, branch=branch)
-        return _whole(made) if made is not None else None
-
-    async def aflush(self, branch: str) -> Step[Any] | None:
-        """Like `flush`, without blocking the event loop."""
-        if isinstance(self.memory, BoardMemory):
-            found: Step[Any] | None = await self.memory.memory.beside(self.flush, branch)
-            return found
-        made = await self.memory.flush(self.thread, branch=branch)
-        return _whole(made) if made is not None else None
+    def flush(self, branch: str) -> Any:
+        """Compress what waits in the agent's tail, and share it; an event loop's memory returns what is to be
+        awaited."""
+        return _told(self.memory.flush(self.thread, branch=branch))
 
     def text(self, own: Any = None) -> str:
-        """Return what an agent reads of the board, then its ``own`` state; empty if both are."""
+        """Return what an agent reads of the board, then its ``own`` state; empty if both are. It blocks."""
         found: str = self.memory.rendered(self.memory._head(self.thread), own)
-        return found
-
-    async def atext(self, own: Any = None) -> str:
-        """Like `text`, without blocking the event loop."""
-        found: str = await self.memory.memory.beside(self.text, own)
         return found
 
     def told(self, ids: Collection[str]) -> set[str]:
@@ -164,6 +142,17 @@ class Shared:
 
     def _said(self, turn: Turn) -> str:
         return self.to if any(o.channel in SPOKEN for o in turn.observations) else ""
+
+
+def _told(made: Any) -> Any:
+    if isawaitable(made):
+        return _told_later(made)
+    return _whole(made) if made is not None else None
+
+
+async def _told_later(making: Awaitable[Any]) -> Step[Any] | None:
+    made = await making
+    return _whole(made) if made is not None else None
 
 
 def _whole(made: Any) -> Step[Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
@@ -22,6 +22,7 @@ from acc.errors import (
 )
 from acc.journal import ThreadKey
 from acc.step import Step
+from acc.turn.turn import Turn
 
 Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
@@ -58,15 +59,22 @@ def synchronous(controller: Controller) -> MemoryController[Any]:
     )
 
 
-def traced(act: Any, aact: Any, thread: ThreadKey, config: RunnableConfig | None) -> Any:
-    """Return a runnable that does ``act`` as a run `RUN`, and its config.
+def traced(memory: Controller, act: Callable[[Turn], Any], looked: Any) -> Any:
+    """Do ``act`` with what is new as a run `RUN`; what an event loop's memory does is to be awaited.
 
     A compressor's calls are its children. The graph's stream does not show their tokens.
     """
-    about = {**ensure_config(config).get("metadata", {}), "lc_source": RUN}
-    about.setdefault("thread_id", thread.thread)
-    whole = merge_configs(ensure_config(config), {"tags": [TAG_NOSTREAM], "metadata": about})
-    return RunnableLambda(act, aact, name=RUN), whole
+
+    async def awaited(turn: Turn) -> Any:
+        return await act(turn)
+
+    config = ensure_config(looked.given.config)
+    about = {**config.get("metadata", {}), "lc_source": RUN}
+    about.setdefault("thread_id", looked.thread.thread)
+    whole = merge_configs(config, {"tags": [TAG_NOSTREAM], "metadata": about})
+    if isinstance(memory, MemoryController):
+        return RunnableLambda(act, name=RUN).invoke(looked.turn, whole)
+    return RunnableLambda(awaited, name=RUN).ainvoke(looked.turn, whole)
 
 
 def tell(step: Step[Any]) -> None:
