@@ -153,7 +153,11 @@ def _heard(answer: object, policy: Policy) -> Heard:
     Raises:
         CompressionError: It is no proposal.
     """
-    if problem := problem_of(answer, policy.schema):
+    problem = problem_of(answer, policy.schema)
+    marks = (*answer.to_all, *answer.private) if isinstance(answer, Heard) else ()
+    if not all(isinstance(each, Quoted) and each.is_text for each in marks):
+        problem = "a mark holds something else than strings"
+    if problem:
         raise CompressionError(f"the listener's answer is malformed: {problem}")
     if isinstance(answer, Heard):
         return answer

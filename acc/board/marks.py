@@ -36,6 +36,11 @@ class Quoted:
     ref: str
     to: str = ""
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds strings alone: a listener may be anybody's function."""
+        return all(isinstance(value, str) for value in vars(self).values())
+
 
 @dataclass(frozen=True)
 class Heard(Proposal):

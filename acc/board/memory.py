@@ -8,7 +8,7 @@ from functools import partial, wraps
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from acc.board.batch import begin_of_turn
-from acc.board.board import Board, To
+from acc.board.board import Board, To, check_to
 from acc.board.listener import Listener
 from acc.board.origins import Origin, Origins
 from acc.board.overflow import BoardOverflow
@@ -102,7 +102,9 @@ class _Common(Generic[C]):
             PinnedOverflow: The agent's rules do not fit. Everything else was committed and shared: ``error.step``.
             BoardOverflow: The board is full. Everything else was committed: ``error.shared``.
             ConflictError: Another worker committed to the agent's thread meanwhile. Repeat the step.
+            ConfigurationError: ``to`` is something else.
         """
+        check_to(to)
         key, is_now = _key(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
@@ -137,6 +139,7 @@ class _Common(Generic[C]):
 
     def _share(self, step: Step[Any], *, thread: Key, to: To = "") -> Doing[SharedStep]:
         """Share a step that ``memory.step`` made."""
+        check_to(to)
         return self._sharing(step, _key(thread), None, to)
 
     def _sharing(

@@ -377,6 +377,9 @@ def test_what_a_board_memory_needs(memory: MemoryController[Any]) -> None:
         BoardMemory(memory, "b")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError):
         BoardMemory("b", Board("b"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="to is 'everybody'"):
+        speak(BoardMemory(memory, Board("b")), TRIAGE, RULE, to="everybody")
+    assert memory.last_state(TRIAGE) is None
 
 
 def test_a_full_board_says_so_loudly_and_the_rule_stays_with_its_agent(

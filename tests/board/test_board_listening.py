@@ -291,13 +291,16 @@ def test_a_listener_that_fails_is_asked_again_with_the_next_step(tmp_path: Path)
         assert rules(shared) == [TO_ALL]
 
 
-def test_a_listener_that_fails_leaves_all_private_until_it_works(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", [OSError("down"), Heard(private=(Quoted("x", None),)), "none"])  # type: ignore[arg-type]
+def test_a_listener_that_fails_leaves_all_private_until_it_works(
+    tmp_path: Path, answer: Any
+) -> None:
     broken = [True]
 
     def listener(reading: Reading) -> Proposal:
-        if broken:
-            raise OSError("down")
-        return hears_illness(reading)
+        if broken and isinstance(answer, Exception):
+            raise answer
+        return answer if broken else hears_illness(reading)
 
     with _open(tmp_path) as memory:
         shared = BoardMemory(memory, Board("b"), listener=listener)
@@ -331,7 +334,7 @@ class Model:
         assert {"later", "done", "private", "to_all"} == schema["properties"].keys()
         heard = {
             "to_all": [{**rule, "ref": "u_1", "to": "Everybody"}],
-            "private": [{"quote": "I am ill", "ref": "u_1"}],
+            "private": [{"quote": "I was fired", "ref": "u_1"}],
         }
         return Completion(json.dumps(heard), Usage(), self.name)
 
@@ -345,11 +348,10 @@ def test_the_memorys_model_listens_with_a_prompt_of_the_boards(tmp_path: Path) -
     model = Model()
     with MemoryController.open(tmp_path, index="none", model=model, cadence=Cadence()) as memory:
         shared = BoardMemory(memory, Board("b"))
-        step = speak(shared, TRIAGE, f"I am ill. {TO_ALL}")
+        step = speak(shared, TRIAGE, f"I was fired. {TO_ALL}")
         assert rules(shared) == [TO_ALL]
         assert not step.state.constraints
         assert [system == INSTRUCTION for system, _ in model.asked] == [False, True]
-        assert len(INSTRUCTION) < len(model.asked[0][0]) / 2
         assert TO_ALL in speak(shared, FIXER, "Hello.").state_text
 
 
