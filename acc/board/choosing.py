@@ -106,15 +106,23 @@ class Choosing:
         if why:
             self._stays(words, why)
             return
-        later = (w for w in item.later if w != words and self._judged(slot, item, w)[0])
-        update: dict[str, object] = {"words": words, "later": tuple(later), "ending": None}
+        later = tuple(
+            w for w in item.later if w != words and not self._is_kept(slot, item, w, "later")
+        )
+        update: dict[str, object] = {"words": words, "later": later, "ending": None}
         for name in ("about", "scope"):
             aside: Words | None = getattr(item, name)
-            if aside and (why := self._judged(slot, item, aside)[1]):
+            if aside and self._is_kept(slot, item, aside, name):
                 update[name] = None
-                self._stays(aside, f"the {name} of a rule, and {why}")
         self.found.new.append((slot, item.model_copy(update=update)))
         self.found.shared.append(f"{_named(words)} is shared: {reason}")
+
+    def _is_kept(self, slot: SlotField, item: Item, words: Words, name: str) -> bool:
+        """Whether words that belong to a shared rule stay with the agent. It is told."""
+        why = self._judged(slot, item, words)[1]
+        if why:
+            self._stays(words, f"the {name} of a rule, and {why}")
+        return bool(why)
 
     def _judged(self, slot: SlotField, item: Item, words: Words) -> tuple[str, str]:
         """Return why words are shared, or else why they are not; one of both is empty."""
@@ -128,11 +136,9 @@ class Choosing:
             return f'the user says "{to[:80]}"', ""
         if self._said_to_all(words):
             return "it was said to all", ""
-        return (
-            ("the board's filter allows it", "")
-            if self._allows(slot, item, words)
-            else ("", NOBODY)
-        )
+        if self._allows(slot, item, words):
+            return "the board's filter allows it", ""
+        return "", NOBODY
 
     def _stays(self, words: Words, why: str) -> None:
         self.found.private.append(f"{_named(words)} stays private: {why}")
