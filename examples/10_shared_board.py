@@ -13,10 +13,10 @@ TALK: tuple[tuple[str, To, str], ...] = (
     ("triage", "", "The customer of ticket INC-42 is Quandt. Never call him before noon."),
     ("triage", "all", "Never restart db-2 without asking me."),
     ("fixer", "", "Checkout is slow. Would a restart help?"),
-    ("fixer", "", "You may restart db-2 without asking me now."),
+    ("fixer", "", "You may restart db-2 whenever you like now; the rule about db-2 is lifted."),
     ("triage", "", "Which rules hold?"),
 )
-"""Whom the user speaks to: ``all`` puts a rule on the board; everything else is between the two."""
+"""Whom the user speaks to. ``all`` puts a rule on the board. Words that end it go there, too; all else is private."""
 
 
 def main() -> None:

@@ -20,6 +20,18 @@ Share = Literal["rules", "rules and goals", "all"]
 To = Literal["", "all"]
 
 
+def check_to(to: object) -> None:
+    """Check that ``to`` says to whom the user speaks.
+
+    Raises:
+        ConfigurationError: It does not.
+    """
+    if to not in get_args(To):
+        raise ConfigurationError(
+            f"to is {to!r}", where="to", hint='give "all", or "" for the agent alone'
+        )
+
+
 class BoardState(CompressedCognitiveState):
     """The state of a board. It is the generic one with a smaller bound: each agent reads it beside its own."""
 
@@ -57,11 +69,13 @@ class Board:
 
     Attributes:
         name: The name of the board's thread.
-        share: ``"rules"`` shares whole sentences of user and operator that somebody said to all, and nothing else;
+        share: ``"rules"`` shares rules that somebody said to all, in their whole sentences, and nothing else;
             ``"rules and goals"`` goals likewise; ``"all"`` also **every fact and open question** of each agent, in
-            its own words, whatever they are about: what a user told one agent in confidence may be among them.
+            its own words, but for those that rest on a message with private words. Without a model nobody knows which
+            are private: what a user told one agent in confidence may be among them.
         allow: The deployer's filter for what nobody said to all; True shares it. None: it is private. Of facts, with
-            ``"all"``, those go that it allows. A filter that fails shares nothing.
+            ``"all"``, those go that it allows. A filter that fails shares nothing. What a listener calls private is
+            not asked about.
         policy: Schema and bounds of the board; by default `BoardState`. Slots of records are shared under their names.
         user: The user whom the board belongs to; empty for the user of the agent's thread. Another name serves all
             users of the tenant.

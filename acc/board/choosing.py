@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acc.board.batch import Batch, State
 from acc.board.board import Board, Shareable
-from acc.board.hearing import Beside, Heard, is_earlier
+from acc.board.hearing import Beside, is_earlier
+from acc.board.marks import Marks
 from acc.board.origins import Known, Origin
+from acc.commit.endings import said_last
+from acc.commit.sources import words_of
 from acc.state.items import Item, Pinned, Record, Words
 from acc.state.slots import SlotField
 from acc.tail import Message
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel
+
+NOBODY = "nobody said it to all"
 
 
 @dataclass
@@ -21,18 +26,20 @@ class Chosen:
     """What goes to the board, and why the rest does not.
 
     Attributes:
-        whole: Messages that were said to all, which the board does not have yet.
+        to_all: Messages that were said to all, and whose sentences may come later.
         new: Rules and goals.
         beside: Words about items of the board.
         facts: The agent's own words.
-        private: What stays with the agent, one line each.
+        shared: Why a rule or goal is shared, one line each.
+        private: What stays with the agent, and why, one line each.
         warnings: Why a filter could not be asked.
     """
 
-    whole: list[Message] = field(default_factory=list)
+    to_all: list[Message] = field(default_factory=list)
     new: list[tuple[SlotField, Pinned]] = field(default_factory=list)
     beside: list[Beside] = field(default_factory=list)
     facts: list[tuple[SlotField, Record]] = field(default_factory=list)
+    shared: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -44,98 +51,132 @@ class Choosing:
     Attributes:
         board: The board.
         batch: What the agent's commits made.
-        heard: What it means for the board's own items.
+        beside: Words of it about the board's own items.
+        marks: What the listener says of its sentences; None if the listener failed.
         state: The board's state.
         known: What the board has already.
         to_all: Messages that go to all, as the caller says.
-        is_discerning: Whether the listener was told what may be shared.
     """
 
     board: Board
     batch: Batch
-    heard: Heard
+    beside: Sequence[Beside]
+    marks: Marks | None
     state: State
     known: Known
     to_all: Sequence[Message]
-    is_discerning: bool
     found: Chosen = field(default_factory=Chosen)
 
     def chosen(self) -> Chosen:
         """Return what goes to the board."""
-        found = self.found
-        found.whole += [m for m in self.to_all if not self.known.is_whole(self._origin(m.ref))]
         for slot, item in self.batch.brought:
-            if isinstance(item, Pinned) and self.board.shares(slot):
+            if self.board.shares(slot):
                 self._own(slot, item)
-        for slot, item in self.heard.new:
-            is_said = self.is_discerning or self._said_to_all(item.words)
-            if is_said and self.board.shares(slot) and not _stands(found.new, slot, item):
-                self._take(slot, item, self._may_be_heard)
-        found.beside += [each for each in self.heard.beside if self._may_stand(each)]
-        found.facts += self._facts()
-        return found
+        self.found.beside += filter(self._may_stand, self.beside)
+        for message in filter(self._is_open, self.to_all):
+            self.found.to_all.append(message)
+            self._stays(words_of(message, message.text), "what was said to all is not read yet")
+        return self.found
 
-    def _own(self, slot: SlotField, item: Pinned) -> None:
-        """Choose whether a rule or goal that the agent's own compression brought is shared."""
+    def _is_open(self, message: Message) -> bool:
+        """Whether it has to be remembered that a message was said to all: not all of it was read."""
+        is_read = self.marks is not None and self.batch.is_settled(message.ref)
+        return not is_read and not self.known.is_to_all(self._origin(message.ref))
+
+    def _own(self, slot: SlotField, item: Item) -> None:
+        """Choose whether an item that the agent's own compression brought is shared."""
+        if isinstance(item, Record):
+            self._fact(slot, item)
+            return
+        assert isinstance(item, Pinned)
         held = held_on(self.state, slot, item)
-        if held is not None:
-            again = Beside(slot, held, item.words, "again")
-            if self._is_news(item.words) and not is_earlier(item.words, held.words):
-                self.found.beside.append(again)
-            return
+        if held is None:
+            self._pin(slot, item)
+        elif self._is_news(item.words) and not is_earlier(item.words, held.words):
+            self.found.beside.append(Beside(slot, held, item.words, "again"))
 
-        def may(words: Words) -> bool:
-            return self._said_to_all(words) or self._allows(slot, item, words)
-
-        if may(item.words):
-            self._take(slot, item, may)
-        elif not (self.is_discerning and _stands(self.heard.new, slot, item)):
-            self._stays(item.words, "nobody said it to all")
-
-    def _take(self, slot: SlotField, item: Pinned, may: Callable[[Words], bool]) -> None:
-        """Take an item with what may go along, unless the board had it before."""
-        if not self._is_news(item.words):
+    def _pin(self, slot: SlotField, item: Pinned) -> None:
+        """Choose a rule or goal with what may go along, unless the board had it before."""
+        words = said_last(item)
+        if not self._is_news(words):
             return
-        if getattr(item, "offer", None) is not None:
-            self._stays(item.words, "it agrees to an agent's words, which nobody said to all")
+        reason, why = self._judged(slot, item, words)
+        if reason and getattr(item, "offer", None) is not None:
+            why = "it agrees to an agent's words, which nobody said to all"
+        if why:
+            self._stays(words, why)
             return
-        update: dict[str, object] = {"later": tuple(filter(may, item.later)), "ending": None}
+        later = tuple(
+            w for w in item.later if w != words and not self._is_kept(slot, item, w, "later")
+        )
+        update: dict[str, object] = {"words": words, "later": later, "ending": None}
         for name in ("about", "scope"):
-            words: Words | None = getattr(item, name)
-            if words and words.ref not in ("", item.words.ref) and not may(words):
+            aside: Words | None = getattr(item, name)
+            if aside and self._is_kept(slot, item, aside, name):
                 update[name] = None
-                self._stays(words, f"the {name} of a rule, which nobody said to all")
         self.found.new.append((slot, item.model_copy(update=update)))
+        self.found.shared.append(f"{_named(words)} is shared: {reason}")
+
+    def _is_kept(self, slot: SlotField, item: Item, words: Words, name: str) -> bool:
+        """Whether words that belong to a shared rule stay with the agent. It is told."""
+        why = self._judged(slot, item, words)[1]
+        if why:
+            self._stays(words, f"the {name} of a rule, and {why}")
+        return bool(why)
+
+    def _judged(self, slot: SlotField, item: Item, words: Words) -> tuple[str, str]:
+        """Return why words are shared, or else why they are not; one of both is empty."""
+        if words.channel is Channel.OPERATOR:
+            return "the operator said it", ""
+        if self.marks is None:
+            return "", "the listener failed, and is asked again"
+        if self.marks.is_private(words):
+            return "", "the listener calls it private"
+        if to := self.marks.to(words):
+            return f'the user says "{to[:80]}"', ""
+        if self._said_to_all(words):
+            return "it was said to all", ""
+        if self._allows(slot, item, words):
+            return "the board's filter allows it", ""
+        return "", NOBODY
 
     def _stays(self, words: Words, why: str) -> None:
-        self.found.private.append(f'{words.ref} "{words.text[:80]}" stays private: {why}')
-
-    def _may_be_heard(self, words: Words) -> bool:
-        return self.is_discerning or self._said_to_all(words)
+        self.found.private.append(f"{_named(words)} stays private: {why}")
 
     def _may_stand(self, each: Beside) -> bool:
-        """Whether words about an item of the board may be read by all: they end it, or somebody said them to all."""
+        """Whether words about an item of the board may be read by all.
+
+        Words that end it may, whomever they were said to, if a second reading agrees.
+        """
         if not each.words.ref:
             return True
-        is_open = each.kind != "later" or each.ends or self._may_be_heard(each.words)
-        may = is_open or self._allows(each.slot, each.item, each.words)
-        return may and self._is_news(each.words) and self.board.shares(each.slot)
+        if not self._is_news(each.words) or not self.board.shares(each.slot):
+            return False
+        reason, why = self._judged(each.slot, each.item, each.words)
+        if reason or each.kind == "done" or (each.is_over and why == NOBODY):
+            return True
+        self._stays(each.words, f"about {each.item.id} of the board, and {why}")
+        return False
 
     def _is_news(self, words: Words) -> bool:
         return not self.known.has(self._origin(words.ref), words.text)
 
-    def _facts(self) -> Iterator[tuple[SlotField, Record]]:
-        is_open = self.board.allow is None
-        for slot, item in self.batch.brought:
-            if not isinstance(item, Record) or not self.board.shares(slot):
-                continue
-            if is_open or self._allows(slot, item, None):
-                yield slot, item
+    def _fact(self, slot: SlotField, item: Record) -> None:
+        why = "the listener failed, and is asked again"
+        if self.marks is not None:
+            is_there = self.known.has_item(self._origin("", item.id))
+            why = self.marks.why_private(item.sources, is_there=is_there)
+        if not why and self.board.allow is not None and not self._allows(slot, item, None):
+            why = "the board's filter does not allow it"
+        if why:
+            self.found.private.append(f'{item.id} "{item.text_of[:80]}" stays private: {why}')
+        else:
+            self.found.facts.append((slot, item))
 
     def _said_to_all(self, words: Words) -> bool:
         is_now = any(message.ref == words.ref for message in self.to_all)
-        is_marked = is_now or self.known.is_whole(self._origin(words.ref))
-        return words.channel is Channel.OPERATOR or (is_marked and words.channel is Channel.USER)
+        is_known = is_now or self.known.is_to_all(self._origin(words.ref))
+        return is_known and words.channel is Channel.USER
 
     def _allows(self, slot: SlotField, item: Item, words: Words | None) -> bool:
         if self.board.allow is None:
@@ -146,13 +187,13 @@ class Choosing:
             self.found.warnings.append(f"the board's filter failed: {type(error).__name__}")
             return False
 
-    def _origin(self, ref: str) -> Origin:
-        return Origin(self.batch.thread, self.batch.state.branch, self.batch.state.version, ref)
+    def _origin(self, ref: str, item: str = "") -> Origin:
+        state = self.batch.state
+        return Origin(self.batch.thread, state.branch, state.version, ref, item)
 
 
-def _stands(items: Iterable[tuple[SlotField, Pinned]], slot: SlotField, item: Pinned) -> bool:
-    words = item.words.text
-    return any(s.name == slot.name and same_words(i.words.text, words) for s, i in items)
+def _named(words: Words) -> str:
+    return f'{words.ref} "{words.text[:80]}"'
 
 
 def held_on(state: State, slot: SlotField, item: Pinned) -> Pinned | None:

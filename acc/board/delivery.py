@@ -1,13 +1,12 @@
 """The board's turn: whose words go there, and the proposal over them.
 
-Each message is a whole sentence of one speaker, with channel, name and time kept, or the whole message where it was
-said to all. The proposal is committed with the same laws as any: each quote has to stand in what went there.
+Each message is a whole sentence of one speaker, with channel, name and time kept. The proposal is committed with the
+same laws as any: each quote has to stand in what went there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,9 @@ from acc.state.proposal import (
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation, Trust
 
+SAID_TO_ALL = "(says something to all)"
+"""Stands for a message that was said to all and is not read yet: its own words stay where they are."""
+
 SAYS_DONE = "(says that a goal is done)"
 """Stands for a message that closes a goal: its own words stay private."""
 
@@ -36,22 +38,18 @@ class Delivery:
 
     Attributes:
         messages: The board's new messages.
-        read: Those of them, and of the board's tail, that the proposal is about.
         proposal: What changes.
     """
 
     messages: tuple[Message, ...]
-    read: tuple[Message, ...]
     proposal: Proposal
 
 
-def delivery(
-    chosen: Chosen, batch: Batch, state: State, tail: Iterable[Message], known: Known
-) -> Delivery:
+def delivery(chosen: Chosen, batch: Batch, state: State, known: Known) -> Delivery:
     """Return the board's turn after ``state``."""
-    making = _Making(batch, state, tail, known)
-    for message in chosen.whole:
-        making.bring_whole(message)
+    making = _Making(batch, state, known)
+    for message in chosen.to_all:
+        making.remember(message)
     for number, (slot, item) in enumerate(chosen.new):
         making.bring(slot.name, item, f"new{number}")
     for each in chosen.beside:
@@ -64,7 +62,7 @@ def delivery(
 class _Making:
     """A delivery on its way."""
 
-    def __init__(self, batch: Batch, state: State, tail: Iterable[Message], known: Known) -> None:
+    def __init__(self, batch: Batch, state: State, known: Known) -> None:
         self._batch, self._state, self._known = batch, state, known
         self._number = state.turn + 1
         self._used: Counter[Channel] = Counter()
@@ -74,17 +72,11 @@ class _Making:
         self._later: list[ProposedLater] = []
         self._done: list[ProposedDone] = []
         self._records: list[ProposedRecord] = []
-        self._whole: dict[str, Message] = {}
-        place = batch.thread, batch.state.branch
-        for message in tail:
-            origin = Origin.of(message)
-            is_own = origin is not None and origin.is_whole and origin.place[:2] == place
-            if origin is not None and is_own and message.status == "unread":
-                self._whole[origin.ref] = message
 
-    def bring_whole(self, message: Message) -> None:
-        """Bring a message that was said to all."""
-        self._whole[message.ref] = self._add(message.observation, message.at, is_whole=True)
+    def remember(self, message: Message) -> None:
+        """Bring that a message was said to all."""
+        seen = message.observation.model_copy(update={"text": SAID_TO_ALL})
+        self._add(seen, message.at, is_to_all=True)
 
     def bring(self, slot: str, item: Pinned, label: str) -> None:
         """Bring a rule or goal with what belongs to it."""
@@ -127,8 +119,6 @@ class _Making:
 
     def _said(self, words: Words) -> str:
         """Return the ref of the message that holds words; the board's own need none."""
-        if words.ref in self._whole:
-            return self._whole[words.ref].ref
         key = (words.ref, words.text)
         if words.ref and key not in self._refs:
             name = words.speaker if words.channel is Channel.USER else ""
@@ -137,11 +127,11 @@ class _Making:
         return self._refs.get(key, "")
 
     def _add(
-        self, seen: Observation, at: str, item: str = "", *, is_whole: bool = False
+        self, seen: Observation, at: str, item: str = "", *, is_to_all: bool = False
     ) -> Message:
         state, used = self._batch.state, self._used[seen.channel]
         self._used[seen.channel] += 1
-        origin = Origin(self._batch.thread, state.branch, state.version, seen.ref, item, is_whole)
+        origin = Origin(self._batch.thread, state.branch, state.version, seen.ref, item, is_to_all)
         ref = f"{seen.channel.value[0]}{self._number}" + (f".{used}" if used else "")
         changes = {"ref": ref, "message": origin.mark, "at": at, "call_id": ""}
         message = Message(seen.model_copy(update=changes).as_split(), self._number, at)
@@ -149,12 +139,9 @@ class _Making:
         return message
 
     def made(self) -> Delivery:
-        """Return the delivery. Whole messages that the agent's compressor has not read yet stay unread."""
-        waiting = {m.ref for ref, m in self._whole.items() if not self._batch.is_settled(ref)}
-        earlier = [m for m in self._whole.values() if m.turn < self._number]
-        read = [m for m in (*earlier, *self._messages) if m.ref not in waiting]
+        """Return the delivery."""
         proposal = Proposal(
             rules=tuple(self._pins["constraints"]), goals=tuple(self._pins["goal_orientation"]),
             later=tuple(self._later), done=tuple(self._done), records=tuple(self._records),
         )  # fmt: skip
-        return Delivery(tuple(self._messages), tuple(read), proposal)
+        return Delivery(tuple(self._messages), proposal)

@@ -8,8 +8,8 @@ from functools import wraps
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from acc.board.batch import begin_of_turn
-from acc.board.board import Board, To
-from acc.board.hearing import Listener
+from acc.board.board import Board, To, check_to
+from acc.board.listener import Listener
 from acc.board.origins import Origin, Origins
 from acc.board.overflow import BoardOverflow
 from acc.board.sharing import SharedStep, Sharing, Told
@@ -60,9 +60,9 @@ class _Common(Generic[C]):
         Args:
             memory: The memory. It stays the caller's to close.
             board: The board.
-            listener: Reads what people say for the board, and proposes only what was said to all. None: the memory's
-                model with a guidance of the board's; without one the keyless rules, which bring the ends of the board's
-                rules and nothing new. False: nobody listens.
+            listener: Reads what people say for the board: what is private, what the user says to all, what ends a rule
+                of the board (`acc.board.marks.Heard`). None: the memory's model; without one the keyless rules, which
+                know of ends alone. False: nobody listens.
             judge: Reads claims that rules of the board ended a second time; None is the memory's.
 
         Raises:
@@ -91,14 +91,16 @@ class _Common(Generic[C]):
             turn: What happened since.
             thread: The agent's thread.
             to: ``"all"`` if the user speaks to all who read the board, as the caller knows. The turn is compressed at
-                once, and its messages of user and operator stand on the board whole.
+                once, and its rules go to the board.
             force: Compress now, whatever the size.
 
         Raises:
             PinnedOverflow: The agent's rules do not fit. Everything else was committed and shared: ``error.step``.
             BoardOverflow: The board is full. Everything else was committed: ``error.shared``.
             ConflictError: Another worker committed to the agent's thread meanwhile. Repeat the step.
+            ConfigurationError: ``to`` is something else.
         """
+        check_to(to)
         key, is_now = _key(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
@@ -133,6 +135,7 @@ class _Common(Generic[C]):
 
     def _share(self, step: Step[Any], *, thread: Key, to: To = "") -> Doing[SharedStep]:
         """Share a step that ``memory.step`` made."""
+        check_to(to)
         return self._sharing(step, _key(thread), None, to)
 
     def _sharing(
@@ -147,8 +150,7 @@ class _Common(Generic[C]):
             begin = yield from begin_of_turn(self.memory.journal, key, state)
             after = begin if after is None else min(after, begin)
         told: Told = yield from tools.telling(key, state, step.commits, after, to)
-        if not told.failure:
-            self._told(key, state)
+        self._told(key, state.branch, after if told.failure else state.version)
         made = told.of_step(step, self.board.policy)
         ids = tuple(doubled(state, tools.desk.state_of(made.board)))
         if ids:
@@ -184,15 +186,13 @@ class _Common(Generic[C]):
                 return 0
             after = yield from begin_of_turn(journal, key, latest.state)
             told: Told = yield from self._tools(key).telling(key, latest.state, (), after)
-            if told.failure:
-                return after
-            self._told(key, latest.state)
+            self._told(key, branch, after if told.failure else latest.state.version)
         return self._told_upto[(key, branch)]
 
-    def _told(self, key: ThreadKey, state: Any) -> None:
-        """Remember that the board was told of an agent's commits up to a state; of the newest threads alone."""
-        self._told_upto.pop((key, state.branch), None)
-        self._told_upto[(key, state.branch)] = state.version
+    def _told(self, key: ThreadKey, branch: str, version: int) -> None:
+        """Remember up to which of an agent's commits the board was told; of the newest threads alone."""
+        self._told_upto.pop((key, branch), None)
+        self._told_upto[(key, branch)] = version
         while len(self._told_upto) > MOST_THREADS:
             self._told_upto.pop(next(iter(self._told_upto)), None)
 

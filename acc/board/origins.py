@@ -29,7 +29,7 @@ class Origin:
         version: The agent's commit that brought it.
         ref: The agent's message that holds the words; of a fact all its sources, with spaces between.
         item: Id of the agent's fact; empty for somebody's words.
-        is_whole: Whether the whole message stands on the board: its speaker said it to all.
+        is_to_all: Whether it says of the agent's message that its speaker said it to all, without its words.
     """
 
     thread: ThreadKey
@@ -37,21 +37,21 @@ class Origin:
     version: int
     ref: str
     item: str = ""
-    is_whole: bool = False
+    is_to_all: bool = False
 
     @property
     def mark(self) -> str:
         """The origin as the id of a board's message."""
         names = list(vars(self.thread).values())
-        body = [*names, self.branch, self.version, self.ref, self.item, self.is_whole]
+        body = [*names, self.branch, self.version, self.ref, self.item, self.is_to_all]
         return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def of(cls, message: Message) -> Origin | None:
         """Return the origin of a board's message; None if it has none."""
         try:
-            *names, branch, version, ref, item, whole = json.loads(message.observation.message)
-            return cls(ThreadKey(*names), branch, version, ref, item, whole)
+            *names, branch, version, ref, item, is_to_all = json.loads(message.observation.message)
+            return cls(ThreadKey(*names), branch, version, ref, item, is_to_all)
         except (ValueError, TypeError):
             return None
 
@@ -68,21 +68,27 @@ class Known:
         self.upto = 0
         self.by_ref: dict[str, Origin] = {}
         self._said: set[tuple[object, ...]] = set()
+        self._items: set[tuple[ThreadKey, str, str]] = set()
 
     def add(self, message: Message) -> None:
         """Take a message of the board."""
         origin = Origin.of(message)
         if origin is not None:
             self.by_ref[message.ref] = origin
-            self._said.add((*origin.place, None if origin.is_whole else message.text))
+            self._said.add((*origin.place, None if origin.is_to_all else message.text))
+            self._items.add((origin.thread, origin.branch, origin.item))
 
-    def is_whole(self, origin: Origin) -> bool:
-        """Whether the agent's message was said to all: the board had it whole."""
+    def is_to_all(self, origin: Origin) -> bool:
+        """Whether the board knows that the agent's message was said to all."""
         return (*origin.place, None) in self._said
 
     def has(self, origin: Origin, text: str) -> bool:
         """Whether these words of a message were brought before."""
         return (*origin.place, text) in self._said
+
+    def has_item(self, origin: Origin) -> bool:
+        """Whether a fact of an agent was brought before, in any form."""
+        return (origin.thread, origin.branch, origin.item) in self._items
 
 
 class Origins:

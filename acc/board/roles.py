@@ -16,7 +16,7 @@ from pydantic import create_model
 
 from acc.board.board import AGENT, Board, To
 from acc.board.context import construct_context
-from acc.board.hearing import GUIDANCE
+from acc.board.listener import ModelListener
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.shown import HEADING, OWN_HEADING
 from acc.compress.compressor import ModelCompressor
@@ -134,7 +134,7 @@ class _Roles(Generic[C]):
         if board is not None:
             kind = BoardMemory if isinstance(memory, MemoryController) else AsyncBoardMemory
             model = memory.settings.model
-            listener = ModelCompressor(model, guidance=GUIDANCE) if model is not None else None
+            listener = ModelListener(model) if model is not None else None
             for name, own in self._memories.items():
                 self._boards[name] = kind(own, board, listener=listener)
 
@@ -199,8 +199,8 @@ class _Roles(Generic[C]):
         """Return the most tokens that `reads` ever has: description, headings, and the bounds of what is read."""
         policy: Policy = self.memory(role).policy
         most = policy.max_tokens + policy.counter(f"{self.roles[role].text}\n\n")
-        if self.board is not None:  # its state, and as much of what is not compressed yet
-            most += 2 * self.board.policy.max_tokens + policy.counter(f"{HEADING}\n{OWN_HEADING}\n")
+        if self.board is not None:
+            most += self.board.policy.max_tokens + policy.counter(f"{HEADING}\n{OWN_HEADING}\n")
         return most
 
     def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:

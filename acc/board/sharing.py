@@ -11,22 +11,24 @@ from acc.board.batch import Batch, State, batch_of
 from acc.board.board import Board, To
 from acc.board.choosing import Choosing, Chosen
 from acc.board.delivery import delivery
-from acc.board.hearing import Listener, foreign, heard
+from acc.board.hearing import beside, foreign, tried
+from acc.board.judging import judging, settling
+from acc.board.listener import Listener
+from acc.board.marks import Heard, Marks
 from acc.board.origins import Known
 from acc.board.shown import both
-from acc.board.writing import Desk, Written, judging, writing
-from acc.commit.commit import Commit, commit
+from acc.board.writing import Desk, Written, writing
+from acc.commit.commit import Commit, Judgement, commit
 from acc.compress.protocol import AskingJudge, Judge
 from acc.driving import Doing
 from acc.errors import CompressionError
 from acc.journal import Latest, ThreadKey
 from acc.state.items import Pinned
 from acc.state.policy import Policy
-from acc.state.proposal import Proposal
 from acc.state.reasons import Note
 from acc.state.render import shown
 from acc.step import Step
-from acc.tail import Message, rendered
+from acc.tail import rendered
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class SharedStep:
         board: The board's head, state and tail after it.
         board_step: What was committed on the board; None if nothing was.
         board_policy: The board's policy.
+        shared: What went to the board, and why, one line each.
         private: What stayed with the agent, and why, one line each.
         warnings: What else went wrong without harm to the states.
     """
@@ -46,6 +49,7 @@ class SharedStep:
     board: Latest[Any]
     board_step: Step[Any] | None
     board_policy: Policy
+    shared: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -76,9 +80,9 @@ class SharedStep:
         return [{"role": "system", "content": system}, *tail] if system else tail
 
     def explain(self) -> str:
-        """Return notes, what stayed private, and warnings, one a line."""
-        lines = (*map(str, self.notes), *self.private, *self.step.warnings, *self.warnings)
-        return "\n".join(lines)
+        """Return notes, what was shared and what stayed private, and warnings, one a line."""
+        why, warnings = (*self.shared, *self.private), (*self.step.warnings, *self.warnings)
+        return "\n".join((*map(str, self.notes), *why, *warnings))
 
 
 @dataclass
@@ -88,7 +92,7 @@ class Told:
     Attributes:
         written: What was written to the board.
         chosen: What was shared, and what was not.
-        failure: Why the listener failed; empty if it did not. The next step asks again.
+        failure: Why listener or judge failed; empty if they did not. The next step asks again.
     """
 
     written: Written
@@ -97,10 +101,12 @@ class Told:
 
     def of_step(self, step: Step[Any], policy: Policy) -> SharedStep:
         """Return it with the agent's step."""
-        failures = (f"the board: {w}" for w in (self.failure, self.written.failure) if w)
+        failures = [f"the board: {self.failure}"] if self.failure else []
         made = self.written.step(policy) if self.written.commits else None
-        private, warnings = tuple(self.chosen.private), (*self.chosen.warnings, *failures)
-        return SharedStep(step, self.written.latest, made, policy, private, warnings)
+        return SharedStep(
+            step, self.written.latest, made, policy, tuple(self.chosen.shared),
+            tuple(self.chosen.private), (*self.chosen.warnings, *failures),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -126,47 +132,66 @@ class Sharing:
         batch: Batch = yield from batch_of(self.desk.journal, key, state, commits, after)
         latest: Latest[Any] = yield self.desk.latest()
         told, before = Told(Written(latest)), self.desk.state_of(latest)
-        proposal = yield from self._heard(batch, before, told)
+        heard = yield from self._heard(batch, before, told)
+        judged = yield from self._judged(heard or Heard(), batch, before, told)
         if to or batch.read or batch.brought or _is_due(before):
-            make = partial(self._made, batch, proposal, to, told)
+            make = partial(self._made, batch, heard, judged, to, told)
             told.written = yield from writing(self.desk, make)
-        read = tuple(foreign(batch, before))
-        yield from judging(self.desk, told.written, self.judge, read, batch.at)
+        yield from settling(self.desk, told.written, judged)
         return told
 
-    def _heard(self, batch: Batch, state: State, told: Told) -> Doing[Proposal]:
-        if not self.listener.is_due(batch, state):
-            return Proposal()
+    def _heard(self, batch: Batch, state: State, told: Told) -> Doing[Heard | None]:
+        """Return what the listener says; None if it failed."""
+        if not self.listener.is_due(batch, state, self.board):
+            return Heard()
         try:
             return (yield from self.listener.hearing(batch, state, self.desk.policy))
         except CompressionError as error:
             told.failure = f"{error.outcome}: {error}"
-            return Proposal()
+            return None
+
+    def _judged(
+        self, heard: Heard, batch: Batch, state: State, told: Told
+    ) -> Doing[Sequence[Judgement]]:
+        """Have the claims that rules of the board ended read a second time, those of before among them."""
+        if heard.later:
+            state = tried(heard, batch, state, self.desk.policy).state
+        try:
+            read = tuple(foreign(batch, state))
+            return (yield from judging(self.judge, state, self.desk.policy, read, batch.at))
+        except CompressionError as error:  # no verdict means that the rule stays
+            told.failure = f"{error.outcome}: {error}"
+            return ()
 
     def _made(
         self,
         batch: Batch,
-        proposal: Proposal,
+        heard: Heard | None,
+        judged: Sequence[Judgement],
         to: To,
         told: Told,
         state: State,
-        tail: Sequence[Message],
         known: Known,
     ) -> Commit[Any] | None:
         """Return the commit on a state of the board; None if it would change nothing but times."""
         policy = self.desk.policy
-        told.chosen = Choosing(
-            self.board, batch, heard(proposal, batch, state, policy), state, known,
-            batch.said if to == "all" else (), self.listener.is_discerning,
+        agreed = {each.digest for each in judged if each.verdict == "ends"}
+        told.chosen = chosen = Choosing(
+            self.board, batch, beside(heard or Heard(), batch, state, policy, agreed),
+            Marks(heard, batch, policy) if heard is not None else None, state, known,
+            batch.said if to == "all" else (),
         ).chosen()  # fmt: skip
-        made = delivery(told.chosen, batch, state, tail, known)
+        made = delivery(chosen, batch, state, known)
         done = commit(
-            state, policy, turn=made.messages, number=state.turn + 1, read=made.read,
+            state, policy, turn=made.messages, number=state.turn + 1, read=made.messages,
             proposal=made.proposal,
         )  # fmt: skip
         refused = {f"the board refused: {note}" for note in done.refused}
-        told.chosen.warnings += sorted(refused)
-        return done if done.no_room or set(_standing(state)) != set(_standing(done.state)) else None
+        chosen.warnings += sorted(refused)
+        is_news = (
+            done.no_room or chosen.to_all or set(_standing(state)) != set(_standing(done.state))
+        )
+        return done if is_news else None
 
 
 def _standing(state: State) -> Iterator[tuple[object, ...]]:
@@ -176,7 +201,6 @@ def _standing(state: State) -> Iterator[tuple[object, ...]]:
             yield slot.name, shown(item), item.words.ref, item.ending
         elif slot.is_record:
             yield slot.name, shown(item)
-    yield from (("tail", entry.ref) for entry in state.unread if entry.status != "read")
 
 
 def _is_due(state: State) -> bool:

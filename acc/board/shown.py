@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from acc.board.batch import State
@@ -11,7 +11,6 @@ from acc.journal import Latest
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.state.render import render
-from acc.tail import Message, marked, rendered
 
 HEADING = "Shared with all agents:"
 OWN_HEADING = "Your own:"
@@ -20,29 +19,14 @@ OWN_HEADING = "Your own:"
 def both(latest: Latest[Any], own: State | None, board: Policy, agent: Policy) -> str:
     """Return the board, then the agent's own state, each under its heading; what is empty stays out.
 
-    Of the board it is the state without facts that the agent's own has, and what was said to all and is not in the
-    state yet. The board takes at most twice the bound of its policy.
+    Of the board it is the state without facts that the agent's own has.
     """
     state = latest.state
     parts = []
     if state is not None:
-        unread = [m for m in marked(state.unread, latest.tail) if m.status == "unread"]
-        shown = render(_without_facts_of(state, own), board.style)
-        body = "\n".join(filter(None, (shown, *_newest(unread, board))))
-        parts.append((HEADING, body))
+        parts.append((HEADING, render(_without_facts_of(state, own), board.style)))
     parts.append((OWN_HEADING, render(own, agent.style) if own is not None else ""))
     return "\n".join(f"{heading}\n{text}" for heading, text in parts if text)
-
-
-def _newest(messages: Sequence[Message], policy: Policy) -> list[str]:
-    """Return the newest messages as they are shown, as many as have room in the bound of the state."""
-    room, found = policy.max_tokens, list[str]()
-    for text in reversed(list(rendered(messages, policy, policy.max_tokens))):
-        room -= policy.counter(text) + 1
-        if room < 0:
-            break
-        found.append(text)
-    return found[::-1]
 
 
 def _without_facts_of(state: State, own: State | None) -> State:
@@ -60,7 +44,7 @@ def doubled(own: State, board: State) -> Iterator[str]:
     for slot, item in own.items():
         held = held_on(board, slot, item) if isinstance(item, Pinned) else None
         if isinstance(item, Pinned) and held is not None:
-            texts = {words.text for words in held.later}
+            texts = {item.words.text, *(words.text for words in held.later)}
             names = ("about", "scope", "done", "ending")
             is_all = all(getattr(held, n, None) or not getattr(item, n, None) for n in names)
             if is_all and texts.issuperset(words.text for words in item.later):

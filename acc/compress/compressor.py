@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -75,10 +75,18 @@ class ModelCompressor:
         asked = PromptMessage("user", f"{shown.content}\n\n{repair(notes)}")
         return (yield from self._asked(reading, (stable, asked), "repair"))
 
+    def schema(self, reading: Reading) -> dict[str, Any]:
+        """Return the JSON Schema of an answer."""
+        return wire_schema(reading.policy.schema)
+
+    def read(self, found: Mapping[str, Any], reading: Reading) -> Proposal:
+        """Return the proposal in an answer's JSON object."""
+        return read(found, reading.policy.schema, mode=self.mode)
+
     def _asked(
         self, reading: Reading, messages: tuple[PromptMessage, ...], purpose: Purpose
     ) -> Asking[Proposal]:
-        schema = wire_schema(reading.policy.schema)
+        schema = self.schema(reading)
         problem = ""
         for _ in range(2):
             done = yield Call(self.model, purpose, messages, schema)
@@ -88,7 +96,7 @@ class ModelCompressor:
                 problem = str(error)
             else:
                 if not done.cut_off:
-                    return read(found, reading.policy.schema, mode=self.mode)
+                    return self.read(found, reading)
                 problem = "it ends in the middle"
             again = PromptMessage("user", _FORM.format(problem=problem))
             messages = (*messages, PromptMessage("assistant", done.text), again)

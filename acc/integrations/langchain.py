@@ -96,8 +96,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
                 checkpointer holds states of the thread: the run then goes back to before the first turn. False
                 begins anew, without the thread's rules.
             tell_time: The model reads the time of the controller's clock after the state.
-            share: What the agents of a conversation share on a board (`acc.integrations.sharing`).
-            to: Whom the user speaks to: ``"all"`` puts the user's words on the board.
+            share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to
+                all of them (`acc.integrations.sharing`).
+            to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
             delegates: Tools that run a sub-agent, with the argument that holds its task. The board is added to the
                 task, for agents without the memory. Such a tool does not receive this agent's state.
             mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.

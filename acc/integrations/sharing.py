@@ -1,9 +1,8 @@
 """The board that the agents of one conversation share: `MemoryMiddleware(memory, share="rules", to="all")`.
 
-The board belongs to the conversation at the top: its tenant, user and thread. Private is the default: a rule goes there
-if the operator said it, if the user said it to all (``to``), or if the board's filter allows it (`Board.allow`). Each
-agent reads the board before its own state. An agent without the memory reads it in its task, if the tool that hands
-the task over is listed in ``delegates``.
+The agents share the rules that somebody said to all of them (`acc.board.board.Board`). The board belongs to the
+conversation at the top: its tenant, user and thread. Each agent reads it before its own state. An agent without the
+memory reads it in its task, if the tool that hands the task over is listed in ``delegates``.
 """
 
 from __future__ import annotations
@@ -28,8 +27,10 @@ from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 Share = Literal["rules", "rules and goals", "all"] | Board
-"""``"rules"`` shares whole sentences of user and operator that somebody said to all, and nothing else. The other two
-share more, and a `Board` of your own has its name, filter and bound (`acc.board.board.Board`)."""
+"""``"rules"`` shares the rules that somebody said to all agents: the operator's, the user's where ``to="all"`` says so,
+and, with a model, those of which the user's own words say so. Without ``to`` and without a model that is the operator's
+rules alone. The other two share more, and a `Board` of your own has its name, filter and bound
+(`acc.board.board.Board`)."""
 
 To = Literal["", "all"] | Callable[[Config], str]
 """Whom the user speaks to: ``"all"`` who read the board, or what a function says of a run's configuration."""
@@ -156,4 +157,5 @@ async def _told_later(making: Awaitable[Any]) -> Step[Any] | None:
 
 
 def _whole(made: Any) -> Step[Any]:
-    return replace(made.step, warnings=(*made.step.warnings, *made.warnings))
+    """Return an agent's step; what stayed private, and why, is among its warnings."""
+    return replace(made.step, warnings=(*made.step.warnings, *made.private, *made.warnings))

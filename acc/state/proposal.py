@@ -145,12 +145,12 @@ def read(
     author: Author = "model",
 ) -> Proposal:
     """Return the proposal in a compressor's JSON object. Never raises for what the object holds."""
-    reader = _Reader()
+    reader = Reader()
     rules, goals, cues = (
         tuple(
             ProposedPin(
-                quote=_text(e, "quote"), ref=_text(e, "ref"), id=_text(e, "id"),
-                about=_text(e, "about"), scope=_text(e, "scope"), offer=_text(e, "offer"),
+                quote=text_in(e, "quote"), ref=text_in(e, "ref"), id=text_in(e, "id"),
+                about=text_in(e, "about"), scope=text_in(e, "scope"), offer=text_in(e, "offer"),
             )
             for e in reader.objects(answer, key, "quote")
         )
@@ -158,14 +158,15 @@ def read(
     )  # fmt: skip
     later = tuple(
         ProposedLater(
-            id=_text(e, "id"), quote=_text(e, "quote"), ref=_text(e, "ref"),
-            ends=e.get("ends") is True, begins=_text(e, "from"), offer=_text(e, "offer"),
+            id=text_in(e, "id"), quote=text_in(e, "quote"), ref=text_in(e, "ref"),
+            ends=e.get("ends") is True, begins=text_in(e, "from"), offer=text_in(e, "offer"),
             no_rule=e.get("no_rule") is True,
         )
         for e in reader.objects(answer, "later", "")
     )  # fmt: skip
     done = tuple(
-        ProposedDone(_text(e, "id"), _text(e, "ref")) for e in reader.objects(answer, "done", "id")
+        ProposedDone(text_in(e, "id"), text_in(e, "ref"))
+        for e in reader.objects(answer, "done", "id")
     )
     records = tuple(_records(answer, schema, reader))
     known = {*LISTS, *(s.rules.key for s in schema.slots().values())}
@@ -183,7 +184,7 @@ def read(
 
 
 def _records(
-    answer: Mapping[str, Any], schema: type[CompressedCognitiveState], reader: _Reader
+    answer: Mapping[str, Any], schema: type[CompressedCognitiveState], reader: Reader
 ) -> Iterator[ProposedRecord]:
     for slot in schema.slots().values():
         if not slot.is_record:
@@ -195,11 +196,11 @@ def _records(
                 slot=slot.name,
                 fields={name: element[name] for name in names},
                 refs=tuple(refs_in(element.get("refs"))),
-                id=_text(element, "id"),
+                id=text_in(element, "id"),
             )
 
 
-class _Reader:
+class Reader:
     """Reads lists of any form, and notes what it cannot read."""
 
     def __init__(self) -> None:
@@ -244,7 +245,8 @@ class _Reader:
         )
 
 
-def _text(element: Mapping[str, Any], key: str) -> str:
+def text_in(element: Mapping[str, Any], key: str) -> str:
+    """Return the text of a field, in whatever form a model wrote it; empty if there is none."""
     value = element.get(key)
     if isinstance(value, Mapping):  # {"quote": ..., "ref": ...} where words are expected
         value = value.get("quote")

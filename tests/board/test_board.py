@@ -24,7 +24,7 @@ from helpers_board import (
 )
 
 from acc.board.board import AGENT, Board, BoardState, Shareable
-from acc.board.delivery import SAYS_DONE
+from acc.board.delivery import SAID_TO_ALL, SAYS_DONE
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.origins import Origin, copies
 from acc.board.overflow import BoardOverflow
@@ -138,7 +138,7 @@ def test_only_the_sentence_goes_where_the_message_was_not_said_to_all(
     assert "cancer" not in everything_on(shared)
 
 
-def test_a_turn_said_to_all_is_there_whole_even_if_the_compressor_fails(tmp_path: Path) -> None:
+def test_what_was_said_to_all_is_shared_once_the_compressor_has_read_it(tmp_path: Path) -> None:
     broken = [True]
 
     def compressor(reading: Reading) -> Proposal:
@@ -150,15 +150,22 @@ def test_a_turn_said_to_all_is_there_whole_even_if_the_compressor_fails(tmp_path
         shared = BoardMemory(memory, Board("incident"))
         step = speak(shared, TRIAGE, RULE, to="all")
         assert step.step.failure
-        other = shared.rendered(shared.head(FIXER))
-        assert f"[user] {RULE}" in other
-        assert f"{HEADING}\n[user] {RULE}" in speak(shared, FIXER, "Hello.").state_text
+        assert "not read yet" in step.private[0]
+        assert RULE not in everything_on(shared)
+        assert speak(shared, FIXER, "Hello.").state_text == ""
         broken.clear()
-        speak(shared, TRIAGE, "Go on.")
+        speak(shared, TRIAGE, "Go on.")  # to nobody: that the first was to all is remembered
         assert rules(shared) == [RULE]
-        assert board_texts(shared) == [RULE]
-        assert "[user]" not in shared.rendered(shared.head(FIXER))
+        assert board_texts(shared) == [SAID_TO_ALL, RULE]
         assert is_clean(memory, shared.board)
+
+
+def test_a_rule_said_to_one_and_then_to_all_is_shared(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
+        shared = BoardMemory(memory, Board("incident"))
+        assert speak(shared, TRIAGE, RULE, "Never stop.").state.constraints
+        assert len(speak(shared, TRIAGE, RULE, to="all").state.constraints) == 1
+        assert rules(shared) == [RULE]
 
 
 def test_a_later_word_said_with_the_rule_stands_beside_it(shared: BoardMemory) -> None:
@@ -166,7 +173,7 @@ def test_a_later_word_said_with_the_rule_stands_beside_it(shared: BoardMemory) -
     state = shared.head(FIXER).state
     assert [rule.words.text for rule in state.constraints][:1] == [RULE]
     assert "On Sundays" in shared.rendered(shared.head(FIXER))
-    assert len(board_texts(shared)) == 1
+    assert board_texts(shared) == [RULE, "On Sundays you may restart db-2."]
 
 
 def test_words_said_before_a_rule_do_not_end_it(memory: MemoryController[Any]) -> None:
@@ -315,7 +322,7 @@ def test_nobody_elses_words_make_a_rule_on_the_board(tmp_path: Path, channel: st
 
 def test_the_boards_messages_name_whose_words_they_are(shared: BoardMemory) -> None:
     speak(shared, TRIAGE, RULE, to="all")
-    assert shared.origin("u1", thread=FIXER) == Origin(TRIAGE, "main", 1, "u1", is_whole=True)
+    assert shared.origin("u1", thread=FIXER) == Origin(TRIAGE, "main", 1, "u1")
     assert shared.open_evidence("u1", thread=FIXER).text == RULE
     assert list(copies(shared.memory.journal, TRIAGE, ["u1"])) == [
         (shared.board.key_of(TRIAGE), "u1")
@@ -370,6 +377,9 @@ def test_what_a_board_memory_needs(memory: MemoryController[Any]) -> None:
         BoardMemory(memory, "b")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError):
         BoardMemory("b", Board("b"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="to is 'everybody'"):
+        speak(BoardMemory(memory, Board("b")), TRIAGE, RULE, to="everybody")
+    assert memory.last_state(TRIAGE) is None
 
 
 def test_a_full_board_says_so_loudly_and_the_rule_stays_with_its_agent(
@@ -472,7 +482,7 @@ def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
     assert not fork.state.constraints
     assert rules(shared) == [RULE]
     assert shared.origin("u1", thread=TRIAGE) == Origin(
-        TRIAGE, fork.state.branch, fork.step.commits[0].state.version, "u2", is_whole=True
+        TRIAGE, fork.state.branch, fork.step.commits[0].state.version, "u2"
     )
 
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acc.board.board import Board
-from acc.board.delivery import SAYS_DONE
+from acc.board.delivery import SAID_TO_ALL, SAYS_DONE
+from acc.board.marks import Heard, Quoted
 from acc.board.memory import BoardMemory
 from acc.board.overflow import BoardOverflow
 from acc.compress.protocol import Reading
@@ -74,19 +75,34 @@ def liar(seed: int) -> Any:
     return compressor
 
 
+def lying_listener(compressor: Any) -> Any:
+    """Return a listener that lies as ``compressor`` does, and says of each message that it is said to all."""
+
+    def listener(reading: Reading) -> Heard:
+        lie: Proposal = compressor(reading)
+        texts = [m.text for m in reading.messages]
+        pairs = zip(reading.messages, [*texts[1:], "everybody"], strict=True)
+        marks = tuple(Quoted(m.text, m.ref, other) for m, other in pairs if other != m.text)
+        return Heard(later=lie.later, done=lie.done, to_all=marks)
+
+    return listener
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(turns, min_size=1, max_size=4), st.sampled_from(["rules", "rules and goals"]))
 def test_no_private_text_comes_to_the_board(asked: list[Any], share: Any) -> None:
-    """Whatever the agent's compressor says: on the board stands what somebody said to all, verbatim and whole."""
+    """Whatever compressor and listener say: on the board stands what somebody said to all, verbatim and whole.
+
+    The judge tells the truth: nothing is ended. The listener has no words of the user that say a sentence to all.
+    """
     lies = [0]
+    lie = lambda reading: liar(lies[0])(reading)  # noqa: E731
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(
-            folder, index="none", compressor=lambda r: liar(lies[0])(r)
-        ) as memory,
+        MemoryController.open(folder, index="none", compressor=lie, judge=lambda _: ()) as memory,
     ):
-        shared = BoardMemory(memory, Board("b", share=share))
-        lawful = {SAYS_DONE}
+        shared = BoardMemory(memory, Board("b", share=share), listener=lying_listener(lie))
+        lawful = {SAYS_DONE, SAID_TO_ALL}
         for key, to_all, parts, open_text, seed in asked:
             lies[0] = seed
             spoken = [("user" if who == "private" else who, text) for who, text in parts]

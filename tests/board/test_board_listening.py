@@ -1,18 +1,22 @@
-"""What a model hears for the board: what was said to all, and later words; each one private sentence stays out."""
+"""What a listener hears for the board: what is private, what the user says to all, and what ends a rule."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers_board import (
     FIXER,
     ILL,
+    LIFT,
     RULE,
     TRIAGE,
     board_texts,
     ends_first,
     everything_on,
+    facts,
     is_clean,
     rules,
     said,
@@ -21,14 +25,16 @@ from helpers_board import (
 )
 
 from acc.board.board import Board
-from acc.board.hearing import GUIDANCE, Listener
+from acc.board.listener import INSTRUCTION, Listener, ModelListener
+from acc.board.marks import Heard, Quoted
 from acc.board.memory import BoardMemory
 from acc.commit.endings import Judgement, claim_digest
 from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.errors import CompressionError
+from acc.keyless.compressor import compress as keyless
 from acc.models.protocol import Completion, Usage
-from acc.state.proposal import Proposal, ProposedLater, ProposedPin
+from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
@@ -36,27 +42,120 @@ TO_ALL = "Everybody: never restart db-2 without asking me."
 EXCEPT = "On Sundays that one is fine."
 
 
-def hears_everybody(reading: Reading) -> Proposal:
+def hears_everybody(reading: Reading) -> Heard:
     """Take as said to all what addresses everybody."""
     new = [m for m in reading.messages if m.status != "read" and m.text.startswith("Everybody")]
-    return Proposal(rules=tuple(ProposedPin(m.text, m.ref) for m in new))
+    return Heard(to_all=tuple(Quoted(m.text, m.ref, "everybody") for m in new))
+
+
+def hears_illness(reading: Reading) -> Heard:
+    """Take as private the sentence that speaks of cancer."""
+    found = (m for m in reading.messages if "cancer" in m.text)
+    return Heard(private=tuple(Quoted("cancer", m.ref) for m in found))
 
 
 def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
     return MemoryController.open(folder, index="none", **{"compressor": takes_all, **settings})
 
 
-def test_what_the_listener_hears_is_shared_and_nothing_else(tmp_path: Path) -> None:
+def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(tmp_path: Path) -> None:
     with _open(tmp_path) as memory:
         shared = BoardMemory(memory, Board("b"), listener=hears_everybody)
         step = speak(shared, TRIAGE, TO_ALL)
         assert rules(shared) == [TO_ALL]
         assert not step.state.constraints
+        assert step.shared == (f'u1 "{TO_ALL}" is shared: the user says "everybody"',)
         step = speak(shared, TRIAGE, ILL)
         assert [rule.words.text for rule in step.state.constraints] == [ILL]
-        assert step.private
+        assert step.private == (f'u2 "{ILL}" stays private: nobody said it to all',)
+        assert step.private[0] in step.explain()
         assert "cancer" not in everything_on(shared)
         assert is_clean(memory, shared.board)
+
+
+@pytest.mark.parametrize(
+    ("quote", "to"),
+    [
+        (ILL, ""),
+        (ILL, "Everybody"),
+        ("Never restart anything.", "anybody"),
+        ("Tell me.", "anybody"),
+    ],
+)
+def test_a_listener_shares_nothing_without_words_of_the_user(
+    tmp_path: Path, quote: str, to: str
+) -> None:
+    """Words of another message, or of nobody, are no reason."""
+
+    def listener(reading: Reading) -> Heard:
+        return Heard(to_all=tuple(Quoted(quote, m.ref, to) for m in reading.messages))
+
+    with _open(tmp_path) as memory:
+        shared = BoardMemory(memory, Board("b"), listener=listener)
+        turn = said(
+            ("user", ILL), ("agent", "Everybody: never restart anything."), ("user", "Tell me.")
+        )
+        shared.step(None, turn, thread=TRIAGE)
+        assert not board_texts(shared)
+
+
+@pytest.mark.parametrize("given", [{"share": "rules"}, {"share": "all", "allow": lambda _: True}])
+def test_what_is_private_stays_so_whatever_else_says_to_share_it(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    with _open(tmp_path) as memory:
+        shared = BoardMemory(memory, Board("b", **given), listener=hears_illness)
+        step = shared.step(None, said(("user", RULE), ("user", ILL)), thread=TRIAGE, to="all")
+        assert rules(shared) == [RULE]
+        assert "cancer" not in everything_on(shared)
+        assert [rule.words.text for rule in step.state.constraints] == [ILL]
+        assert step.private == (f'u1.1 "{ILL}" stays private: the listener calls it private',)
+
+
+@pytest.mark.parametrize("quote", ["these words stand nowhere", ""])
+def test_a_private_mark_that_is_not_found_makes_its_message_private(
+    tmp_path: Path, quote: str
+) -> None:
+    def listener(reading: Reading) -> Heard:
+        return Heard(private=(Quoted(quote, reading.messages[0].ref),))
+
+    def by_sentence(_: Reading) -> Proposal:
+        return Proposal(rules=tuple(ProposedPin(each, "u1") for each in (RULE, ILL, LIFT)))
+
+    with _open(tmp_path, compressor=by_sentence) as memory:
+        shared = BoardMemory(memory, Board("b"), listener=listener)
+        turn = said(("user", f"{RULE} {ILL}"), ("user", LIFT))
+        shared.step(None, turn, thread=TRIAGE, to="all")
+        assert rules(shared) == [LIFT]
+
+
+def test_the_operators_rules_need_no_listener(tmp_path: Path) -> None:
+    def listener(reading: Reading) -> Heard:
+        return Heard(private=tuple(Quoted(m.text, m.ref) for m in reading.messages))
+
+    with _open(tmp_path) as memory:
+        shared = BoardMemory(memory, Board("b"), listener=listener)
+        shared.step(None, said(("operator", RULE)), thread=TRIAGE)
+        assert rules(shared) == [RULE]
+
+
+def test_a_fact_that_rests_on_private_words_is_private_also_when_it_changes(tmp_path: Path) -> None:
+    def compressor(reading: Reading) -> Proposal:
+        held = {fact.text for fact in reading.state.relational_map}
+        texts = [(m.text, m.ref) for m in reading.messages if m.status != "read"]
+        if not held:
+            return Proposal(records=tuple(facts(texts)))
+        changed = ProposedRecord("relational_map", {"text": "ill: yes"}, ("u1",), "r1")
+        return Proposal(records=(changed, *facts(texts)))
+
+    with _open(tmp_path, compressor=compressor) as memory:
+        shared = BoardMemory(memory, Board("b", share="all"), listener=hears_illness)
+        step = speak(shared, TRIAGE, "I have cancer.")
+        assert "rests on a message with private words" in step.private[0]
+        step = speak(shared, TRIAGE, "The door is open.", "Well.")
+        assert "rests on a message of before" in step.private[0]
+        assert "The door is open." in shared.rendered(shared.head(FIXER))
+        assert "ill: yes" not in everything_on(shared)
 
 
 def test_the_listener_reads_speech_alone_and_the_boards_state(tmp_path: Path) -> None:
@@ -88,20 +187,43 @@ def test_nobody_is_asked_where_nothing_could_come_of_it(tmp_path: Path) -> None:
         assert not speak(silent, TRIAGE, RULE).warnings
 
 
-def test_later_words_of_another_agents_thread_stand_beside_the_rule(tmp_path: Path) -> None:
+@pytest.mark.parametrize("to", ["", "all"])
+def test_an_exception_is_for_those_to_whom_it_was_said(tmp_path: Path, to: Any) -> None:
     def listener(reading: Reading) -> Proposal:
         new = [m for m in reading.messages if m.text == EXCEPT]
         held = reading.state.constraints
         return Proposal(later=tuple(ProposedLater(held[0].id, m.text, m.ref) for m in new if held))
 
-    with _open(tmp_path) as memory:
+    with _open(
+        tmp_path, compressor=lambda r: takes_all(r) if r.number == 1 else Proposal()
+    ) as memory:
         shared = BoardMemory(memory, Board("b"), listener=listener)
         speak(shared, TRIAGE, RULE, to="all")
-        speak(shared, FIXER, f"I am ill. {EXCEPT}")
-        assert not [text for text in board_texts(shared) if "ill" in text]
-        speak(shared, FIXER, EXCEPT)
-        assert EXCEPT in speak(shared, TRIAGE, "Go on.").state_text
+        speak(shared, FIXER, "Hello.", "I am ill.")
+        step = speak(shared, FIXER, EXCEPT, to=to)
         assert rules(shared) == [RULE]
+        assert (EXCEPT in speak(shared, TRIAGE, "Go on.").state_text) == (to == "all")
+        assert bool(step.private) == (to == "")
+        assert not [text for text in board_texts(shared) if "ill" in text]
+
+
+@pytest.mark.parametrize("verdict", ["ends", "stays"])
+def test_words_that_end_a_rule_go_to_all_if_two_readings_agree(
+    tmp_path: Path, verdict: Any
+) -> None:
+    def judge(claims: Any) -> list[Judgement]:
+        return [Judgement(digest=claim_digest(c.item), verdict=verdict) for c in claims]
+
+    with _open(
+        tmp_path, compressor=lambda r: takes_all(r) if r.number == 1 else Proposal()
+    ) as memory:
+        shared = BoardMemory(memory, Board("b"), listener=ends_first, judge=judge)
+        speak(shared, TRIAGE, RULE, to="all")
+        speak(shared, TRIAGE, ILL)
+        assert ("cancer" in everything_on(shared)) == (verdict == "ends")
+        speak(shared, TRIAGE, "Next.", "Next.")
+        assert rules(shared) == ([] if verdict == "ends" else [RULE])
+        assert is_clean(memory, shared.board)
 
 
 def test_a_keyless_listener_brings_no_words_that_end_nothing(tmp_path: Path) -> None:
@@ -169,6 +291,28 @@ def test_a_listener_that_fails_is_asked_again_with_the_next_step(tmp_path: Path)
         assert rules(shared) == [TO_ALL]
 
 
+@pytest.mark.parametrize("answer", [OSError("down"), Heard(private=(Quoted("x", None),)), "none"])  # type: ignore[arg-type]
+def test_a_listener_that_fails_leaves_all_private_until_it_works(
+    tmp_path: Path, answer: Any
+) -> None:
+    broken = [True]
+
+    def listener(reading: Reading) -> Proposal:
+        if broken and isinstance(answer, Exception):
+            raise answer
+        return answer if broken else hears_illness(reading)
+
+    with _open(tmp_path) as memory:
+        shared = BoardMemory(memory, Board("b"), listener=listener)
+        step = speak(shared, TRIAGE, RULE, ILL, to="all")
+        assert "the listener failed, and is asked again" in step.private[0]
+        assert not rules(shared)
+        broken.clear()
+        speak(shared, TRIAGE, "Go on.")
+        assert rules(shared) == [RULE]
+        assert "cancer" not in everything_on(shared)
+
+
 class Model:
     """A model that answers by what it is asked for."""
 
@@ -181,40 +325,41 @@ class Model:
     def complete(self, messages: Any, schema: Any, **_: Any) -> Completion:
         system, material = messages[0].content, messages[-1].content
         self.asked.append((system, material))
-        ref = "u_1" if GUIDANCE in system else "u1"
-        is_new = (
-            "Not in the state yet" in material
-            and "Everybody" in material.rpartition("Not in the state yet")[2]
-        )
-        if not is_new:
+        new = material.rpartition("Not in the state yet")[2]
+        if "Everybody" not in new:
             return Completion("{}", Usage(), self.name)
-        return Completion(
-            f'{{"rules": [{{"quote": "never restart db-2", "ref": "{ref}"}}]}}', Usage(), self.name
-        )
+        rule = {"quote": "never restart db-2", "ref": "u1"}
+        if system != INSTRUCTION:
+            return Completion(json.dumps({"rules": [rule]}), Usage(), self.name)
+        assert {"later", "done", "private", "to_all"} == schema["properties"].keys()
+        heard = {
+            "to_all": [{**rule, "ref": "u_1", "to": "Everybody"}],
+            "private": [{"quote": "I was fired", "ref": "u_1"}],
+        }
+        return Completion(json.dumps(heard), Usage(), self.name)
 
     async def acomplete(self, messages: Any, schema: Any, **_: Any) -> Completion:
         return self.complete(messages, schema)
 
 
-def test_the_memorys_model_listens_with_the_boards_guidance(tmp_path: Path) -> None:
+def test_the_memorys_model_listens_with_a_prompt_of_the_boards(tmp_path: Path) -> None:
     from acc.step import Cadence
 
     model = Model()
     with MemoryController.open(tmp_path, index="none", model=model, cadence=Cadence()) as memory:
         shared = BoardMemory(memory, Board("b"))
-        step = speak(shared, TRIAGE, TO_ALL)
+        step = speak(shared, TRIAGE, f"I was fired. {TO_ALL}")
         assert rules(shared) == [TO_ALL]
         assert not step.state.constraints
-        assert [GUIDANCE in system for system, _ in model.asked] == [False, True]
+        assert [system == INSTRUCTION for system, _ in model.asked] == [False, True]
         assert TO_ALL in speak(shared, FIXER, "Hello.").state_text
 
 
 def test_who_listens() -> None:
-    assert Listener.of(None, None).compressor is not None
-    assert not Listener.of(None, None).is_discerning
-    assert Listener.of(None, takes_all) == Listener(takes_all, is_discerning=True)
+    assert Listener.of(None, None).compressor is keyless
+    assert Listener.of(None, takes_all).compressor is takes_all
     assert Listener.of(None, False).compressor is None
-    assert Listener.of(Model(), None).is_discerning
+    assert isinstance(Listener.of(Model(), None).compressor, ModelListener)
 
 
 def test_a_private_about_stays_private(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import operator
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -38,6 +40,8 @@ from acc.integrations.identity import Identity, nested_agent, owner
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.journal import ThreadKey
+from acc.models.protocol import Completion, Usage
+from acc.step import Cadence
 from acc.testing.chat_model import ScriptedChatModel, call
 
 RULE = "Never restart nginx during business hours."
@@ -357,6 +361,44 @@ def test_what_nobody_said_to_all_stays_private() -> None:
     say(deep, "Never tell anybody that I am ill.")
     assert "ill" not in str(model.prompts[0])
     assert on_board(memory) == []
+
+
+class Listening:
+    """A model that compresses each message of the user as a rule, and calls private what is confidential."""
+
+    name, price = "scripted", None
+
+    def complete(self, messages: Any, schema: Any, **_: Any) -> Completion:
+        is_listener = "private" in schema["properties"]
+        new = messages[-1].content.rpartition("Not in the state yet:")[2]
+        found = re.findall(r"<<\w+ (\S+) user>>\n(.*)", new)
+        quotes = [
+            {"quote": text, "ref": ref}
+            for ref, text in found
+            if not is_listener or "Confidential" in text
+        ]
+        return Completion(
+            json.dumps({"private" if is_listener else "rules": quotes}), Usage(), self.name
+        )
+
+    async def acomplete(self, messages: Any, schema: Any, **_: Any) -> Completion:
+        return self.complete(messages, schema)
+
+
+@ASYNC
+def test_private_words_reach_no_sub_agent_though_all_are_spoken_to(asynchronous: bool) -> None:
+    memory, model = memory_of(model=Listening(), cadence=Cadence()), answers("Booked.")
+    asked = asking(call("task", "t9", description="Book one.", subagent_type="finder"))
+    deep = create_deep_agent(
+        model=answers("Noted.", asked, "Booked."), tools=[],
+        middleware=[*sharing(memory)], checkpointer=InMemorySaver(),
+        subagents=[{"name": "finder", "description": "finds", **finder(model)}],
+    )  # fmt: skip
+    say(deep, "Confidential: never tell the craftsmen of my divorce.", asynchronous)
+    say(deep, "Never let anybody in before 9 am.", asynchronous)
+    assert on_board(memory) == ["Never let anybody in before 9 am."]
+    assert "before 9 am" in model.prompts[0][-1].text
+    assert "divorce" not in str(model.prompts[0])
 
 
 def test_deep_agents_whose_messages_have_no_ids_go_on() -> None:
