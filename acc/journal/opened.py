@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import wraps
 from pathlib import Path
@@ -196,6 +196,12 @@ class Opened:
             where=str(key_of(thread)),
             hint="give a state of this thread, or None; Journal.threads lists the threads",
         )
+
+    def _names(self, place: Place) -> Mapping[int, str]:
+        """Return the names of the branches that a branch sees, by row."""
+        if not place.ancestry:
+            return {place.branch_id: place.head.branch}
+        return places.branch_names(self._sql, place.thread_id)
 
     def _places(self, thread: Key) -> list[Place]:
         """Return where the branches of a thread lie, the main one first; raise as `_found`."""

@@ -341,7 +341,7 @@ def test_a_long_thread_is_read_by_its_end(tmp_path: Path) -> None:
     assert not [plan for plan in plans if plan.startswith("SCAN") and "CONSTANT" not in plan], plans
     searches = [plan for plan in plans if plan.startswith("SEARCH messages")]
     assert all(
-        "seq=?" in plan or "seq>? AND seq<?" in plan
+        "seq=?" in plan or "seq>?" in plan
         for plan in searches
         if "MAX" not in plan and "seq" in plan
     )
