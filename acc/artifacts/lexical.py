@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Iterable
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +42,10 @@ class PartialIndex:
         self._frequency.update(frozenset(terms(text)))
         self._rows.append(row)
 
-    def rarity(self, term: str) -> float:
-        """Return the weight of a term: the logarithm of how few of the texts have it."""
-        return rarity(len(self), self._frequency.get(term, 0))
+    def rarities(self, terms: Iterable[str]) -> dict[str, float]:
+        """Return the weight of each term: the logarithm of how few of the texts have it."""
+        weight, frequency = cache(partial(rarity, len(self))), self._frequency.get
+        return {term: weight(frequency(term, 0)) for term in terms}
 
     def own_scores(self, question: str) -> Numbers:
         """Return the BM25 score of each text, in the order of adding."""

@@ -2,7 +2,8 @@
 
 A thread is read as far as a question needs. Its newest messages are read from the journal, up to `WINDOW`
 characters; of what is older, the store proposes the nearest messages, which are read with those around them. Both
-stand in one `PartialIndex`. A message's own score is
+stand in one `PartialIndex`. A store whose embedder knows words alone is not asked while the whole thread is read. A
+message's own score is
 
     bm25 / highest bm25  +  weight * (cosine - least) / (highest - least)
 
@@ -15,9 +16,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import nlargest
 from itertools import pairwise
 from statistics import fmean
 
@@ -45,6 +48,7 @@ UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
 
 _MESSAGES, _AROUND, _PASSAGES = 24, 2, 1 << 20
+_LEFT_OUT = -1
 FIRST_PAGE = 8
 """Messages that are read first: mostly those of the last turn are new."""
 
@@ -131,9 +135,7 @@ class Recall:
             there = {_name(each) for each in held([scope.artifacts[at] for at in best])}
             best = [at for at in best if _name(scope.artifacts[at]) in there]
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
-            found = list(scope.candidates(question, best, meaning * bool(self._weight)))
-        found.sort(key=lambda each: (-each.score, -each.at))
-        return [each for each in found[:limit] if each.score > 0]
+            return scope.candidates(question, best, meaning * bool(self._weight), limit)
 
     def ranked(
         self,
@@ -161,14 +163,14 @@ class Recall:
         epoch: int,
     ) -> Iterator[tuple[Scope, Numbers]]:
         """Lend what was read of a thread, with all that a question needs, and the cosine of each message."""
-        proposed = self._proposed(thread, question, branches, upto)
         scope = self._scope(thread, branches, epoch)
         with scope.lock:
             scope.read(newest(), self._window)
+            is_enough = scope.is_whole and not self._weight
+        proposed = [] if is_enough else self._proposed(thread, question, branches, upto)
+        with scope.lock:
             scope.meet(around, [artifact for artifact, _ in proposed])
-            known = {_name(artifact): cosine for artifact, cosine in proposed}
-            least = min(known.values(), default=0)
-            yield scope, np.array([known.get(_name(each), least) for each in scope.artifacts])
+            yield scope, scope.cosines(proposed)
 
     def forget(self, thread: ThreadName) -> None:
         """Drop what was read of the thread, after an erasure."""
@@ -203,14 +205,22 @@ class Recall:
 
 
 class Scope:
-    """What was read of a thread, as one branch sees it."""
+    """What was read of a thread, as one branch sees it.
+
+    Attributes:
+        artifacts: The messages.
+        is_whole: Whether these are all that the branch sees.
+        size: Their characters.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._index = PartialIndex()
         self.artifacts: list[Artifact] = []
+        self._seqs = array("q")
         self._before: list[str] = []
-        self._known: set[tuple[str, str]] = set()
+        self._places: dict[tuple[str, str], int] = {}
+        self.is_whole = False
         self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
         self.size = 0
 
@@ -218,19 +228,32 @@ class Scope:
         """Read the newest messages, back to one that is known, or as far as the window reaches."""
         new: list[Artifact] = []
         for artifact in newest:
-            if window <= 0 or _name(artifact) in self._known:
+            if _name(artifact) in self._places:
+                break  # as much as was read before it
+            if window <= 0:
+                self.is_whole = False
                 break
             window -= len(artifact.message.text)
             new.append(artifact)
+        else:
+            self.is_whole = True
         self._add(new[::-1])
 
     def meet(self, around: Around, proposed: Sequence[Artifact]) -> None:
         """Read the messages that the store proposes, with those around them, if they are not known."""
-        far = [artifact for artifact in proposed if _name(artifact) not in self._known][:FAR]
+        far = [artifact for artifact in proposed if _name(artifact) not in self._places][:FAR]
         numbers = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
         rows = around(sorted(numbers)) if numbers else ()
-        rows = [row for row in rows if _name(row) not in self._known]
+        rows = [row for row in rows if _name(row) not in self._places]
         self._add(sorted(rows, key=lambda row: row.seq))
+
+    def cosines(self, proposed: Sequence[tuple[Artifact, float]]) -> Numbers:
+        """Return the cosine of each message; the least of those that are known where the store proposes it not."""
+        found = np.full(len(self.artifacts), min((cosine for _, cosine in proposed), default=0.0))
+        for artifact, cosine in proposed:
+            if (at := self._places.get(_name(artifact), _LEFT_OUT)) != _LEFT_OUT:
+                found[at] = cosine
+        return found
 
     def best(
         self, question: str, cosines: Numbers, weight: float, upto: int | None, limit: int
@@ -242,32 +265,41 @@ class Scope:
         own += weight * above / max(above.max(initial=0), 1e-9)
         scores = self._index.in_context(own)
         if upto is not None:
-            scores[[each.seq > upto for each in self.artifacts]] = 0
+            scores[np.array(self._seqs) > upto] = 0
         return self._index.best(scores, limit)
 
     def candidates(
-        self, question: str, places: Sequence[int], meaning: Numbers
-    ) -> Iterator[Candidate]:
-        """Yield the passages of messages, scored as in `acc.recall`, each with its share of its message's meaning."""
-        rarity, asked = self._index.rarity, frozenset(terms(question))
+        self, question: str, places: Sequence[int], meaning: Numbers, limit: int
+    ) -> list[Candidate]:
+        """Return the best passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
+        asked = frozenset(terms(question))
+        rarity = self._index.rarities(asked).__getitem__
         whole = sum(map(rarity, asked)) or 1.0
-        ages = np.argsort(np.argsort([each.seq for each in self.artifacts], kind="stable")).tolist()
+        count = len(self.artifacts)
+        ages = np.empty(count, int)
+        ages[np.argsort(np.array(self._seqs), kind="stable")] = np.arange(count)
+        found: list[tuple[float, int, int, int]] = []
         mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
 
         def worth(said: Iterable[str]) -> float:
             return sum(map(rarity, asked.intersection(said)))
 
         for at in places:
-            message, own, age = self.artifacts[at].message, self._passages_of(at), ages[at]
+            message, own, age = self.artifacts[at].message, self._passages_of(at), int(ages[at])
             around = AROUND * (worth(terms(message.text)) + worth(terms(self._before[at])))
             trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
-            weight = trust * (1 + LATER * age / len(ages)) / whole
+            weight = trust * (1 + LATER * age / count) / whole
             for place, (text, said) in enumerate(own):
                 score = (OWN * worth(said) + around) * weight
                 score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
-                rare = {term: rarity(term) for term in said}
-                number = age * _PASSAGES + place
-                yield candidate_of(message, text, place, number, float(score), rare)
+                if score > 0:
+                    found.append((float(score), age * _PASSAGES + place, at, place))
+        return [self._candidate(*each) for each in nlargest(limit, found)]
+
+    def _candidate(self, score: float, number: int, at: int, place: int) -> Candidate:
+        text, said = self._passages_of(at)[place]
+        rare = self._index.rarities(said)
+        return candidate_of(self.artifacts[at].message, text, place, number, score, rare)
 
     def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if at not in self._passages:
@@ -285,10 +317,13 @@ class Scope:
             is_next = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
             text = before.message.text if before is not None and is_next else ""
             self._index.add(_row(artifact), artifact.message.text, text)
+            self._places[_name(artifact)] = len(self.artifacts)
             self.artifacts.append(artifact)
+            self._seqs.append(artifact.seq)
             self.size += len(artifact.message.text)
             self._before.append(text)
-        self._known.update(map(_name, artifacts))
+        for artifact in artifacts:
+            self._places.setdefault(_name(artifact), _LEFT_OUT)
 
 
 def _row(artifact: Artifact) -> int:
