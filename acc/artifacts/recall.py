@@ -294,12 +294,17 @@ class Scope:
                 score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
                 if score > 0:
                     found.append((float(score), age * _PASSAGES + place, at, place))
-        return [self._candidate(*each) for each in nlargest(limit, found)]
+        return self._made(nlargest(limit, found))
 
-    def _candidate(self, score: float, number: int, at: int, place: int) -> Candidate:
-        text, said = self._passages_of(at)[place]
-        rare = self._index.rarities(said)
-        return candidate_of(self.artifacts[at].message, text, place, number, score, rare)
+    def _made(self, found: Sequence[tuple[float, int, int, int]]) -> list[Candidate]:
+        passages = [self._passages_of(at)[place] for _, _, at, place in found]
+        rare = self._index.rarities({term for _, said in passages for term in said})
+        return [
+            candidate_of(
+                self.artifacts[at].message, text, place, number, score, {t: rare[t] for t in said}
+            )
+            for (score, number, at, place), (text, said) in zip(found, passages, strict=True)
+        ]
 
     def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if at not in self._passages:

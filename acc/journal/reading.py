@@ -159,6 +159,10 @@ class Reading(Opened):
         turn = Appended(place.head, rows[0].seq, rows[-1].seq, refs, False, False, b"")
         return Waiting(tuple(map(message_of, rows)), turn)
 
+    def recent(self, digest: str, schema: type[S]) -> S | None:
+        """Return the state with a hash if this process committed it lately, with this class."""
+        return self._recent.value(digest, schema)
+
     def _state(self, place: Place, at: str | int | None, schema: type[S]) -> S | None:
         if at is None or at == place.head.hash:
             held = self._recent.value(place.head.hash, schema)
