@@ -86,7 +86,7 @@ def recording(
     False is returned: the next step from ``state`` has to bring the words along.
     """
     branch = state.branch if state is not None else MAIN
-    latest: Latest[S] = yield parts.latest(key, branch)
+    latest: Latest[S] = yield parts.latest(key, branch, has_tail=False)
     head = latest.head
     if state is not None and state.version and state.hash != head.hash:
         held = yield Io(lambda: parts.journal.commit_with(key, state.hash))

@@ -135,13 +135,17 @@ class Reading(Opened):
         *,
         branch: str = MAIN,
         schema: type[S] = CompressedCognitiveState,  # type: ignore[assignment]
+        has_tail: bool = True,
     ) -> Latest[S]:
-        """Return what a step begins from: head, state, the texts of its tail, what waits; all of one moment."""
+        """Return what a step begins from: head, state, the texts of its tail, what waits; all of one moment.
+
+        Without ``has_tail`` no text of the tail is read.
+        """
         place = self._find(thread, branch)
         if place is None:
             return Latest(Head(key_of(thread), branch), None, ())
         state = self._state(place, None, schema)
-        refs = [entry.ref for entry in state.unread] if state else []
+        refs = [entry.ref for entry in state.unread] if state and has_tail else []
         return Latest(place.head, state, self._texts(place, refs), self._waiting(place))
 
     @reads
