@@ -8,8 +8,7 @@ numbers of the rows, so that what lies between two of them and was not read coun
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 
 import numpy as np
@@ -30,7 +29,7 @@ class PartialIndex:
     def __init__(self) -> None:
         self._weights = Weights()
         self._texts = LexicalIndex(self._weights)
-        self._frequency: Counter[str] = Counter()
+        self._holders: dict[str, array[int]] = {}
         self._rows = array("q")
 
     def __len__(self) -> int:
@@ -39,13 +38,21 @@ class PartialIndex:
     def add(self, row: int, text: str, before: str = "") -> None:
         """Add a text of a row, with the text before it in the thread."""
         self._texts.add(text, before)
-        self._frequency.update(frozenset(terms(text)))
+        for term in frozenset(terms(text)):
+            self._holders.setdefault(term, array("i")).append(len(self._rows))
         self._rows.append(row)
 
     def rarities(self, terms: Iterable[str]) -> dict[str, float]:
         """Return the weight of each term: the logarithm of how few of the texts have it."""
-        weight, frequency = cache(partial(rarity, len(self))), self._frequency.get
-        return {term: weight(frequency(term, 0)) for term in terms}
+        weight, holders = cache(partial(rarity, len(self))), self._holders.get
+        return {term: weight(len(holders(term, ()))) for term in terms}
+
+    def worths(self, weights: Mapping[str, float]) -> Numbers:
+        """Return for each text, in the order of adding, the weights together of those terms that it has."""
+        found = np.zeros(len(self))
+        for term, weight in weights.items():
+            found[np.array(self._holders.get(term, ()), int)] += weight
+        return found
 
     def own_scores(self, question: str) -> Numbers:
         """Return the BM25 score of each text, in the order of adding."""

@@ -218,7 +218,7 @@ class Scope:
         self._index = PartialIndex()
         self.artifacts: list[Artifact] = []
         self._seqs = array("q")
-        self._before: list[str] = []
+        self._follows: list[bool] = []
         self._places: dict[tuple[str, str], int] = {}
         self.is_whole = False
         self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
@@ -272,25 +272,24 @@ class Scope:
         self, question: str, places: Sequence[int], meaning: Numbers, limit: int
     ) -> list[Candidate]:
         """Return the best passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
-        asked = frozenset(terms(question))
-        rarity = self._index.rarities(asked).__getitem__
-        whole = sum(map(rarity, asked)) or 1.0
+        rarity = self._index.rarities(sorted(frozenset(terms(question))))
+        asked, worths = rarity.keys(), self._index.worths(rarity).tolist()
+        whole = sum(rarity.values()) or 1.0
         count = len(self.artifacts)
         ages = np.empty(count, int)
         ages[np.argsort(np.array(self._seqs), kind="stable")] = np.arange(count)
         found: list[tuple[float, int, int, int]] = []
         mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
 
-        def worth(said: Iterable[str]) -> float:
-            return sum(map(rarity, asked.intersection(said)))
-
         for at in places:
             message, own, age = self.artifacts[at].message, self._passages_of(at), int(ages[at])
-            around = AROUND * (worth(terms(message.text)) + worth(terms(self._before[at])))
+            before = worths[at - 1] if self._follows[at] else 0.0
+            around = AROUND * (worths[at] + before)
             trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
             weight = trust * (1 + LATER * age / count) / whole
             for place, (text, said) in enumerate(own):
-                score = (OWN * worth(said) + around) * weight
+                worth = sum(rarity[term] for term in asked & said)
+                score = (OWN * worth + around) * weight
                 score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
                 if score > 0:
                     found.append((float(score), age * _PASSAGES + place, at, place))
@@ -300,9 +299,7 @@ class Scope:
         passages = [self._passages_of(at)[place] for _, _, at, place in found]
         rare = self._index.rarities({term for _, said in passages for term in said})
         return [
-            candidate_of(
-                self.artifacts[at].message, text, place, number, score, {t: rare[t] for t in said}
-            )
+            candidate_of(self.artifacts[at].message, text, place, number, score, said, rare)
             for (score, number, at, place), (text, said) in zip(found, passages, strict=True)
         ]
 
@@ -319,14 +316,14 @@ class Scope:
         ]
         for before, artifact in pairwise([None, *kept]):
             assert artifact is not None
-            is_next = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
-            text = before.message.text if before is not None and is_next else ""
+            follows = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
+            text = before.message.text if before is not None and follows else ""
             self._index.add(_row(artifact), artifact.message.text, text)
             self._places[_name(artifact)] = len(self.artifacts)
             self.artifacts.append(artifact)
             self._seqs.append(artifact.seq)
             self.size += len(artifact.message.text)
-            self._before.append(text)
+            self._follows.append(follows)
         for artifact in artifacts:
             self._places.setdefault(_name(artifact), _LEFT_OUT)
 

@@ -249,10 +249,11 @@ def _qualified(
     policy, cadence = parts.memory.policy, parts.memory.cadence
     with watch.stage("recall") as told:
         told.result = found = yield Io(lambda: parts.index.recall(latest.head, question))
-    shown = rendered(latest.tail, policy, cadence.tool_share)
-    state = render(latest.state, policy.style) if latest.state is not None else ""
-    refs = frozenset(message.ref for message in latest.tail)
-    read = "\n".join((state, *shown))
+    refs, read = frozenset(message.ref for message in latest.tail), ""
+    if parts.gate.is_open(found):
+        shown = rendered(latest.tail, policy, cadence.tool_share)
+        state = render(latest.state, policy.style) if latest.state is not None else ""
+        read = "\n".join((state, *shown))
     with watch.stage("qualify") as told:
         qualified = qualify(found, question, read, refs, parts.gate, policy.counter)
         told.result = qualified
