@@ -8,8 +8,8 @@ numbers of the rows, so that what lies between two of them and was not read coun
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
-from functools import cache, partial
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,24 @@ NEAR = 2
 """Difference of the numbers of texts that follow each other: between them, the call of a tool is left out."""
 
 _REACH = 48  # 0.8 to this power is 0.00002
+
+
+class Rarities(dict[str, float]):
+    """The weight of each term: the logarithm of how few of the texts have it. It is found when it is asked for.
+
+    Args:
+        holders: The numbers of the texts that have a term, in order.
+        count: How many texts count; later ones do not.
+    """
+
+    def __init__(self, holders: Mapping[str, Sequence[int]], count: int) -> None:
+        super().__init__()
+        self._holders, self._count = holders, count
+
+    def __missing__(self, term: str) -> float:
+        df = bisect_left(self._holders.get(term, ()), self._count)
+        self[term] = found = rarity(self._count, df)
+        return found
 
 
 class PartialIndex:
@@ -42,10 +60,9 @@ class PartialIndex:
             self._holders.setdefault(term, array("i")).append(len(self._rows))
         self._rows.append(row)
 
-    def rarities(self, terms: Iterable[str]) -> dict[str, float]:
-        """Return the weight of each term: the logarithm of how few of the texts have it."""
-        weight, holders = cache(partial(rarity, len(self))), self._holders.get
-        return {term: weight(len(holders(term, ()))) for term in terms}
+    def rarities(self) -> Rarities:
+        """Return the weights of terms in the texts that are there now."""
+        return Rarities(self._holders, len(self))
 
     def worths(self, weights: Mapping[str, float]) -> Numbers:
         """Return for each text, in the order of adding, the weights together of those terms that it has."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from acc.artifacts.embedding import HashedWords
 from acc.artifacts.faults import translated
-from acc.artifacts.lexical import NEAR, Numbers, PartialIndex
+from acc.artifacts.lexical import NEAR, Numbers, PartialIndex, Rarities
 from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
 from acc.errors import StoreError
 from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, candidate_of, passages
@@ -272,9 +272,9 @@ class Scope:
         self, question: str, places: Sequence[int], meaning: Numbers, limit: int
     ) -> list[Candidate]:
         """Return the best passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
-        rarity = self._index.rarities(sorted(frozenset(terms(question))))
-        asked, worths = rarity.keys(), self._index.worths(rarity).tolist()
-        whole = sum(rarity.values()) or 1.0
+        rarity = self._index.rarities()
+        asked = {term: rarity[term] for term in sorted(frozenset(terms(question)))}
+        worths, whole = self._index.worths(asked).tolist(), sum(asked.values()) or 1.0
         count = len(self.artifacts)
         ages = np.empty(count, int)
         ages[np.argsort(np.array(self._seqs), kind="stable")] = np.arange(count)
@@ -288,20 +288,18 @@ class Scope:
             trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
             weight = trust * (1 + LATER * age / count) / whole
             for place, (text, said) in enumerate(own):
-                worth = sum(rarity[term] for term in asked & said)
+                worth = sum(asked[term] for term in asked.keys() & said)
                 score = (OWN * worth + around) * weight
                 score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
                 if score > 0:
                     found.append((float(score), age * _PASSAGES + place, at, place))
-        return self._made(nlargest(limit, found))
+        return [self._candidate(rarity, *each) for each in nlargest(limit, found)]
 
-    def _made(self, found: Sequence[tuple[float, int, int, int]]) -> list[Candidate]:
-        passages = [self._passages_of(at)[place] for _, _, at, place in found]
-        rare = self._index.rarities({term for _, said in passages for term in said})
-        return [
-            candidate_of(self.artifacts[at].message, text, place, number, score, said, rare)
-            for (score, number, at, place), (text, said) in zip(found, passages, strict=True)
-        ]
+    def _candidate(
+        self, rarity: Rarities, score: float, number: int, at: int, place: int
+    ) -> Candidate:
+        text, said = self._passages_of(at)[place]
+        return candidate_of(self.artifacts[at].message, text, place, number, score, said, rarity)
 
     def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if at not in self._passages:
