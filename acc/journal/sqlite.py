@@ -21,9 +21,10 @@ from acc.folders import opened_private, private_folder
 from acc.journal.connections import Connections
 from acc.journal.database import Gate, watch
 from acc.journal.faults import told
-from acc.journal.files import Files, is_network, mode_of
+from acc.journal.files import Files, mode_of
 from acc.journal.shield import Shield
 from acc.journal.together import Queue
+from acc.mounts import is_network
 
 CHECKPOINT_PAGES = 1_000
 

@@ -19,11 +19,11 @@ from acc.errors import CompressionError, ConfigurationError, InputError, StateEr
 from acc.gate import Verdict
 from acc.journal import Entry, Journal, Report, ThreadKey, migrate
 from acc.journal.aio import Beside
-from acc.journal.files import file_system, is_network
 from acc.journal.journal import FILE
 from acc.journal.record import as_bytes, given_of, record_of, squeezed, unsqueezed
 from acc.journal.tables import METADATA
 from acc.models.protocol import Usage
+from acc.mounts import file_system, is_network
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
