@@ -13,7 +13,7 @@ older one. Passages of one message are shown together, in its order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -44,6 +44,10 @@ class Gate:
     opens: float = 0.15
     least: float = 0.06
     news: float = 0.25
+
+    def is_open(self, candidates: Iterable[Candidate]) -> bool:
+        """Whether one of the passages covers enough of the question."""
+        return any(each.score >= self.opens for each in candidates)
 
 
 @dataclass(frozen=True)
@@ -79,22 +83,22 @@ def qualify(
         gate: The bounds.
         counter: Counts tokens.
     """
-    asked, known = frozenset(terms(question)), set(terms(read))
-    is_open = any(each.score >= gate.opens for each in candidates)
+    is_open = gate.is_open(candidates)
+    asked, known = frozenset(terms(question)), set(terms(read)) if is_open else set()
     admitted: list[Candidate] = []
     verdicts: list[Verdict] = []
     left = gate.tokens
     for each in candidates:
-        is_begun = any(each.evidence.ref == other.evidence.ref for other in admitted)
-        tokens = counter(f"\n{GAP}{each.evidence.text}") + (0 if is_begun else gate.label)
         reason = "off_topic"
         if each.evidence.ref in in_tail:
             reason = "in_tail"
         elif is_open and each.score >= gate.least:
+            is_begun = any(each.evidence.ref == other.evidence.ref for other in admitted)
+            tokens = counter(f"\n{GAP}{each.evidence.text}") + (0 if is_begun else gate.label)
             reason = _reason(each, asked, known, gate, tokens <= left)
         if reason == "admitted":
             left -= tokens
-            known |= each.terms.keys()
+            known.update(each.terms)
             admitted.append(each)
         verdicts.append(Verdict(each.evidence.ref, each.place, reason))
     return tuple(_shown(admitted)), tuple(verdicts)
@@ -103,9 +107,9 @@ def qualify(
 def _reason(
     each: Candidate, asked: frozenset[str], known: Collection[str], gate: Gate, has_room: bool
 ) -> str:
-    beyond = each.terms.keys() - asked
-    news = sum(each.terms[term] for term in sorted(beyond) if term not in known)
-    if not beyond or news < gate.news * sum(each.terms[term] for term in sorted(beyond)):
+    beyond = sorted(frozenset(each.terms) - asked)
+    news = sum(each.rarity[term] for term in beyond if term not in known)
+    if not beyond or news < gate.news * sum(each.rarity[term] for term in beyond):
         return "known"
     return "admitted" if has_room else "no_room"
 

@@ -38,13 +38,14 @@ _PIECE = re.compile(r"\S.{0,398}(?:\S(?=\s|$)|$)|\S{1,400}")  # about a hundred 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A passage with the ref of its message, its numbers in thread and message from 0, and its terms' rarity."""
+    """A passage with the ref of its message, its numbers in thread and message from 0, its terms and their rarity."""
 
     evidence: Evidence
     at: int
     place: int
     score: float
-    terms: Mapping[str, float]
+    terms: Sequence[str]
+    rarity: Mapping[str, float]
 
 
 class ThreadIndex:
@@ -96,8 +97,9 @@ class ThreadIndex:
     def _candidate(self, at: int, score: float) -> Candidate:
         place, text = self._passages[at]
         message = self._messages[int(self._facts[3 * at])]
-        rarity = {t: self._rarity(t) for t in terms(text)}
-        return candidate_of(message, text, place, at, score, rarity)
+        said = terms(text)
+        rarity = {term: self._rarity(term) for term in said}
+        return candidate_of(message, text, place, at, score, said, rarity)
 
     def _rarity(self, term: str) -> float:
         df = len(self._in_messages.get(term, ()))
@@ -110,6 +112,7 @@ def candidate_of(
     place: int,
     at: int | None = None,
     score: float = 0.0,
+    terms: Sequence[str] = (),
     rarity: Mapping[str, float] | None = None,
 ) -> Candidate:
     """Return a passage of a message; ``at`` is its number in the thread, if there is one."""
@@ -119,7 +122,8 @@ def candidate_of(
     evidence = Evidence.model_validate(
         {**who, "text": text, "turn": message.turn, "at": message.at}
     )
-    return Candidate(evidence, place if at is None else at, place, score, rarity or {})
+    number = place if at is None else at
+    return Candidate(evidence, number, place, score, terms, rarity or {})
 
 
 def passages(text: str) -> Iterator[str]:

@@ -6,16 +6,18 @@ import ctypes
 import os
 import re
 import shutil
+import sqlite3
 import struct
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from acc.artifacts.faults import translated
 from acc.errors import StoreError, StoreLockedError
+from acc.mounts import file_system, is_network
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -51,6 +53,7 @@ class EmbeddedClient:
     def opened(self) -> ClientAPI:
         """Open the client, without the vector indexes that a power cut has left cut: Chroma would crash on them."""
         self.broken += _drop_broken(self.folder)
+        _set_mode(self.folder)
         with translated("the embedded Chroma cannot be opened", self.where):
             import chromadb
 
@@ -219,6 +222,17 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _set_mode(folder: Path) -> None:
+    """Let Chroma's SQLite keep a write-ahead log, as the journal does: an add takes half the time, and waits for the
+    disk once for each transaction. On a network file system such a log damages the database.
+    """
+    mode = "delete" if is_network(file_system(folder)) else "wal"
+    # Of a database that is damaged, Chroma says what is wrong.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(folder / DATABASE)) as database:
+        database.execute(f"PRAGMA journal_mode = {mode}")
+
 
 _HEADER = struct.Struct("<i4Q")
 """Of an index's header.bin: format, offset, capacity, number of elements, size of an element."""

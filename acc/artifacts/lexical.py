@@ -8,7 +8,8 @@ numbers of the rows, so that what lies between two of them and was not read coun
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,31 @@ NEAR = 2
 _REACH = 48  # 0.8 to this power is 0.00002
 
 
+class Rarities(dict[str, float]):
+    """The weight of each term: the logarithm of how few of the texts have it. It is found when it is asked for.
+
+    Args:
+        holders: The numbers of the texts that have a term, in order.
+        count: How many texts count; later ones do not.
+    """
+
+    def __init__(self, holders: Mapping[str, Sequence[int]], count: int) -> None:
+        super().__init__()
+        self._holders, self._count = holders, count
+
+    def __missing__(self, term: str) -> float:
+        df = bisect_left(self._holders.get(term, ()), self._count)
+        self[term] = found = rarity(self._count, df)
+        return found
+
+
 class PartialIndex:
     """Texts with the numbers of their rows, added in any order; those of one row in theirs. Not thread-safe."""
 
     def __init__(self) -> None:
         self._weights = Weights()
         self._texts = LexicalIndex(self._weights)
-        self._frequency: Counter[str] = Counter()
+        self._holders: dict[str, array[int]] = {}
         self._rows = array("q")
 
     def __len__(self) -> int:
@@ -37,12 +56,20 @@ class PartialIndex:
     def add(self, row: int, text: str, before: str = "") -> None:
         """Add a text of a row, with the text before it in the thread."""
         self._texts.add(text, before)
-        self._frequency.update(frozenset(terms(text)))
+        for term in frozenset(terms(text)):
+            self._holders.setdefault(term, array("i")).append(len(self._rows))
         self._rows.append(row)
 
-    def rarity(self, term: str) -> float:
-        """Return the weight of a term: the logarithm of how few of the texts have it."""
-        return rarity(len(self), self._frequency.get(term, 0))
+    def rarities(self) -> Rarities:
+        """Return the weights of terms in the texts that are there now."""
+        return Rarities(self._holders, len(self))
+
+    def worths(self, weights: Mapping[str, float]) -> Numbers:
+        """Return for each text, in the order of adding, the weights together of those terms that it has."""
+        found = np.zeros(len(self))
+        for term, weight in weights.items():
+            found[np.array(self._holders.get(term, ()), int)] += weight
+        return found
 
     def own_scores(self, question: str) -> Numbers:
         """Return the BM25 score of each text, in the order of adding."""

@@ -2,7 +2,8 @@
 
 A thread is read as far as a question needs. Its newest messages are read from the journal, up to `WINDOW`
 characters; of what is older, the store proposes the nearest messages, which are read with those around them. Both
-stand in one `PartialIndex`. A message's own score is
+stand in one `PartialIndex`. A store whose embedder knows words alone is not asked while the whole thread is read. A
+message's own score is
 
     bm25 / highest bm25  +  weight * (cosine - least) / (highest - least)
 
@@ -13,30 +14,26 @@ so that the gate's bounds hold. Measured by ``benchmarks/locomo_next.py``: rank 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
-from statistics import fmean
 
 import numpy as np
 
 from acc.artifacts.embedding import HashedWords
 from acc.artifacts.faults import translated
-from acc.artifacts.lexical import NEAR, Numbers, PartialIndex
+from acc.artifacts.lexical import Numbers
 from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
+from acc.artifacts.scope import Around, Scope, name_of
 from acc.errors import StoreError
-from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, candidate_of, passages
-from acc.text.ranking import terms
-from acc.turn.observations import Trust, is_ingested
+from acc.recall import Candidate
 
 WINDOW = 400_000
 """Characters of the newest messages that are read at the first question: some 0.15 s."""
 
-POOL, FAR = 128, 40
-"""Messages that the store proposes; those of them, the nearest first, that are read if they are not known."""
+POOL = 128
+"""Messages that the store proposes."""
 
 WEIGHT = 0.5
 """Weight of the cosine, if the embedder knows meaning: `HashedWords` does not, it only proposes."""
@@ -44,7 +41,7 @@ WEIGHT = 0.5
 UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
 
-_MESSAGES, _AROUND, _PASSAGES = 24, 2, 1 << 20
+_MESSAGES = 24
 FIRST_PAGE = 8
 """Messages that are read first: mostly those of the last turn are new."""
 
@@ -65,9 +62,6 @@ def backwards(
 
 Newest = Callable[[], Iterable[Artifact]]
 """The journal's messages that a branch sees, the newest first, read as far as they are asked for."""
-
-Around = Callable[[Sequence[int]], Iterable[Artifact]]
-"""The journal's messages with these numbers that a branch sees."""
 
 
 class Recall:
@@ -128,12 +122,10 @@ class Recall:
         read = self._read(thread, question, newest, around, branches, upto, epoch)
         with read as (scope, cosines):
             best = scope.best(question, cosines, self._weight, upto, _MESSAGES)
-            there = {_name(each) for each in held([scope.artifacts[at] for at in best])}
-            best = [at for at in best if _name(scope.artifacts[at]) in there]
+            there = {name_of(each) for each in held([scope.artifacts[at] for at in best])}
+            best = [at for at in best if name_of(scope.artifacts[at]) in there]
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
-            found = list(scope.candidates(question, best, meaning * bool(self._weight)))
-        found.sort(key=lambda each: (-each.score, -each.at))
-        return [each for each in found[:limit] if each.score > 0]
+            return scope.candidates(question, best, meaning * bool(self._weight), limit)
 
     def ranked(
         self,
@@ -161,14 +153,14 @@ class Recall:
         epoch: int,
     ) -> Iterator[tuple[Scope, Numbers]]:
         """Lend what was read of a thread, with all that a question needs, and the cosine of each message."""
-        proposed = self._proposed(thread, question, branches, upto)
         scope = self._scope(thread, branches, epoch)
         with scope.lock:
             scope.read(newest(), self._window)
+            is_enough = scope.is_whole and not self._weight
+        proposed = [] if is_enough else self._proposed(thread, question, branches, upto)
+        with scope.lock:
             scope.meet(around, [artifact for artifact, _ in proposed])
-            known = {_name(artifact): cosine for artifact, cosine in proposed}
-            least = min(known.values(), default=0)
-            yield scope, np.array([known.get(_name(each), least) for each in scope.artifacts])
+            yield scope, scope.cosines(proposed)
 
     def forget(self, thread: ThreadName) -> None:
         """Drop what was read of the thread, after an erasure."""
@@ -200,105 +192,3 @@ class Recall:
             return []
         self.last_error = None
         return found
-
-
-class Scope:
-    """What was read of a thread, as one branch sees it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._index = PartialIndex()
-        self.artifacts: list[Artifact] = []
-        self._before: list[str] = []
-        self._known: set[tuple[str, str]] = set()
-        self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
-        self.size = 0
-
-    def read(self, newest: Iterable[Artifact], window: int) -> None:
-        """Read the newest messages, back to one that is known, or as far as the window reaches."""
-        new: list[Artifact] = []
-        for artifact in newest:
-            if window <= 0 or _name(artifact) in self._known:
-                break
-            window -= len(artifact.message.text)
-            new.append(artifact)
-        self._add(new[::-1])
-
-    def meet(self, around: Around, proposed: Sequence[Artifact]) -> None:
-        """Read the messages that the store proposes, with those around them, if they are not known."""
-        far = [artifact for artifact in proposed if _name(artifact) not in self._known][:FAR]
-        numbers = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
-        rows = around(sorted(numbers)) if numbers else ()
-        rows = [row for row in rows if _name(row) not in self._known]
-        self._add(sorted(rows, key=lambda row: row.seq))
-
-    def best(
-        self, question: str, cosines: Numbers, weight: float, upto: int | None, limit: int
-    ) -> list[int]:
-        """Return the places of the best messages."""
-        own = self._index.own_scores(question)
-        own /= max(own.max(initial=0), 1e-9)
-        above = cosines - cosines.min(initial=1)
-        own += weight * above / max(above.max(initial=0), 1e-9)
-        scores = self._index.in_context(own)
-        if upto is not None:
-            scores[[each.seq > upto for each in self.artifacts]] = 0
-        return self._index.best(scores, limit)
-
-    def candidates(
-        self, question: str, places: Sequence[int], meaning: Numbers
-    ) -> Iterator[Candidate]:
-        """Yield the passages of messages, scored as in `acc.recall`, each with its share of its message's meaning."""
-        rarity, asked = self._index.rarity, frozenset(terms(question))
-        whole = sum(map(rarity, asked)) or 1.0
-        ages = np.argsort(np.argsort([each.seq for each in self.artifacts], kind="stable")).tolist()
-        mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
-
-        def worth(said: Iterable[str]) -> float:
-            return sum(map(rarity, asked.intersection(said)))
-
-        for at in places:
-            message, own, age = self.artifacts[at].message, self._passages_of(at), ages[at]
-            around = AROUND * (worth(terms(message.text)) + worth(terms(self._before[at])))
-            trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
-            weight = trust * (1 + LATER * age / len(ages)) / whole
-            for place, (text, said) in enumerate(own):
-                score = (OWN * worth(said) + around) * weight
-                score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
-                rare = {term: rarity(term) for term in said}
-                number = age * _PASSAGES + place
-                yield candidate_of(message, text, place, number, float(score), rare)
-
-    def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        if at not in self._passages:
-            split = passages(self.artifacts[at].message.text)
-            self._passages[at] = tuple((each, tuple(terms(each))) for each in split)
-        return self._passages[at]
-
-    def _add(self, artifacts: Sequence[Artifact]) -> None:
-        """Add messages in the order of the thread. Calls of tools are left out: their results say more."""
-        kept = [
-            a for a in artifacts if a.message.text.strip() and not a.message.observation.is_call
-        ]
-        for before, artifact in pairwise([None, *kept]):
-            assert artifact is not None
-            is_next = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
-            text = before.message.text if before is not None and is_next else ""
-            self._index.add(_row(artifact), artifact.message.text, text)
-            self.artifacts.append(artifact)
-            self.size += len(artifact.message.text)
-            self._before.append(text)
-        self._known.update(map(_name, artifacts))
-
-
-def _row(artifact: Artifact) -> int:
-    """Return the number of a message; that of a document is far from every other document's: none is its context."""
-    ref = artifact.message.ref
-    if not is_ingested(ref):
-        return artifact.seq
-    own = hashlib.blake2b(ref.rpartition(".")[0].encode(), digest_size=4).digest()
-    return (int.from_bytes(own, "big") << 30) + artifact.seq
-
-
-def _name(artifact: Artifact) -> tuple[str, str]:
-    return artifact.branch, artifact.message.ref

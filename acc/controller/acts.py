@@ -18,7 +18,7 @@ from acc.logs import log_event
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step, stepping
-from acc.tail import Message, marked, messages_of
+from acc.tail import marked, messages_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 
@@ -86,7 +86,7 @@ def recording(
     False is returned: the next step from ``state`` has to bring the words along.
     """
     branch = state.branch if state is not None else MAIN
-    latest: Latest[S] = yield parts.latest(key, branch)
+    latest: Latest[S] = yield parts.latest(key, branch, has_tail=False)
     head = latest.head
     if state is not None and state.version and state.hash != head.hash:
         held = yield Io(lambda: parts.journal.commit_with(key, state.hash))
@@ -97,7 +97,7 @@ def recording(
                 thread=key.thread, version=state.version,
             )  # fmt: skip
             return False
-    waiting: tuple[Message, ...] = yield Io(lambda: parts.journal.waiting(key, branch))
+    waiting = latest.waiting.messages
     given = clean_turn(parts, Turn(observations=as_observations(observations, "record")), "record")
     there = {message.observation.identity for message in waiting}
     new = [each for each in given.observations if each.identity not in there]

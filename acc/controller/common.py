@@ -149,6 +149,16 @@ class Common(Generic[S]):
         """Sign a state that no commit of the thread made, such as a seed's, so that the thread may begin with it."""
         return signed(state, key_of(thread), self._whole.keys)
 
+    def loaded(self, raw: Any) -> S:
+        """Return a state that was kept elsewhere, such as in a checkpoint (`CompressedCognitiveState.load`).
+
+        Raises:
+            StateError: It is no state, or was edited after its commit.
+        """
+        schema: Any = self.policy.schema
+        found: S = schema.load(raw, lambda digest: self.journal.recent(digest, schema))
+        return found
+
     def threads(self, **prefixes: str) -> Iterator[ThreadKey]:
         """Yield the threads whose names begin so."""
         return self.journal.threads(**prefixes)

@@ -46,10 +46,10 @@ class Parts(Generic[S]):
     marks: bytes
     observers: Observers
 
-    def latest(self, key: ThreadKey, branch: str) -> Io:
+    def latest(self, key: ThreadKey, branch: str, *, has_tail: bool = True) -> Io:
         """Read head, state and tail of a branch."""
-        schema = self.memory.policy.schema
-        return Io(lambda: self.journal.latest(key, branch=branch, schema=schema))
+        how: dict[str, Any] = {"schema": self.memory.policy.schema, "has_tail": has_tail}
+        return Io(lambda: self.journal.latest(key, branch=branch, **how))
 
     def committing(
         self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None

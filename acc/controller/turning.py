@@ -17,12 +17,13 @@ from acc.controller.beginning import beginning
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
-from acc.controller.waiting import Waiting, with_waiting
+from acc.controller.waiting import with_waiting
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.committing import Overtaken
+from acc.journal.names import Waiting
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step, stepping
@@ -99,8 +100,7 @@ def _taken(
             raise
         except ConflictError:
             again: Latest[S] = yield parts.latest(key, branch)
-            waiting = yield Io(lambda: parts.journal.waiting(key, branch))
-            said = {message.observation.identity for message in waiting}
+            said = {message.observation.identity for message in again.waiting.messages}
             is_there = any(each.identity in said for each in clean.observations)
             before, now = latest.head, again.head
             if is_there or (now.seq, now.epoch) != (before.seq, before.epoch):
@@ -121,7 +121,7 @@ def _going_on(
 ) -> Doing[Taken[S]]:
     """Take a turn from a branch's head, with what was appended there and never committed."""
     base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
-    waiting, numbered = yield from with_waiting(parts, latest.head, clean, base.turn + 1)
+    waiting, numbered = with_waiting(latest.waiting, clean, base.turn + 1)
     evidence, verdicts = yield from _qualified(parts, latest, numbered, watch)
     asking = stepping(
         parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
@@ -249,10 +249,11 @@ def _qualified(
     policy, cadence = parts.memory.policy, parts.memory.cadence
     with watch.stage("recall") as told:
         told.result = found = yield Io(lambda: parts.index.recall(latest.head, question))
-    shown = rendered(latest.tail, policy, cadence.tool_share)
-    state = render(latest.state, policy.style) if latest.state is not None else ""
-    refs = frozenset(message.ref for message in latest.tail)
-    read = "\n".join((state, *shown))
+    refs, read = frozenset(message.ref for message in latest.tail), ""
+    if parts.gate.is_open(found):
+        shown = rendered(latest.tail, policy, cadence.tool_share)
+        state = render(latest.state, policy.style) if latest.state is not None else ""
+        read = "\n".join((state, *shown))
     with watch.stage("qualify") as told:
         qualified = qualify(found, question, read, refs, parts.gate, policy.counter)
         told.result = qualified

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from acc.controller.parts import Parts
-from acc.driving import Doing, Io
-from acc.journal import Appended, Head
-from acc.tail import Message
+from acc.journal.names import Waiting
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """What was appended after the head, and what of a turn it holds already."""
-
-    messages: tuple[Message, ...] = ()
-    turn: Appended | None = None
-
-
-def with_waiting(
-    parts: Parts[Any], head: Head, clean: Turn, number: int
-) -> Doing[tuple[Waiting, Turn]]:
-    """Return what waits after the head, and the turn that has it in front.
+def with_waiting(waiting: Waiting, clean: Turn, number: int) -> tuple[Waiting, Turn]:
+    """Return what waits with the refs that it gets, and the turn that has it in front.
 
     It was recorded, or its step failed or was killed. A turn that begins with the same words says them once.
     """
-    found: tuple[Appended, tuple[Message, ...]] | None = yield Io(
-        lambda: parts.journal.waiting_turn(head.thread, head.branch)
-    )
-    if found is None:
-        return Waiting(), clean.numbered(number)
-    turn, messages = found
-    said = tuple(message.observation for message in messages)
+    if waiting.turn is None:
+        return waiting, clean.numbered(number)
+    said = tuple(message.observation for message in waiting.messages)
     whole = Turn(observations=(*said, *_rest(said, clean.observations)), at=clean.at)
     numbered = whole.numbered(number)
     refs = tuple(each.ref for each in numbered.observations[: len(said)])
-    return Waiting(messages, replace(turn, refs=refs)), numbered
+    return replace(waiting, turn=replace(waiting.turn, refs=refs)), numbered
 
 
 def _rest(

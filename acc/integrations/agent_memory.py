@@ -435,7 +435,7 @@ class AgentMemory:
         Raises:
             StateError: The value is not a state, or it was edited.
         """
-        found: State | None = self.controller.policy.schema.load(raw) if raw else None
+        found: State | None = self.controller.loaded(raw) if raw else None
         return found
 
     def _knows(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> bool | None:

@@ -95,8 +95,10 @@ class Erasing(Branching):
     def _blank(
         self, thread: Key, branch: str, refs: Sequence[str], words: Sequence[str], why: str
     ) -> Blanked:
-        seen = self._found(thread, branch).sees(MESSAGES.c.branch_id, MESSAGES.c.seq)
-        rows = self._execute(select(MESSAGES).where(MESSAGES.c.ref.in_(refs), seen)).all()
+        place = self._found(thread, branch)
+        seen = places.sees(len(place.ancestry))
+        statement = select(MESSAGES).where(MESSAGES.c.ref.in_(refs), seen)
+        rows = self._execute(statement, place.seen).all()
         for row in rows:
             self._overwrite(key_of(thread), row, why)
         commits, heads, traces = 0, [], Traces(refs, words)
@@ -250,10 +252,9 @@ class Erasing(Branching):
         place = self._find(thread, branch)
         if place is None:
             return {}
-        names = places.branch_names(self._sql, place.thread_id) if place.ancestry else {}
+        names = self._names(place)
         found: dict[tuple[str, int], str] = {}
         for branch_id, last in ((place.branch_id, 1 << 62), *place.ancestry):
             given = {"branch_id": branch_id, "last": last, "seqs": seqs}
-            name = names.get(branch_id, place.head.branch)
-            found |= {(name, r.seq): r.text for r in self._execute(_HELD, given)}
+            found |= {(names[branch_id], r.seq): r.text for r in self._execute(_HELD, given)}
         return found

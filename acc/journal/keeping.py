@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import delete, select
+from sqlalchemy import bindparam, delete, select
 
 from acc.errors import InputError
 from acc.journal import places
 from acc.journal.names import MAIN, ThreadKey
 from acc.journal.opened import Key, Opened, key_of, reads, writes
-from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, THREADS, TOMBSTONES
+from acc.journal.tables import BRANCHES, COPIES, FEEDBACK, HOLDS, INDEXES, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
 
@@ -61,6 +61,16 @@ class Tombstone:
     at: str
     why: str
     branch: str = MAIN
+
+
+_ERASED = (
+    select(TOMBSTONES.c.message_id, TOMBSTONES.c.digest)
+    .join(BRANCHES, BRANCHES.c.id == TOMBSTONES.c.branch_id)
+    .where(
+        TOMBSTONES.c.digest.in_(bindparam("digests", expanding=True)),
+        BRANCHES.c.thread_id == bindparam("of_thread"),
+    )
+)
 
 
 class Keeping(Opened):
@@ -186,8 +196,5 @@ class Keeping(Opened):
         place = self._find(thread) if messages else None
         if place is None:
             return frozenset()
-        statement = select(TOMBSTONES.c.message_id, TOMBSTONES.c.digest).where(
-            TOMBSTONES.c.digest.in_([digest for _, digest in messages]),
-            TOMBSTONES.c.branch_id.in_(list(places.branch_names(self._sql, place.thread_id))),
-        )
-        return frozenset({tuple(row) for row in self._execute(statement)} & set(messages))
+        given = {"of_thread": place.thread_id, "digests": [digest for _, digest in messages]}
+        return frozenset({tuple(row) for row in self._execute(_ERASED, given)} & set(messages))

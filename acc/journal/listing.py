@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import select
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import Select, bindparam, select
 
 from acc.journal import places
-from acc.journal.names import MAIN, Appended, StoredCommit, StoredMessage
+from acc.journal.names import MAIN, StoredCommit, StoredMessage
 from acc.journal.opened import Key, reads
 from acc.journal.places import Place
 from acc.journal.reading import PAGE, Reading
 from acc.journal.rows import decoded, message_of
 from acc.journal.states import read_state
 from acc.journal.tables import COMMITS, MESSAGES
-from acc.tail import Message
 
-MOST_WAITING = 10_000
-"""Messages of an uncommitted turn that are read at most."""
+_NO_END = 1 << 31
+_CHOICES = {
+    "taken": (MESSAGES.c.seq > bindparam("after"), MESSAGES.c.version > 0),
+    "any": (MESSAGES.c.seq > bindparam("after"),),
+    "numbered": (
+        MESSAGES.c.seq.in_(bindparam("numbers", expanding=True)), MESSAGES.c.version > 0,
+    ),
+    "named": (MESSAGES.c.message_id == bindparam("message_id"),),
+}  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _chosen(choice: str, ancestors: int) -> Select[Any]:
+    """Return the statement for messages that a branch sees. To make one takes SQLAlchemy longer than to run it."""
+    seen = select(MESSAGES).where(places.sees(ancestors), *_CHOICES[choice])
+    return seen.order_by(MESSAGES.c.seq).limit(bindparam("most"))
+
+
+@lru_cache(maxsize=64)
+def _ids_taken(ancestors: int) -> Select[Any]:
+    return select(MESSAGES.c.message_id, MESSAGES.c.digest).where(
+        places.sees(ancestors), MESSAGES.c.version > 0, MESSAGES.c.seq <= bindparam("upto"),
+        MESSAGES.c.message_id.in_(bindparam("ids", expanding=True)),
+    )  # fmt: skip
 
 
 class Listing(Reading):
@@ -51,27 +73,20 @@ class Listing(Reading):
         self, thread: Key, branch: str, after: int, limit: int, *, also_open: bool
     ) -> list[StoredMessage]:
         """Return up to ``limit`` messages with numbers over ``after``, blanked ones too."""
-        which = MESSAGES.c.seq > after
-        if not also_open:
-            which &= MESSAGES.c.version > 0
-        return self._chosen(self._find(thread, branch), which, limit)
+        place = self._find(thread, branch)
+        return self._chosen(place, "any" if also_open else "taken", limit, after=after)
 
     def _chosen(
-        self, place: Place | None, which: ColumnElement[bool], limit: int | None = None
+        self, place: Place | None, choice: str, most: int = _NO_END, **given: Any
     ) -> list[StoredMessage]:
-        """Return the messages of a condition that a branch sees, in order, up to ``limit``."""
+        """Return the messages of a choice that a branch sees, in order, as many as ``most``."""
         if place is None:
             return []
-        names = places.branch_names(self._sql, place.thread_id)
-        statement = (
-            select(MESSAGES)
-            .where(place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq), which)
-            .order_by(MESSAGES.c.seq)
-            .limit(limit)
-        )
+        names = self._names(place)
+        statement = _chosen(choice, len(place.ancestry))
         return [
             StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)
-            for r in self._execute(statement)
+            for r in self._execute(statement, {**place.seen, **given, "most": most})
         ]
 
     @reads
@@ -79,42 +94,15 @@ class Listing(Reading):
         self, thread: Key, numbers: Sequence[int], *, branch: str = MAIN
     ) -> tuple[StoredMessage, ...]:
         """Return the committed messages with these numbers that a branch sees, in order, blanked ones too."""
-        which = MESSAGES.c.seq.in_(numbers) & (MESSAGES.c.version > 0)
-        return tuple(self._chosen(self._find(thread, branch), which))
-
-    def waiting(self, thread: Key, branch: str = MAIN) -> tuple[Message, ...]:
-        """Return the messages that were appended after the head and that no commit took: of a step that failed."""
-        return tuple(each.message for each in self._waiting(thread, branch))
-
-    @reads
-    def waiting_turn(
-        self, thread: Key, branch: str = MAIN
-    ) -> tuple[Appended, tuple[Message, ...]] | None:
-        """Return what was appended after the head and no commit took, with its messages; None if there is nothing.
-
-        It is a turn that was recorded, or one whose step failed, was killed, or is being made by another worker.
-        """
-        open_ = self._waiting(thread, branch)
-        if not open_:
-            return None
-        refs = tuple(each.message.ref for each in open_)
-        head = self.head(thread, branch)
-        turn = Appended(head, open_[0].seq, open_[-1].seq, refs, False, False, b"")
-        return turn, tuple(each.message for each in open_)
-
-    @reads
-    def _waiting(self, thread: Key, branch: str) -> list[StoredMessage]:
-        after = self.head(thread, branch).seq
-        page = self._message_page(thread, branch, after, MOST_WAITING, also_open=True)
-        return [each for each in page if not each.version and each.digest]
+        return tuple(self._chosen(self._find(thread, branch), "numbered", numbers=numbers))
 
     @reads
     def with_message_id(
         self, thread: Key, message_id: str, *, branch: str = MAIN
     ) -> tuple[StoredMessage, ...]:
         """Return the messages that carry an id of their application; an erased one carries none."""
-        which = MESSAGES.c.message_id == message_id
-        return tuple(self._chosen(self._find(thread, branch), which))
+        place = self._find(thread, branch)
+        return tuple(self._chosen(place, "named", message_id=message_id))
 
     @reads
     def taken(
@@ -124,13 +112,9 @@ class Listing(Reading):
         place = self._find(thread, branch)
         if place is None:
             return frozenset()
-        statement = select(MESSAGES.c.message_id, MESSAGES.c.digest).where(
-            place.sees(MESSAGES.c.branch_id, MESSAGES.c.seq),
-            MESSAGES.c.version > 0,
-            MESSAGES.c.seq <= upto,
-            MESSAGES.c.message_id.in_(message_ids),
-        )
-        return frozenset((row.message_id, row.digest) for row in self._execute(statement))
+        given = {**place.seen, "upto": upto, "ids": message_ids}
+        rows = self._execute(_ids_taken(len(place.ancestry)), given)
+        return frozenset((row.message_id, row.digest) for row in rows)
 
     @reads
     def lineage(self, thread: Key, branch: str = MAIN) -> tuple[tuple[str, int | None], ...]:
@@ -141,7 +125,7 @@ class Listing(Reading):
         place = self._find(thread, branch)
         if place is None:
             return ()
-        names = places.branch_names(self._sql, place.thread_id)
+        names = self._names(place)
         before = [(names[branch_id], up_to) for branch_id, up_to in reversed(place.ancestry)]
         return (*before, (branch, None))
 

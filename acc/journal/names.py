@@ -81,6 +81,20 @@ class Appended:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """What was appended after a head and no commit took, with its messages; None if there is nothing.
+
+    It is a turn that was recorded, or one whose step failed, was killed, or is being made by another worker.
+    """
+
+    messages: tuple[Message, ...] = ()
+    turn: Appended | None = None
+
+
+NOTHING = Waiting()
+
+
+@dataclass(frozen=True)
 class StoredMessage:
     """A message with its place.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import wraps
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Executable, select
 
+from acc import mounts
 from acc.clock import Clock, SystemClock, stamp
 from acc.errors import AuditError, InputError, StateError
-from acc.journal import files, places
+from acc.journal import places
 from acc.journal.connecting import FILE, Where, connected
 from acc.journal.database import Database
 from acc.journal.migrate import migrate
@@ -66,7 +67,7 @@ class Opened:
         digest_key: bytes = b"",
         clock: Clock | None = None,
         wait: float = 30.0,
-        file_system: Callable[[Path], str] = files.file_system,
+        file_system: Callable[[Path], str] = mounts.file_system,
         reads_only: bool = False,
     ) -> Self:
         """Open a journal, and make it if it is missing.
@@ -196,6 +197,12 @@ class Opened:
             where=str(key_of(thread)),
             hint="give a state of this thread, or None; Journal.threads lists the threads",
         )
+
+    def _names(self, place: Place) -> Mapping[int, str]:
+        """Return the names of the branches that a branch sees, by row."""
+        if not place.ancestry:
+            return {place.branch_id: place.head.branch}
+        return places.branch_names(self._sql, place.thread_id)
 
     def _places(self, thread: Key) -> list[Place]:
         """Return where the branches of a thread lie, the main one first; raise as `_found`."""

@@ -33,10 +33,13 @@ class Place:
     head: Head
     is_begun: bool
 
-    def sees(self, column: ColumnElement[int], seq: ColumnElement[int]) -> ColumnElement[bool]:
-        """Return the condition that a row is in the branch, or in what it sees of others."""
-        before = [(column == branch) & (seq <= up_to) for branch, up_to in self.ancestry]
-        return or_(column == self.branch_id, *before)
+    @property
+    def seen(self) -> dict[str, int]:
+        """The branch and what it sees of others, as `sees` names them."""
+        found = {"own": self.branch_id}
+        for number, (branch_id, up_to) in enumerate(self.ancestry):
+            found |= {f"branch_{number}": branch_id, f"upto_{number}": up_to}
+        return found
 
     def holds(self, branch_id: int, seq: int) -> bool:
         """Whether the branch sees the message with this number."""
@@ -54,6 +57,16 @@ class Place:
         return (self.branch_id, *(branch for branch, _ in self.ancestry))
 
 
+def sees(ancestors: int) -> ColumnElement[bool]:
+    """Return the condition that a message is in a branch with so many ancestors, or in what it sees of them."""
+    branch, seq = MESSAGES.c.branch_id, MESSAGES.c.seq
+    before = [
+        (branch == bindparam(f"branch_{n}")) & (seq <= bindparam(f"upto_{n}"))
+        for n in range(ancestors)
+    ]
+    return or_(branch == bindparam("own"), *before)
+
+
 _FIND = (
     select(
         THREADS.c.id.label("thread_id"), BRANCHES.c.id.label("branch_id"), BRANCHES.c.ancestry,
@@ -68,6 +81,23 @@ _FIND = (
     )
 )  # fmt: skip
 
+_BRANCHES = (
+    select(BRANCHES.c.id, BRANCHES.c.name)
+    .where(BRANCHES.c.thread_id == bindparam("of_thread"))
+    .order_by(BRANCHES.c.id)
+)
+_WITH_HASH = (
+    select(COMMITS.c.branch_id, COMMITS.c.version, COMMITS.c.seq)
+    .where(COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.hash == bindparam("digest"))
+    .order_by(COMMITS.c.version.desc())
+    .limit(1)
+)
+_WITH_SEQ = (
+    select(COMMITS.c.hash, COMMITS.c.version)
+    .where(COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.seq == bindparam("upto"))
+    .order_by(COMMITS.c.version.desc())
+    .limit(1)
+)
 _LAST = select(func.max(MESSAGES.c.seq)).where(MESSAGES.c.branch_id == bindparam("branch_id"))
 
 
@@ -135,34 +165,19 @@ def next_seq(connection: Connection, place: Place) -> int:
 
 def branch_names(connection: Connection, thread_id: int) -> Mapping[int, str]:
     """Return the names of a thread's branches by id, in the order in which they were made."""
-    statement = (
-        select(BRANCHES.c.id, BRANCHES.c.name)
-        .where(BRANCHES.c.thread_id == thread_id)
-        .order_by(BRANCHES.c.id)
-    )
-    return {row.id: row.name for row in connection.execute(statement)}
+    rows = connection.execute(_BRANCHES, {"of_thread": thread_id})
+    return {row.id: row.name for row in rows}
 
 
 def commit_with(connection: Connection, branches: Iterable[int], digest: str) -> Any:
     """Return branch row, version and seq of the commit with a hash. The newest are looked at first."""
     for branch_id in branches:
-        statement = (
-            select(COMMITS.c.branch_id, COMMITS.c.version, COMMITS.c.seq)
-            .where(COMMITS.c.branch_id == branch_id, COMMITS.c.hash == digest)
-            .order_by(COMMITS.c.version.desc())
-            .limit(1)
-        )
-        if (row := connection.execute(statement).first()) is not None:
+        given = {"branch_id": branch_id, "digest": digest}
+        if (row := connection.execute(_WITH_HASH, given).first()) is not None:
             return row
     return None
 
 
 def last_at(connection: Connection, branch_id: int, seq: int) -> Any:
     """Return hash and version of the last commit of a branch that had taken messages up to ``seq`` and no more."""
-    statement = (
-        select(COMMITS.c.hash, COMMITS.c.version)
-        .where(COMMITS.c.branch_id == branch_id, COMMITS.c.seq == seq)
-        .order_by(COMMITS.c.version.desc())
-        .limit(1)
-    )
-    return connection.execute(statement).first()
+    return connection.execute(_WITH_SEQ, {"branch_id": branch_id, "upto": seq}).first()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Row, bindparam, select
 
 from acc.journal import places
-from acc.journal.names import MAIN, Head
+from acc.journal.names import MAIN, NOTHING, Appended, Head, Waiting
 from acc.journal.opened import Key, Opened, key_of, reads
 from acc.journal.places import Place
 from acc.journal.rows import message_of
@@ -23,6 +23,9 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 
 PAGE = 500
 
+MOST_WAITING = 10_000
+"""Messages of an uncommitted turn that are read at most."""
+
 
 @dataclass(frozen=True)
 class Latest(Generic[S]):
@@ -32,11 +35,13 @@ class Latest(Generic[S]):
         head: The head of the branch.
         state: Its state; None if nothing was committed.
         tail: The messages of the state's tail, as far as they are there.
+        waiting: What was appended after the head.
     """
 
     head: Head
     state: S | None
     tail: tuple[Message, ...]
+    waiting: Waiting = NOTHING
 
 
 _TURN_IN_REF = re.compile(r"[a-z](\d+)(?:\.\d+)?")
@@ -57,6 +62,15 @@ _SPANS = (
     )
     .order_by(TURNS.c.first_seq)
 )
+_WAITING = (
+    select(MESSAGES)
+    .where(
+        MESSAGES.c.branch_id == bindparam("branch_id"), MESSAGES.c.seq > bindparam("after"),
+        MESSAGES.c.version == 0, MESSAGES.c.digest != "",
+    )
+    .order_by(MESSAGES.c.seq)
+    .limit(MOST_WAITING)
+)  # fmt: skip
 _NEAR = 32
 _NO_END = 1 << 62
 
@@ -121,14 +135,37 @@ class Reading(Opened):
         *,
         branch: str = MAIN,
         schema: type[S] = CompressedCognitiveState,  # type: ignore[assignment]
+        has_tail: bool = True,
     ) -> Latest[S]:
-        """Return what a step begins from: head, state and the texts of its tail, all of one moment."""
+        """Return what a step begins from: head, state, the texts of its tail, what waits; all of one moment.
+
+        Without ``has_tail`` no text of the tail is read.
+        """
         place = self._find(thread, branch)
         if place is None:
             return Latest(Head(key_of(thread), branch), None, ())
         state = self._state(place, None, schema)
-        refs = [entry.ref for entry in state.unread] if state else []
-        return Latest(place.head, state, self._texts(place, refs))
+        refs = [entry.ref for entry in state.unread] if state and has_tail else []
+        return Latest(place.head, state, self._texts(place, refs), self._waiting(place))
+
+    @reads
+    def waiting(self, thread: Key, branch: str = MAIN) -> tuple[Message, ...]:
+        """Return the messages that were appended after the head and that no commit took: of a step that failed."""
+        place = self._find(thread, branch)
+        return self._waiting(place).messages if place else ()
+
+    def _waiting(self, place: Place) -> Waiting:
+        given = {"branch_id": place.branch_id, "after": place.head.seq}
+        rows = self._execute(_WAITING, given).all()
+        if not rows:
+            return NOTHING
+        refs = tuple(row.ref for row in rows)
+        turn = Appended(place.head, rows[0].seq, rows[-1].seq, refs, False, False, b"")
+        return Waiting(tuple(map(message_of, rows)), turn)
+
+    def recent(self, digest: str, schema: type[S]) -> S | None:
+        """Return the state with a hash if this process committed it lately, with this class."""
+        return self._recent.value(digest, schema)
 
     def _state(self, place: Place, at: str | int | None, schema: type[S]) -> S | None:
         if at is None or at == place.head.hash:

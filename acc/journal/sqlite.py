@@ -21,9 +21,10 @@ from acc.folders import opened_private, private_folder
 from acc.journal.connections import Connections
 from acc.journal.database import Gate, watch
 from acc.journal.faults import told
-from acc.journal.files import Files, is_network, mode_of
+from acc.journal.files import Files, mode_of
 from acc.journal.shield import Shield
 from acc.journal.together import Queue
+from acc.mounts import is_network
 
 CHECKPOINT_PAGES = 1_000
 
@@ -31,6 +32,8 @@ COPIED_PAGES = 2_000
 """Pages that a backup copies at a time; writers go on in between."""
 
 MOST_DAMAGES = 100
+
+_AUTOCOMMIT = "AUTOCOMMIT"
 
 _STILL_READ = "another process still reads the journal's log: erase again when it is done"
 
@@ -71,11 +74,13 @@ class Sqlite:
             if not reads_only:
                 _create(path)
             made = engine or create_engine(
-                "sqlite+pysqlite://", creator=self._connect, poolclass=Connections
-            )
+                "sqlite+pysqlite://", creator=self._connect, poolclass=Connections,
+                isolation_level=_AUTOCOMMIT,
+            )  # fmt: skip
             made.dispose()  # a connection that the caller had open would lack the settings
             event.listen(made, "connect", self._set_up)
-            self._engine = made.execution_options(isolation_level="AUTOCOMMIT")
+            # Per connection it is set and reset at each use, which takes as long as a query.
+            self._engine = engine.execution_options(isolation_level=_AUTOCOMMIT) if engine else made
             self._begin()
         self._is_closed = self._is_torn = False
         watch(self)
@@ -134,13 +139,14 @@ class Sqlite:
         """See `acc.journal.database.Database.read`."""
         with self._gate, told(self.where):
             with self._open() as connection:
-                connection.exec_driver_sql("BEGIN")
+                driver: Any = connection.connection.driver_connection
+                driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
                 try:
                     found = job(connection)
                     self._files.remember()
                 finally:
                     with suppress(Exception):  # it was read; SQLite may have ended it by itself
-                        connection.exec_driver_sql("ROLLBACK")
+                        driver.execute("ROLLBACK")
             return found
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:

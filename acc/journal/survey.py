@@ -89,6 +89,12 @@ _HEADS = (
 )  # fmt: skip
 
 
+_IN_SCOPE = select(THREADS.c.user, THREADS.c.agent).where(
+    THREADS.c.tenant == bindparam("tenant"), THREADS.c.thread == bindparam("name"),
+    THREADS.c.user.in_(["", bindparam("user")]), THREADS.c.agent.in_(["", bindparam("agent")]),
+)  # fmt: skip
+
+
 class Survey(Opened):
     """Ask a whole memory."""
 
@@ -169,11 +175,9 @@ class Survey(Opened):
     def in_scope(self, name: str, thread: Key) -> tuple[Head, ...]:
         """Return the heads of the threads of a name that are the same user's and agent's, or nobody's in particular."""
         key = key_of(thread)
-        statement = select(THREADS.c.user, THREADS.c.agent).where(
-            THREADS.c.tenant == key.tenant, THREADS.c.thread == name,
-            THREADS.c.user.in_({"", key.user}), THREADS.c.agent.in_({"", key.agent}),
-        )  # fmt: skip
-        keys = [ThreadKey(name, key.tenant, r.user, r.agent) for r in self._execute(statement)]
+        given = {"tenant": key.tenant, "name": name, "user": key.user, "agent": key.agent}
+        rows = self._execute(_IN_SCOPE, given).all()
+        keys = [ThreadKey(name, key.tenant, row.user, row.agent) for row in rows]
         found = [self._find(each) for each in keys]
         return tuple(place.head for place in found if place is not None and place.is_begun)
 

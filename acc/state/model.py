@@ -7,7 +7,8 @@ stored and which `load` reads. The agent reads the rendered text (`acc.state.ren
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -159,7 +160,7 @@ class CompressedCognitiveState(Part):
         return cls(schema_name=cls.__name__).sealed()
 
     @classmethod
-    def load(cls, raw: Any) -> Self:
+    def load(cls, raw: Any, known: Callable[[str], Self | None] = lambda _: None) -> Self:
         """Load a stored state. The only loader.
 
         A state of another class goes on as one of this class, and one of an earlier form as one of its present form.
@@ -167,6 +168,7 @@ class CompressedCognitiveState(Part):
 
         Args:
             raw: None (the empty state), a state, its `canonical` dict, or that dict as JSON text.
+            known: Returns the state with a hash, if the caller has it: what hashes to it is not validated again.
 
         Raises:
             StateError: ``raw`` is not a state, or was edited after its commit.
@@ -184,6 +186,9 @@ class CompressedCognitiveState(Part):
                 where=f"version {body.get('version')}",
                 hint="use the state as it was stored",
             )
+        held = known(body["hash"])
+        if held is not None and held.signature == body.get("signature", ""):
+            return held
         return _validated(cls, body)
 
     def canonical(self) -> dict[str, Any]:
@@ -227,6 +232,8 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 
 
 def _validated(cls: type[S], body: Mapping[str, Any]) -> S:
+    with suppress(ValidationError):
+        return cls.model_validate(body)
     try:
         found = cls.model_validate(fitted(body, cls.model_fields, cls.slots()))
     except ValidationError as error:

@@ -24,6 +24,8 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 def storable(text: str) -> str:
     """Replace lone surrogates and NUL, which no store can hold, by U+FFFD."""
+    if text.isascii() and "\0" not in text:  # mostly, and told at once
+        return text
     return _UNSTORABLE.sub("\ufffd", text)
 
 

@@ -16,6 +16,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
@@ -27,24 +28,60 @@ Said = TypeVar("Said", bound=Observation)
 Redact = Callable[[str], str]
 """Removes secrets from a text."""
 
-_TOKENS = (
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:.{0,16000}?-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]*)",
-    r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}\b",  # AWS
-    r"\bAIza[\w-]{35}(?![\w-])|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}",  # Google
-    r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{22,}|\bglpat-[\w-]{20,}",  # GitHub, GitLab
-    r"\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}",  # Slack
-    r"\bhooks\.slack\.com/services/T\w+/B\w+/\w+",
-    r"\bsk-(?=[\w-]{0,200}\d)(?:(?:proj|ant|svcacct|admin|or)-)?[\w-]{20,}",  # OpenAI, Anthropic and others
-    r"\b(?:gsk_|xai-|pplx-|r8_|hf_|lin_api_)[A-Za-z0-9]{24,}",  # Groq, xAI, Perplexity, Replicate
-    r"\b(?:[srp]k_(?:live|test)|rk_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",  # Stripe
-    r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[0-9a-f]{32}\b",  # SendGrid, Mailgun
-    r"\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,}|\bdop_v1_[0-9a-f]{64}\b|\bdapi[0-9a-f]{32}\b",
-    r"\bhv[sb]\.[\w-]{24,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b|\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b",
-    r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])",  # Telegram
-    r"\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}\.[\w-]*",  # JSON web tokens
+_TOKENS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+        r"(?:.{0,16000}?-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]*)",
+        ("-----begin",),
+    ),
+    (  # AWS
+        r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}\b",
+        ("akia", "asia", "agpa", "aida", "aroa", "anpa", "anva", "abia", "acca"),
+    ),
+    (  # Google
+        r"\bAIza[\w-]{35}(?![\w-])|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}",
+        ("aiza", "ya29", "gocspx"),
+    ),
+    (  # GitHub, GitLab
+        r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{22,}|\bglpat-[\w-]{20,}",
+        ("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat", "glpat"),
+    ),
+    (r"\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}", ("xox", "xapp")),  # Slack
+    (r"\bhooks\.slack\.com/services/T\w+/B\w+/\w+", ("hooks.slack",)),
+    (  # OpenAI, Anthropic and others
+        r"\bsk-(?=[\w-]{0,200}\d)(?:(?:proj|ant|svcacct|admin|or)-)?[\w-]{20,}",
+        ("sk-",),
+    ),
+    (  # Groq, xAI, Perplexity, Replicate
+        r"\b(?:gsk_|xai-|pplx-|r8_|hf_|lin_api_)[A-Za-z0-9]{24,}",
+        ("gsk_", "xai-", "pplx-", "r8_", "hf_", "lin_api"),
+    ),
+    (  # Stripe
+        r"\b(?:[srp]k_(?:live|test)|rk_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",
+        ("k_live", "k_test", "whsec"),
+    ),
+    (  # SendGrid, Mailgun
+        r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[0-9a-f]{32}\b",
+        ("sg.", "key-"),
+    ),
+    (
+        r"\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,}|\bdop_v1_[0-9a-f]{64}\b|\bdapi[0-9a-f]{32}\b",
+        ("npm_", "pypi-", "dop_v1", "dapi"),
+    ),
+    (
+        r"\bhv[sb]\.[\w-]{24,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b|\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b",
+        ("hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", "age-secret-key"),
+    ),
+    (r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])", (":aa",)),  # Telegram
+    (r"\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}\.[\w-]*", ("eyj",)),  # JSON web tokens
 )
-_TOKEN = re.compile("|".join(_TOKENS), re.S)
+"""Forms of tokens, each with what one of them contains in lower case. To look for that first saves most of the time."""
+
+
+@lru_cache(maxsize=64)
+def _any_of(forms: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(forms), re.S)
+
 
 _NAME = (
     r"(?:(?:pass[ _-]?(?:word|phrase|code)|secret|credential)s?|passwd|pwd|token|api[ _-]?key|access[ _-]?key"
@@ -71,13 +108,6 @@ _CARD = re.compile(
     r"4\d{12}(?:\d{3}(?:\d{3})?)?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
     r"|(?:6011|64[4-9]\d|65\d\d)\d{12}|35\d{14}|62\d{14,17}"
 )
-_TOKEN_HINTS = (
-    "-----begin", "akia", "asia", "agpa", "aida", "aroa", "anpa", "anva", "abia", "acca", "aiza", "ya29", "gocspx",
-    "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat", "glpat", "xox", "xapp", "hooks.slack", "sk-", "gsk_", "xai-",
-    "pplx-", "r8_", "hf_", "lin_api", "k_live", "k_test", "whsec", "sg.", "key-", "npm_", "pypi-", "dop_v1",
-    "dapi", "hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", ":aa", "eyj",
-)  # fmt: skip
-"""Every token contains one of these in lower case. Searching for them first saves most of the time."""
 _VALUED = (
     (_HEADER, ("authorization", "bearer")),
     (_IN_URL, ("://",)),
@@ -113,8 +143,9 @@ class SecretRedactor:
 
     def _redacted(self, text: str) -> str:
         said = text.lower()
-        if any(hint in said for hint in _TOKEN_HINTS):
-            text = _TOKEN.sub(lambda m: self._placeholder(m[0]), text)
+        forms = tuple(form for form, hints in _TOKENS if any(hint in said for hint in hints))
+        if forms:
+            text = _any_of(forms).sub(lambda m: self._placeholder(m[0]), text)
         for form, hints in _VALUED:
             if any(hint in said for hint in hints):
                 text = form.sub(self._valued, text)

@@ -115,9 +115,17 @@ def test_meaning_finds_what_shares_no_word() -> None:
 def test_a_store_that_fails_is_told_and_words_are_left() -> None:
     made, store = journal(), InMemoryArtifacts()
     store.close()
-    recall = Recall(store)
+    recall = Recall(store, window=100)
     assert recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
     assert recall.last_error is not None
+
+
+def test_a_store_that_knows_words_alone_is_not_asked_while_the_whole_thread_is_read() -> None:
+    made, store = journal(), InMemoryArtifacts()
+    store.close()
+    recall = Recall(store)
+    assert recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
+    assert recall.last_error is None
 
 
 def test_a_fork_sees_nothing_later_than_it() -> None:

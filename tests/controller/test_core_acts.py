@@ -130,6 +130,16 @@ def test_a_state_of_a_lost_journal_is_taken_if_the_caller_says_so(tmp_path: Path
         assert _is_clean(memory)
 
 
+def test_a_state_of_a_checkpoint_is_the_one_that_was_committed_or_refused(
+    memory: MemoryController[Any],
+) -> None:
+    step = memory.step(None, Turn.said("Never deploy on Fridays."), thread="t")
+    kept = step.state.canonical()
+    assert memory.loaded(kept) is step.state
+    with pytest.raises(StateError, match="changed after its commit"):
+        memory.loaded({**kept, "turn": 7})
+
+
 def test_with_a_key_only_signed_states_are_taken(tmp_path: Path) -> None:
     def opened(folder: str, **more: Any) -> MemoryController[Any]:
         return MemoryController.open(tmp_path / folder, index="none", **more)

@@ -1,0 +1,163 @@
+"""What recall has read of a thread, as one branch sees it: the messages, and which passages are the best."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nlargest
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from acc.artifacts.lexical import NEAR, Numbers, PartialIndex, Rarities
+from acc.artifacts.protocol import Artifact
+from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, candidate_of, passages
+from acc.text.ranking import terms
+from acc.turn.observations import Trust, is_ingested
+
+FAR = 40
+"""Messages, of those that the store proposes and nobody has read, that are read: the nearest."""
+
+_AROUND, _PASSAGES, _LEFT_OUT = 2, 1 << 20, -1
+
+Around = Callable[[Sequence[int]], Iterable[Artifact]]
+"""The journal's messages with these numbers that a branch sees."""
+
+
+class Scope:
+    """What was read of a thread, as one branch sees it.
+
+    Attributes:
+        artifacts: The messages.
+        is_whole: Whether these are all that the branch sees.
+        size: Their characters.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._index = PartialIndex()
+        self.artifacts: list[Artifact] = []
+        self._seqs = array("q")
+        self._follows: list[bool] = []
+        self._places: dict[tuple[str, str], int] = {}
+        self.is_whole = False
+        self._passages: dict[int, tuple[tuple[str, tuple[str, ...]], ...]] = {}
+        self.size = 0
+
+    def read(self, newest: Iterable[Artifact], window: int) -> None:
+        """Read the newest messages, back to one that is known, or as far as the window reaches."""
+        new: list[Artifact] = []
+        for artifact in newest:
+            if name_of(artifact) in self._places:
+                break  # as much as was read before it
+            if window <= 0:
+                self.is_whole = False
+                break
+            window -= len(artifact.message.text)
+            new.append(artifact)
+        else:
+            self.is_whole = True
+        self._add(new[::-1])
+
+    def meet(self, around: Around, proposed: Sequence[Artifact]) -> None:
+        """Read the messages that the store proposes, with those around them, if they are not known."""
+        far = [artifact for artifact in proposed if name_of(artifact) not in self._places][:FAR]
+        numbers = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
+        rows = around(sorted(numbers)) if numbers else ()
+        rows = [row for row in rows if name_of(row) not in self._places]
+        self._add(sorted(rows, key=lambda row: row.seq))
+
+    def cosines(self, proposed: Sequence[tuple[Artifact, float]]) -> Numbers:
+        """Return the cosine of each message; the least of those that are known where the store proposes it not."""
+        found = np.full(len(self.artifacts), min((cosine for _, cosine in proposed), default=0.0))
+        for artifact, cosine in proposed:
+            if (at := self._places.get(name_of(artifact), _LEFT_OUT)) != _LEFT_OUT:
+                found[at] = cosine
+        return found
+
+    def best(
+        self, question: str, cosines: Numbers, weight: float, upto: int | None, limit: int
+    ) -> list[int]:
+        """Return the places of the best messages."""
+        own = self._index.own_scores(question)
+        own /= max(own.max(initial=0), 1e-9)
+        above = cosines - cosines.min(initial=1)
+        own += weight * above / max(above.max(initial=0), 1e-9)
+        scores = self._index.in_context(own)
+        if upto is not None:
+            scores[np.array(self._seqs) > upto] = 0
+        return self._index.best(scores, limit)
+
+    def candidates(
+        self, question: str, places: Sequence[int], meaning: Numbers, limit: int
+    ) -> list[Candidate]:
+        """Return the best passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
+        rarity = self._index.rarities()
+        asked = {term: rarity[term] for term in sorted(frozenset(terms(question)))}
+        worths, whole = self._index.worths(asked).tolist(), sum(asked.values()) or 1.0
+        count = len(self.artifacts)
+        ages = np.empty(count, int)
+        ages[np.argsort(np.array(self._seqs), kind="stable")] = np.arange(count)
+        found: list[tuple[float, int, int, int]] = []
+        mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
+
+        for at in places:
+            message, own, age = self.artifacts[at].message, self._passages_of(at), int(ages[at])
+            before = worths[at - 1] if self._follows[at] else 0.0
+            around = AROUND * (worths[at] + before)
+            trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
+            weight = trust * (1 + LATER * age / count) / whole
+            for place, (text, said) in enumerate(own):
+                worth = sum(asked[term] for term in asked.keys() & said)
+                score = (OWN * worth + around) * weight
+                score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
+                if score > 0:
+                    found.append((float(score), age * _PASSAGES + place, at, place))
+        return [self._candidate(rarity, *each) for each in nlargest(limit, found)]
+
+    def _candidate(
+        self, rarity: Rarities, score: float, number: int, at: int, place: int
+    ) -> Candidate:
+        text, said = self._passages_of(at)[place]
+        return candidate_of(self.artifacts[at].message, text, place, number, score, said, rarity)
+
+    def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        if at not in self._passages:
+            split = passages(self.artifacts[at].message.text)
+            self._passages[at] = tuple((each, tuple(terms(each))) for each in split)
+        return self._passages[at]
+
+    def _add(self, artifacts: Sequence[Artifact]) -> None:
+        """Add messages in the order of the thread. Calls of tools are left out: their results say more."""
+        kept = [
+            a for a in artifacts if a.message.text.strip() and not a.message.observation.is_call
+        ]
+        for before, artifact in pairwise([None, *kept]):
+            assert artifact is not None
+            follows = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
+            text = before.message.text if before is not None and follows else ""
+            self._index.add(_row(artifact), artifact.message.text, text)
+            self._places[name_of(artifact)] = len(self.artifacts)
+            self.artifacts.append(artifact)
+            self._seqs.append(artifact.seq)
+            self.size += len(artifact.message.text)
+            self._follows.append(follows)
+        for artifact in artifacts:
+            self._places.setdefault(name_of(artifact), _LEFT_OUT)
+
+
+def _row(artifact: Artifact) -> int:
+    """Return the number of a message; that of a document is far from every other document's: none is its context."""
+    ref = artifact.message.ref
+    if not is_ingested(ref):
+        return artifact.seq
+    own = hashlib.blake2b(ref.rpartition(".")[0].encode(), digest_size=4).digest()
+    return (int.from_bytes(own, "big") << 30) + artifact.seq
+
+
+def name_of(artifact: Artifact) -> tuple[str, str]:
+    """Return what names a message within its thread."""
+    return artifact.branch, artifact.message.ref
