@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
+from acc.text.data import data_in
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -84,17 +85,6 @@ _NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.I)
 """Prefixes of values that are not secrets: a variable, a mask, an expression."""
 
 
-_LONGEST = 8_192
-_DATA = re.compile(
-    rf"(?<![\w+/-])(?:[\w+/-]{{{_LONGEST},}}+|(?:[A-Za-z0-9+/]{{60,}}+(?:\\+[rn]|\s)*+)++)",
-    re.ASCII,
-)
-"""Base64, on one line or on lines of at least 60 characters, as MIME and PEM have them.
-
-From `_LONGEST` characters on it is a picture or another file, which is longer than any secret but a key block.
-"""
-
-
 class SecretRedactor:
     """Replaces keys, tokens, passwords, card numbers and IBANs by ``[secret:0a1b2c3d4e]``; idempotent.
 
@@ -110,10 +100,9 @@ class SecretRedactor:
         text = _KEY_BLOCK.sub(lambda m: self._placeholder(m[0]), text)
         kept: list[str] = []
         at = 0
-        for data in _DATA.finditer(text) if len(text) >= _LONGEST else ():
-            if data.end() - data.start() >= _LONGEST:
-                kept += self._redacted(text[at : data.start()]), data[0]
-                at = data.end()
+        for start, end in data_in(text):
+            kept += self._redacted(text[at:start]), text[start:end]
+            at = end
         return "".join((*kept, self._redacted(text[at:])))
 
     def _redacted(self, text: str) -> str:
