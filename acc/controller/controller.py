@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +20,7 @@ from acc.overflow import raise_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step
 from acc.tail import Message
+from acc.text.language import identifier
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -294,8 +295,12 @@ class AsyncMemoryController(Common[S]):
         await self.beside(self._close)
         self._beside.close()
 
-    def _done(self, doing: Doing[T]) -> Awaitable[T]:
-        return aperform(doing, self._beside.run)
+    async def _done(self, doing: Doing[T]) -> T:
+        if (
+            not identifier.cache_info().currsize
+        ):  # loading it would block the loop for half a second
+            await self.beside(identifier)
+        return await aperform(doing, self._beside.run)
 
     async def __aenter__(self) -> Self:
         return self

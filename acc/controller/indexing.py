@@ -2,6 +2,8 @@
 
 The journal is the truth. A store that fails, lags or is another process's fails no step: recall then reads the
 journal alone and finds by words, and the step says so (`acc.step.Step.warnings`).
+
+Base64 is neither filled in nor found: nobody asks for it, and four million characters of it take seconds.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from acc.journal.erasing import Unindexed
 from acc.journal.names import MAIN, Head, StoredMessage
 from acc.journal.survey import Said
 from acc.recall import Candidate
+from acc.text.data import without_data
 
 FOLDER = "chroma"
 """Where the embedded Chroma lies in the memory's folder."""
@@ -218,7 +221,7 @@ class Indexing:
         """Say that the journal has committed these messages at the end of a branch."""
         if self._filling is not None:
             self.note()
-            self._filling.committed(thread, branch, artifacts)
+            self._filling.committed(thread, branch, [_searchable(each) for each in artifacts])
 
     def drain(self, timeout: float | None = None) -> bool:
         """Wait until the store has everything; return False if it failed, or the time is over."""
@@ -247,7 +250,8 @@ class Indexing:
         if not found:
             return []
         there = self._journal.held_texts(key, [each.seq for each in found], branch=branch)
-        return [a for a in found if there.get((a.branch, a.seq)) == a.message.text]
+        texts = {place: without_data(text) for place, text in there.items()}
+        return [a for a in found if texts.get((a.branch, a.seq)) == a.message.text]
 
     def _messages(
         self, thread: ThreadKey, branch: str, first: int, limit: int | None = None
@@ -262,7 +266,18 @@ class Indexing:
 
 def _artifacts(stored: Iterable[StoredMessage]) -> Iterator[Artifact]:
     """Yield messages that are not blanked."""
-    return (Artifact(each.message, each.branch, each.seq) for each in stored if each.digest)
+    found = (Artifact(each.message, each.branch, each.seq) for each in stored if each.digest)
+    return map(_searchable, found)
+
+
+def _searchable(artifact: Artifact) -> Artifact:
+    """Return the artifact without base64."""
+    message = artifact.message
+    text = without_data(message.text)
+    if text == message.text:
+        return artifact
+    seen = message.observation.model_copy(update={"text": text})
+    return replace(artifact, message=replace(message, observation=seen))
 
 
 def _by_thread(notes: Iterable[Unindexed]) -> dict[ThreadKey, set[str]]:

@@ -18,9 +18,23 @@ class Clause(NamedTuple):
     after: str = ""
 
 
+_MENTION = re.compile(
+    r"<at(?:\s[^<>]{0,200})?>(?P<at>[^<>]{0,100})</at>|<[@#!][!&]?(?:[^<>|]{0,100}+\|)?@?(?P<name>[^<>|]{1,100})>",
+    re.I,
+)
+"""A mention in Teams, Slack or Discord."""
+
+_ADDRESSED = re.compile(r"\A\s*(?:@[\w.-]{1,64}[\s,:]\s*)+")
+
+
 def plain(text: str) -> str:
-    """Return ``text`` with straight apostrophes, which cues and classifiers know."""
-    return text.replace("’", "'").replace("‘", "'")
+    """Return ``text`` as classifiers know it: straight apostrophes, names for mentions, no address in front."""
+    text = text.replace("’", "'").replace("‘", "'")
+    if "<" in text:
+        text = _MENTION.sub(
+            lambda found: f"@{(found['at'] or found['name']).replace(' ', '')} ", text
+        )
+    return _ADDRESSED.sub("", text)
 
 
 def one_of(phrases: str) -> str:

@@ -22,7 +22,8 @@ _OUTCOMES: Mapping[int | str, str] = {
     "content_filter": "content_filter", "content_policy_violation": "content_filter",
     "insufficient_quota": "quota", "billing_hard_limit_reached": "quota",
     "billing_not_active": "quota", "model_not_found": "not_found",
-    "json_validate_failed": "invalid_json", "output_parse_failed": "invalid_json",
+    "json_validate_failed": "invalid_json", "tool_use_failed": "invalid_json",
+    "output_parse_failed": "invalid_json",
     # by status
     401: "key_refused", 403: "forbidden", 404: "not_found", 408: "timeout", 409: "conflict",
     413: "too_large", 429: "rate_limited", 504: "timeout",

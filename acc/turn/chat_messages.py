@@ -1,20 +1,21 @@
 """Normalizes a chat message of any supported provider to one form: its author and its parts.
 
-Supported are OpenAI's chat messages, Assistants and Responses items; the messages of Anthropic,
-Gemini and Bedrock; those of the AI SDK (UI and model messages); and LangChain's messages as
-objects or as JSON (`messages_to_dict`, `dumpd`, a served thread). The module imports no vendor's
-package and never instantiates a class named in a file.
+Supported are OpenAI's chat messages, Assistants and Responses items; the messages of Anthropic, Bedrock, Gemini
+(``parts``) and LlamaIndex (``blocks``); those of the AI SDK (UI and model messages); and LangChain's messages as
+objects or as JSON (`messages_to_dict`, `dumpd`, a served thread). A message whose words stand elsewhere is refused.
+`acc.turn.content_parts` reads the parts, `acc.turn.times` the time. The module imports no vendor's package and never
+instantiates a class named in a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import InputError
-from acc.text.times import moment
 from acc.turn.content_parts import Part, as_arguments, as_text, first, read_part, read_parts
+from acc.turn.times import time_in
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -22,7 +23,8 @@ _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
     "tool": "tool", "function": "tool",
 }  # fmt: skip
-_GEMINI: Mapping[str, Role] = {**_ROLES, "model": "assistant"}
+_IN_PARTS: Mapping[str, Role] = {**_ROLES, "model": "assistant", "chatbot": "assistant"}
+"""Gemini's and LlamaIndex's roles."""
 _LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
 
 _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
@@ -31,7 +33,13 @@ _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
 _BESIDE = ("toolInvocations", "experimental_attachments")
 """Fields of old AI SDK versions that hold parts outside of the content."""
 
-READ = "OpenAI's, Anthropic's, Gemini's, the AI SDK's or LangChain's"
+_PARTS = ("parts", "blocks")
+"""Fields that hold a message's parts instead of the content: Gemini and the AI SDK, LlamaIndex."""
+
+_ELSEWHERE = ("text", "message", "items", "value", "parts", "blocks", "attachments", "files")
+"""Fields in which other programs keep what belongs to the content."""
+
+READ = "OpenAI's, Anthropic's, Bedrock's, Gemini's, LlamaIndex's, the AI SDK's or LangChain's"
 
 
 class Message(NamedTuple):
@@ -75,8 +83,8 @@ def read_message(raw: Any, where: str) -> Message:
         return _langchain(*dumped, where)
     if "role" not in raw and isinstance(raw.get("type"), str):
         return _item(raw, where)
-    in_parts = isinstance(raw.get("parts"), list)
-    return _chat(raw, _role(raw.get("role"), _GEMINI if in_parts else _ROLES, where), where)
+    roles = _ROLES if _parts(raw) is None else _IN_PARTS
+    return _chat(raw, _role(raw.get("role"), roles, where), where)
 
 
 def is_message(raw: Any) -> bool:
@@ -158,14 +166,16 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
     name = first(raw, ("name",))
     if role == "tool" and not any(part.kind == "result" for part in parts):
         text = "\n".join(part.text for part in parts)
-        parts = (Part("result", text, name, str(raw.get("tool_call_id") or "")),)
-    return Message(role, _said(parts), name, _id(raw), at=_time(raw))
+        more = raw.get("additional_kwargs") if "blocks" in raw else None
+        of = {**more, **raw} if isinstance(more, Mapping) else raw  # LlamaIndex keeps both there
+        parts = (Part("result", text, first(of, ("name",)), str(of.get("tool_call_id") or "")),)
+    return Message(role, _said(parts), name, _id(raw), at=_time(raw, where))
 
 
 def _content(raw: Mapping[str, Any], where: str) -> Any:
     """Return the message's content. Raises an error if it may be under an unknown key."""
-    content, parts = raw.get("content"), raw.get("parts")
-    if isinstance(parts, list):
+    content, parts = raw.get("content"), _parts(raw)
+    if parts is not None:
         joined = as_text(parts)
         before = [content] if isinstance(content, str) and content not in joined else []
         return [*before, *parts]
@@ -173,14 +183,24 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
     if beside:
         given = content if isinstance(content, list) else [content] if content else []
         return [*given, *beside]
-    known = {"content", "tool_calls", "function_call", "refusal", "audio", "additional_kwargs"}
-    if not known & raw.keys():
+    known = {"content", "tool_calls", "function_call", "refusal", "audio"}
+    elsewhere = [key for key in _ELSEWHERE if raw.get(key)] if not content else []
+    if not known & raw.keys() or elsewhere:
+        what = f", but there is something under {elsewhere[0]!r}" if elsewhere else ""
         raise InputError(
-            "the message has no content",
+            f"the message has no content{what}",
             where=where,
             hint=f"put its text under 'content'; supported are messages in {READ} form",
         )
     return content
+
+
+def _parts(raw: Mapping[str, Any]) -> Sequence[Any] | None:
+    """The parts of a message that has them instead of content; None for any other message."""
+    found = next((raw[key] for key in _PARTS if raw.get(key) is not None), None)
+    if isinstance(found, str):
+        return [found]
+    return found if isinstance(found, list | tuple) else None
 
 
 def _beside(key: str, raw: Any) -> Any:
@@ -234,31 +254,26 @@ def _said(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 _TIMES = ("timestamp", "created_at", "createdAt", "created")
 """Fields with the time of a message, in the message itself or in what LangChain and the AI SDK keep beside it."""
 
-_KEPT_BESIDE = ("additional_kwargs", "response_metadata", "metadata")
-
-_FIRST, _LAST = 946_684_800, 4_102_444_800
-"""Seconds of the years 2000 to 2099: other numbers are no times."""
+_KEPT_BESIDE = ("additional_kwargs", "metadata")
 
 
-def _time(raw: Mapping[str, Any]) -> str:
-    """The message's time in ISO 8601, from text, a datetime, or seconds or milliseconds; empty if it has none."""
+def _time(raw: Mapping[str, Any], where: str) -> str:
+    """The message's time in ISO 8601; empty if it has none."""
     beside = (raw.get(name) for name in _KEPT_BESIDE)
     for fields in (raw, *(each for each in beside if isinstance(each, Mapping))):
-        for given in (fields[name] for name in _TIMES if name in fields):
-            if at := _moment(given):
-                return at.isoformat()
+        for name in _TIMES:
+            if at := time_in(fields.get(name), f"{where}, {name}"):
+                return at
+    return _answered(raw.get("response_metadata"))
+
+
+def _answered(told: Any) -> str:
+    """The time in what a model's provider tells of an answer, which the application cannot change: no error."""
+    for given in (told.get(name) for name in _TIMES) if isinstance(told, Mapping) else ():
+        with suppress(InputError):
+            if at := time_in(given, ""):
+                return at
     return ""
-
-
-def _moment(given: Any) -> datetime | None:
-    if isinstance(given, datetime):
-        return given
-    if isinstance(given, str):
-        return moment(given)
-    if not isinstance(given, int | float) or isinstance(given, bool):
-        return None
-    seconds = next((n for n in (given, given // 1_000) if _FIRST <= n < _LAST), None)
-    return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
 
 
 def _id(raw: Mapping[str, Any]) -> str:

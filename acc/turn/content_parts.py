@@ -1,4 +1,9 @@
-"""Classifies the parts of a chat message's content, for every supported provider.
+"""Classifies the parts of a chat message's content.
+
+Read are the parts of OpenAI (Chat Completions, Responses, Assistants), Anthropic, Bedrock's Converse
+(``{"text": ...}``, ``{"toolUse": ...}``), Gemini (``{"functionCall": ...}``, also dumped with all its fields), the AI
+SDK, LlamaIndex (``{"block_type": ...}``), MCP and LangChain. A part of an unknown type is a document if it
+has text, else a mark.
 
 The kinds are:
 
@@ -39,7 +44,10 @@ _CALLS = {
     "function_call", "custom_tool_call", "mcp_call", "functionCall",  # OpenAI's Responses, Gemini
     "tool_call", "server_tool_call", "tool-call",  # LangChain, AI SDK
 }  # fmt: skip
-_RESULTS = {"tool-result", "tool-error", "toolResult", "functionResponse", "function_response"}
+_RESULTS = {
+    "tool-result", "tool-error", "toolResult", "functionResponse", "function_response",
+    "tool_response", "toolResponse",
+}  # fmt: skip
 _RESULT_ENDS = ("tool_result", "_call_output")
 _ANY_TOOL = {"tool_result", "mcp", "server", "function", "custom_tool"}
 """Prefixes of result types that do not name the tool."""
@@ -49,10 +57,12 @@ _THOUGHTS = {
     "tool-approval-request", "item_reference", "compaction",
 }  # fmt: skip
 """Part types that are not words of the answer. A broken call is also in a field of the message."""
+_CACHE_POINTS = {"cachePoint", "cache"}
+"""Part types that only tell the provider what to cache: Bedrock, LlamaIndex."""
 
 _IDS = ("call_id", "tool_use_id", "toolUseId", "tool_call_id", "toolCallId", "id")
 _NAMES = ("name", "toolName", "tool_name")
-_ARGUMENTS = ("input", "args", "arguments", "rawInput")
+_ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
 _OUTPUTS = ("output", "content", "result", "results", "response", "errorText", "error", "outputs")
 
 _TITLES = (
@@ -66,7 +76,7 @@ _WORDS = (
 _INSIDE = ("source", "file", "resource", "input_audio", "audio", "data")
 _FILE = ("data", "base64", "bytes", "blob", "file_data")
 _DATA = (*_FILE, "url", "file_url")
-_MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType")
+_MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "document_mimetype")
 _UNREADABLE = (*_FILE, "encrypted_content", "encryptedContent", "signature")
 _TEXTUAL = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml|csv)")
 _PLAIN = re.compile(r"[\w./-]{1,40}")
@@ -156,17 +166,28 @@ def first(raw: Mapping[str, Any], keys: Sequence[str]) -> str:
 
 def _unwrapped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The type of a part and the object with its fields."""
-    kind = raw.get("type")
+    kind = raw.get("type") or raw.get("block_type")
     if kind == "tool-invocation" and isinstance(raw.get("toolInvocation"), Mapping):
         return "tool-", raw["toolInvocation"]
     if isinstance(kind, str) and kind:
         return kind, raw
     if raw.get("thought") is True:
         return "reasoning", raw
-    if said := next((key for key in ("text", "refusal") if key in raw), ""):
+    if said := next((key for key in ("text", "refusal") if raw.get(key) is not None), ""):
         return said, raw
-    key, value = next(iter(raw.items()), ("part", raw))  # Gemini and Bedrock: {type: content}
-    return str(key), value if isinstance(value, Mapping) else raw
+    # Gemini and Bedrock: {type: content}, in Gemini's dumps beside a signature and fields that are None.
+    for key, value in raw.items():
+        if isinstance(value, Mapping):
+            return _guarded(value) if key == "guardContent" else (str(key), value)
+    return str(next(iter(raw), "part")), raw
+
+
+def _guarded(body: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """What Bedrock's guard is to check: the author's words, unless they are marked as a source."""
+    words = body.get("text")
+    if isinstance(words, Mapping) and "grounding_source" not in (words.get("qualifiers") or ()):
+        return "text", {"text": words.get("text")}
+    return "guardContent", body
 
 
 def _tool_use(kind: str, body: Mapping[str, Any], by_agent: bool) -> list[Part]:
@@ -196,15 +217,14 @@ def _given(body: Mapping[str, Any], keys: Sequence[str]) -> Any:
 
 
 def _said(kind: str, body: Mapping[str, Any], by_agent: bool) -> Part:
-    if by_agent and kind in _THOUGHTS:
+    if kind in _CACHE_POINTS or (by_agent and kind in _THOUGHTS):
         return Part("thought")
     mark = f"[{kind if _PLAIN.fullmatch(kind) else 'part'}]"
     brought = kind not in _SPEECH or bool({"source_type", "title", "filename"} & body.keys())
-    said = body if brought else {key: body.get(key) for key in ("text", "refusal")}
-    text = "\n".join(filter(None, _words(said)))
+    own = {key: body[key] for key in ("text", "refusal") if body.get(key) is not None}
+    text = "\n".join(filter(None, _words(body if brought else own or body)))
     if not brought or (by_agent and "audio" in kind and text):
-        there = text or any(isinstance(body.get(key), str | Mapping) for key in ("text", "refusal"))
-        return Part("speech", text) if there else Part("mark", mark)
+        return Part("speech", text) if text or own else Part("mark", mark)
     title = next((t for t in (first(at, _TITLES) for at in _levels(body)) if t), "")
     if text or title:
         return Part("document", text or mark, title)
@@ -238,6 +258,8 @@ def _words(value: Any) -> Iterator[str]:
 
 def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
     """Return the text in a part's data; empty for a picture, another binary file, or a URL."""
+    if isinstance(data, bytes) and "block_type" in body:  # LlamaIndex keeps base64
+        data = data.decode(errors="replace")
     if isinstance(data, bytes):  # from Bedrock's SDK
         read = data.decode(errors="replace")
         return "" if "\ufffd" in read or "\x00" in read else read
@@ -267,9 +289,12 @@ def _has_text(value: Any) -> bool:
     """Whether a part of a tool's output is text, a picture or a document, not the tool's own data."""
     if not isinstance(value, Mapping):
         return isinstance(value, str)
-    kind = value.get("type")
-    typed = isinstance(kind, str) and (kind in _SPEECH or _SHOWN.search(kind) is not None)
-    return typed or value.keys() == {"text"}
+    kind = value.get("type") or value.get("block_type")
+    if not kind and len(value) == 1:  # Bedrock: {type: content}
+        kind, body = next(iter(value.items()))
+        if kind != "text" and not (isinstance(body, Mapping) and "source" in body):
+            return False
+    return isinstance(kind, str) and (kind in _SPEECH or _SHOWN.search(kind) is not None)
 
 
 def _readable(value: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from acc.errors import InputError
+from acc.turn.paste.html import without_html
 from acc.turn.paste.split import split_pasted
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -202,7 +203,9 @@ def user_observations(
             f"the user's message is {type(text).__name__}", where="turn", hint="pass a string"
         )
     known = tuple(_named(pasted))
-    own, passages = split_pasted(text, [passage for _, passage in known])
+    # In HTML, a passage that the caller knows is found as it was sent.
+    said = text if known else without_html(text)
+    own, passages = split_pasted(said, [passage for _, passage in known])
     documents = [*known, *((PASTED, passage) for passage in passages)]
     return (
         *(Observation(channel=Channel.DOCUMENT, text=p, name=name) for name, p in documents),
@@ -251,5 +254,5 @@ def split(observations: Iterable[Observation]) -> Iterator[Observation]:
         *documents, own = user_observations(observation.text)
         origin = {"message": observation.message, "at": observation.at}
         yield from (d.model_copy(update=origin) for d in documents)
-        text = own.text if documents else observation.text
+        text = own.text if documents else without_html(observation.text)
         yield observation.model_copy(update={"text": text}).as_split()

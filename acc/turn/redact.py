@@ -15,11 +15,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
+from acc.text.data import data_in
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -28,60 +28,26 @@ Said = TypeVar("Said", bound=Observation)
 Redact = Callable[[str], str]
 """Removes secrets from a text."""
 
-_TOKENS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-        r"(?:.{0,16000}?-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]*)",
-        ("-----begin",),
-    ),
-    (  # AWS
-        r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}\b",
-        ("akia", "asia", "agpa", "aida", "aroa", "anpa", "anva", "abia", "acca"),
-    ),
-    (  # Google
-        r"\bAIza[\w-]{35}(?![\w-])|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}",
-        ("aiza", "ya29", "gocspx"),
-    ),
-    (  # GitHub, GitLab
-        r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{22,}|\bglpat-[\w-]{20,}",
-        ("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat", "glpat"),
-    ),
-    (r"\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}", ("xox", "xapp")),  # Slack
-    (r"\bhooks\.slack\.com/services/T\w+/B\w+/\w+", ("hooks.slack",)),
-    (  # OpenAI, Anthropic and others
-        r"\bsk-(?=[\w-]{0,200}\d)(?:(?:proj|ant|svcacct|admin|or)-)?[\w-]{20,}",
-        ("sk-",),
-    ),
-    (  # Groq, xAI, Perplexity, Replicate
-        r"\b(?:gsk_|xai-|pplx-|r8_|hf_|lin_api_)[A-Za-z0-9]{24,}",
-        ("gsk_", "xai-", "pplx-", "r8_", "hf_", "lin_api"),
-    ),
-    (  # Stripe
-        r"\b(?:[srp]k_(?:live|test)|rk_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",
-        ("k_live", "k_test", "whsec"),
-    ),
-    (  # SendGrid, Mailgun
-        r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[0-9a-f]{32}\b",
-        ("sg.", "key-"),
-    ),
-    (
-        r"\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,}|\bdop_v1_[0-9a-f]{64}\b|\bdapi[0-9a-f]{32}\b",
-        ("npm_", "pypi-", "dop_v1", "dapi"),
-    ),
-    (
-        r"\bhv[sb]\.[\w-]{24,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b|\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b",
-        ("hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", "age-secret-key"),
-    ),
-    (r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])", (":aa",)),  # Telegram
-    (r"\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}\.[\w-]*", ("eyj",)),  # JSON web tokens
+_KEY_BLOCK = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:[^-]|-(?!----)){0,16000}+-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"|[A-Za-z0-9+/=\s\\]*)"
 )
-"""Forms of tokens, each with what one of them contains in lower case. To look for that first saves most of the time."""
-
-
-@lru_cache(maxsize=64)
-def _any_of(forms: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(forms), re.S)
-
+_TOKENS = (
+    r"(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}\b",  # AWS
+    r"AIza[\w-]{35}(?![\w-])|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}",  # Google
+    r"gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,}|glpat-[\w-]{20,}",  # GitHub, GitLab
+    r"xox[abeoprs]-[\w-]{10,}|xapp-[\w-]{10,}|hooks\.slack\.com/services/T\w+/B\w+/\w+",  # Slack
+    r"sk-(?=[\w-]{0,200}\d)(?:(?:proj|ant|svcacct|admin|or)-)?[\w-]{20,}",  # OpenAI, Anthropic and others
+    r"(?:gsk_|xai-|pplx-|r8_|hf_|lin_api_)[A-Za-z0-9]{24,}",  # Groq, xAI, Perplexity, Replicate
+    r"(?:[srp]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",  # Stripe
+    r"SG\.[\w-]{16,}\.[\w-]{16,}|key-[0-9a-f]{32}\b",  # SendGrid, Mailgun
+    r"npm_[A-Za-z0-9]{36}\b|pypi-[\w-]{50,}|dop_v1_[0-9a-f]{64}\b|dapi[0-9a-f]{32}\b",
+    r"hv[sb]\.[\w-]{24,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b|AGE-SECRET-KEY-1[A-Z0-9]{58}\b",
+    r"\d{8,10}:AA[\w-]{33}(?![\w-])",  # Telegram
+    r"eyJ[\w-]{8,4000}+\.eyJ[\w-]{8,8000}+\.[\w-]*",  # JSON web tokens
+)
+_TOKEN = re.compile(rf"\b(?:{'|'.join(_TOKENS)})")
 
 _NAME = (
     r"(?:(?:pass[ _-]?(?:word|phrase|code)|secret|credential)s?|passwd|pwd|token|api[ _-]?key|access[ _-]?key"
@@ -95,15 +61,15 @@ _ASSIGNED = re.compile(
     re.I,
 )
 _HEADER = re.compile(
-    r"\b(?:(?:proxy-)?authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:[A-Za-z]{2,20}[ \t]{1,4})?"
+    r"\b(?:authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:[A-Za-z]{2,20}[ \t]{1,4})?"
     r"|bearer[ \t]{1,4}(?=[\w.~+/=-]{0,64}\d)(?=[\w.~+/=-]{16}))(?P<value>[\w.~+/=-]{8,})",
     re.I,
 )
 _IN_URL = re.compile(
-    r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,256}:(?P<value>[^\s/@\"'<>]{1,256})@", re.I
+    r"(?<=[a-z0-9])://[^\s/:@\"'<>]{0,256}+:(?P<value>[^\s/@\"'<>]{1,256}+)@", re.I
 )
-_DIGITS = re.compile(r"(?<![\w.])(?:\d{13,19}|\d{4,6}(?:[ -]\d{2,7}){2,5})(?![\w]|[.-]\d)")
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b")
+_DIGITS = re.compile(r"\d{4}(?<![\w.]\d{4})(?:\d{9,15}|\d{0,2}(?:[ -]\d{2,7}){2,5})(?![\w]|[.-]\d)")
+_IBAN = re.compile(r"[A-Z]{2}\d{2}(?<!\w.{4})(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b")
 _CARD = re.compile(
     r"4\d{12}(?:\d{3}(?:\d{3})?)?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
     r"|(?:6011|64[4-9]\d|65\d\d)\d{12}|35\d{14}|62\d{14,17}"
@@ -111,16 +77,12 @@ _CARD = re.compile(
 _VALUED = (
     (_HEADER, ("authorization", "bearer")),
     (_IN_URL, ("://",)),
-    (_ASSIGNED, ("pass", "pwd", "secret", "token", "credential", "key")),
-)
-_FOUR_DIGITS = re.compile(r"[A-Z]{2}\d\d|\d{4}")
+    (_ASSIGNED, ("pass", "pwd", "secret", "credential", "token", "api", "access", "private", "account",
+                 "client", "auth", "signing", "encryption")),
+)  # fmt: skip
+"""Forms with a value, and the texts, in lower case, with one of which every match begins."""
 _NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.I)
 """Prefixes of values that are not secrets: a variable, a mask, an expression."""
-
-
-_LONGEST_SECRET = 8_192
-_DATA = re.compile(r"[A-Za-z0-9+/]{8192,}={0,2}")
-"""Base64 of a picture or file: longer than any secret, and searched for secrets in vain for seconds."""
 
 
 class SecretRedactor:
@@ -135,24 +97,31 @@ class SecretRedactor:
 
     def __call__(self, text: str) -> str:
         """Return ``text`` with a placeholder for each secret found."""
-        if len(text) < _LONGEST_SECRET:
-            return self._redacted(text)
-        pieces = _DATA.split(text)
-        data = [*_DATA.findall(text), ""]
-        return "".join(self._redacted(p) + d for p, d in zip(pieces, data, strict=True))
+        text = _KEY_BLOCK.sub(lambda m: self._placeholder(m[0]), text)
+        kept: list[str] = []
+        at = 0
+        for start, end in data_in(text):
+            kept += self._redacted(text[at:start]), text[start:end]
+            at = end
+        return "".join((*kept, self._redacted(text[at:])))
 
     def _redacted(self, text: str) -> str:
-        said = text.lower()
-        forms = tuple(form for form, hints in _TOKENS if any(hint in said for hint in hints))
-        if forms:
-            text = _any_of(forms).sub(lambda m: self._placeholder(m[0]), text)
-        for form, hints in _VALUED:
-            if any(hint in said for hint in hints):
-                text = form.sub(self._valued, text)
-        if not _FOUR_DIGITS.search(text):
-            return text
+        text = _TOKEN.sub(lambda m: self._placeholder(m[0]), text)
+        for form, words in _VALUED:
+            text = self._without_values(text, form, words)
         text = _IBAN.sub(lambda m: self._if(_is_iban(m[0]), m[0]), text)
         return _DIGITS.sub(lambda m: self._if(_is_card(m[0]), m[0]), text)
+
+    def _without_values(self, text: str, form: re.Pattern[str], words: Sequence[str]) -> str:
+        """Do what ``form.sub`` does, but look only where one of ``words`` stands: many times as fast."""
+        folded = text.replace("\u0130", "i").lower()  # the one character whose lower case is longer
+        kept: list[str] = []
+        at = 0
+        for start in sorted(place for word in words for place in _places(folded, word)):
+            if start >= at and (found := form.match(text, start)):
+                kept += text[at:start], self._valued(found)
+                at = found.end()
+        return "".join((*kept, text[at:]))
 
     def _valued(self, found: re.Match[str]) -> str:
         """Replace the value of a match by a placeholder if it is a secret."""
@@ -175,6 +144,13 @@ class SecretRedactor:
         plain = re.sub(r"[ -]", "", secret) if secret[:1].isdigit() else secret
         digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return f"[secret:{digest.hexdigest()[:10]}]"
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
 
 
 def _is_password(value: str, sign: str) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
 from acc.turn.observations import Channel, Observation, refs, split, user_observations
+from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 UNDATED = "unknown"
@@ -96,7 +98,7 @@ class Turn(BaseModel):
         text: str,
         *,
         pasted: str | Iterable[str] | Mapping[str, str] = (),
-        at: str = "",
+        at: str | float | datetime = "",
         message_id: str = "",
     ) -> Self:
         """Return a turn in which the user says ``text``; pasted passages become documents.
@@ -105,18 +107,18 @@ class Turn(BaseModel):
             text: The message as the user sent it.
             pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
                 and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
-            at: When the user said it, in ISO 8601, best with the user's offset from UTC; empty for the controller's
-                clock.
+            at: When the user said it, best with the user's offset from UTC, in a form that `acc.turn.times` reads;
+                empty for the controller's clock.
             message_id: Id of the message in the application, by which a step that is repeated without a state finds
                 what was committed.
 
         Raises:
-            InputError: The message or a passage is not text.
+            InputError: The message or a passage is not text, or ``at`` is no time.
         """
         seen = user_observations(text, pasted)
         if message_id:
             seen = tuple(each.model_copy(update={"message": message_id}) for each in seen)
-        return cls(observations=seen, at=at)
+        return cls(observations=seen, at=time_in(at, "at"))
 
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""

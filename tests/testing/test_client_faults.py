@@ -174,7 +174,7 @@ def test_parts_of_a_message_that_hold_reasoning_are_no_answer(kind: str) -> None
     assert completion_in(body, "m").text == "the answer"
 
 
-@pytest.mark.parametrize("code", ["json_validate_failed", "output_parse_failed"])
+@pytest.mark.parametrize("code", ["json_validate_failed", "tool_use_failed", "output_parse_failed"])
 def test_a_report_of_one_bad_answer_is_no_refusal_of_the_format(code: str) -> None:
     bad = Fault("400", code=code, message="Failed to validate JSON. Please adjust your prompt.")
     with ModelServer(lambda _: GOOD, faults=[bad]) as server:

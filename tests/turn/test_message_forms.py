@@ -86,8 +86,28 @@ TALKS: Mapping[str, Sequence[Any]] = {
         {"role": "model", "parts": [{"text": SAID, "thoughtSignature": "x"}]},
         {"role": "user", "parts": [{"text": "Thanks."}]},
     ],
+    "Gemini's, as its SDK dumps them": [
+        {"role": "user", "parts": [{"function_call": None, "text": ASKED, "thought": None}]},
+        {"role": "model", "parts": [
+            {"function_call": None, "text": THOUGHT, "thought": True},
+            {"thought_signature": "x", "function_call": {"id": None, "name": "df", "args": ARGS}, "text": None}]},
+        {"role": "user", "parts": [{"function_response": {"name": "df", "response": FOUND}, "text": None}]},
+        {"role": "model", "parts": SAID},
+        {"role": "user", "parts": ["Thanks."]},
+    ],
+    "LlamaIndex's": [
+        {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": ASKED}]},
+        {"role": "assistant", "additional_kwargs": {}, "blocks": [
+            {"block_type": "thinking", "content": THOUGHT}, {"block_type": "cache", "cache_control": {}},
+            {"block_type": "tool_call", "tool_call_id": "c", "tool_name": "df", "tool_kwargs": ARGS}]},
+        {"role": "tool", "additional_kwargs": {"tool_call_id": "c", "name": "df"},
+         "blocks": [{"block_type": "text", "text": FOUND}]},
+        {"role": "chatbot", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": SAID}]},
+        {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "Thanks."}]},
+    ],
     "Bedrock's": [
-        {"role": "user", "content": [{"text": ASKED}]},
+        {"role": "user", "content": [
+            {"guardContent": {"text": {"text": ASKED, "qualifiers": ["query"]}}}, {"cachePoint": {"type": "default"}}]},
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "df", "input": ARGS}}]},
         {"role": "user", "content": [{"toolResult": {"toolUseId": "c", "content": [{"text": FOUND}]}}]},
         {"role": "assistant", "content": [{"text": SAID}]},
@@ -190,6 +210,16 @@ def test_a_whole_request_is_read_with_its_system_prompt(
     [
         ({"role": "user", "text": "Never pay."}, "the message has no content"),
         ({"role": "user", "message": "Never pay."}, "the message has no content"),
+        (
+            {"role": "user", "content": "", "text": "Never pay."},
+            "has no content, but there is something under 'text'",
+        ),
+        (
+            {"role": "user", "additional_kwargs": {"text": "Never pay."}},
+            "the message has no content",
+        ),
+        ({"role": "user", "content": "Hi.", "created_at": "yesterday"}, "'yesterday' is no time"),
+        ({"role": "user", "content": "Hi.", "metadata": {"timestamp": 12.5}}, "'12.5' is no time"),
         ({"from": "human", "value": "Never pay."}, "unknown role None"),
         ({"author": "user", "content": "Never pay."}, "unknown role None"),
         ({"type": "mcp_list_tools", "tools": []}, "an item of the type 'mcp_list_tools'"),
@@ -226,6 +256,10 @@ BROUGHT: Mapping[str, tuple[dict[str, Any], str]] = {
     "the AI SDK's file": ({"type": "file", "mediaType": "text/plain", "filename": "p.txt", "url": DATA_URL}, "p.txt"),
     "Gemini's inline data": ({"inlineData": {"mimeType": "text/plain", "data": IN_BASE64}}, ""),
     "Bedrock's document": ({"document": {"name": "p", "format": "txt", "source": {"bytes": RULE.encode()}}}, "p"),
+    "Bedrock's source of a guard": (
+        {"guardContent": {"text": {"text": RULE, "qualifiers": ["grounding_source"]}}}, ""),
+    "LlamaIndex's document": (
+        {"block_type": "document", "data": IN_BASE64.encode(), "document_mimetype": "text/plain", "title": "p"}, "p"),
     "MCP's resource": ({"type": "resource", "resource": {"uri": "file:///p", "text": RULE}}, "file:///p"),
     "MCP's link": ({"type": "resource_link", "uri": "file:///p", "title": "p", "description": RULE}, "p"),
     "a transcript of a recording": ({"type": "input_audio", "transcript": RULE}, ""),

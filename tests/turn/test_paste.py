@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import hostile_texts
 
+from acc.keyless.words import plain
 from acc.text.quoting import Quotable
 from acc.text.ranking import terms
+from acc.turn.paste.html import without_html
 from acc.turn.paste.split import MARK, MOST_PASSAGES, split_pasted
 from acc.turn.redact import SecretRedactor
 
@@ -436,11 +438,18 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "quotes and inches": lambda n: '"a" 1" ' * (n // 7),
     "brackets": lambda n: "「『" * (n // 2),
     "single backticks": lambda n: "`a " * (n // 3),
+    "links": lambda n: "<a href=" * (n // 8),
+    "mentions": lambda n: "<@a|" * (n // 4),
+    "mentions by name": lambda n: "<at a" * (n // 5),
+    "addresses in front": lambda n: "@a " * (n // 3),
+    "paragraphs": lambda n: "<p  " * (n // 4),
     "combining": lambda n: "e\u0301" * (n // 2),
 }
 
 READERS: dict[str, Callable[[str], object]] = {
     "split_pasted": split_pasted,
+    "html": lambda text: without_html(f"<p>{text}</p>"),
+    "keyless": plain,
     "terms": terms.__wrapped__,  # type: ignore[attr-defined]
     "secrets": SecretRedactor(),
     "a quote in it": lambda text: Quotable([text]).find("never restart nginx"),

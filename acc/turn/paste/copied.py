@@ -9,13 +9,16 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from acc.turn.paste.enclosed import Span, lines
+from acc.turn.paste.enclosed import FORMAT, Span, lines
 
 
 def quoted_lines(text: str) -> Iterator[Span]:
-    """Yield runs of lines that begin with ``>``, except one line that compares ("> 500 EUR: ask me")."""
+    """Yield runs of lines that begin with ``>``, except one line that compares ("> 500 EUR: ask me").
+
+    Slack sends the mark as ``&gt;``.
+    """
     every = list(lines(text))
-    quoted = (at for at, (_, line) in enumerate(every) if line.lstrip().startswith(">"))
+    quoted = (at for at, (_, line) in enumerate(every) if line.lstrip().startswith((">", "&gt;")))
     for _, run in groupby(enumerate(quoted), key=lambda pair: pair[1] - pair[0]):
         places = [at for _, at in run]
         first, last = places[0], places[-1]
@@ -26,7 +29,7 @@ def quoted_lines(text: str) -> Iterator[Span]:
         yield every[first][0], start + len(line)
 
 
-_COMPARES = re.compile(r"\s{0,8}> ?[$€£]?\d[\d.,]*\s?[\w%$€£]{0,8}:")
+_COMPARES = re.compile(r"\s{0,8}(?:>|&gt;) ?[$€£]?\d[\d.,]*\s?[\w%$€£]{0,8}:")
 
 WRAPPED = 60
 """Length in characters from which mail programs wrap a quoted line."""
@@ -66,7 +69,7 @@ _LINE = re.compile(
     r"|\S{1,60} \S{1,60} \S{1,60} \[\d\d/[A-Z][a-z]{2}/\d{4}:"
     r"|(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|TRACE)\b|level=[a-z]{3,8}\b"
     rf"|(?i:\[{_TIME}\]\s{{0,3}}[-–]?\s{{0,3}}<?[^\s:>][^:>\n]{{0,40}}[:>])"
-    r"|<[A-Za-z][\w.-]{0,30}> )"
+    rf"|<(?!(?:{FORMAT})>)[A-Za-z][\w.-]{{0,30}}> )"
 )
 """A line of a log or a chat, if the text has at least two of them."""
 

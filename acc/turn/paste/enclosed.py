@@ -89,19 +89,27 @@ def _closing(text: str, position: int, fence: str) -> int:
     return len(text)
 
 
-_FORMAT = "b|i|u|s|a|br|hr|em|strong|span|sub|sup|kbd|mark|small|del|ins"
+INLINE = "b|i|u|s|a|em|strong|span|sub|sup|kbd|mark|small|del|ins|font"
+BLOCKS = "br|hr|p|div|ul|ol|li|dl|dt|dd|h[1-6]"
+FORMAT = f"{INLINE}|{BLOCKS}|at"
+"""Tags in which editors and chat programs send what their user writes; ``at`` is a mention in Teams."""
+
 _OWN = (
     r"instructions?|rules?|constraints?|requirements?|guidelines?|polic(?:y|ies)|tasks?|goals?"
     r"|questions?|quer(?:y|ies)|requests?|role|persona|format|preferences?"
 )
 _TAG = re.compile(
-    rf"<(?!(?:{_FORMAT}|{_OWN})\b)(?P<name>[a-z][\w.:-]{{0,40}})(?:\s[^<>\n]{{0,200}})?>", re.I
+    rf"<(?!(?:{FORMAT}|{_OWN})(?![\w.:-]))(?P<name>[a-z][\w.:-]{{0,40}})(?:\s[^<>\n]{{0,200}})?>",
+    re.I,
 )
 _END_TAG = re.compile(r"</(?P<name>[a-z][\w.:-]{0,40})\s{0,8}>", re.I)
 
 
 def tagged(text: str) -> Iterator[Span]:
-    """Yield spans from a tag to its last end tag, except tags of format or of the user's own rules."""
+    """Yield spans from a tag to its last end tag, except tags of format or of the user's own rules.
+
+    So an HTML message is its writer's, without what it quotes (``blockquote``, ``pre``); a whole page is a document.
+    """
     last = {end["name"].lower(): end.end() for end in _END_TAG.finditer(text)}
     position = 0
     while last and (opening := _TAG.search(text, position)):
