@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import beginning
+from acc.controller.beginning import beginning, beginning_again
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
@@ -55,6 +56,8 @@ def taking(
     watch: Watch,
     force: bool = False,
     adopt: bool = False,
+    waited: bool = False,
+    until: float = 0.0,
 ) -> Doing[Taken[S]]:
     """Take a turn of a thread.
 
@@ -66,6 +69,8 @@ def taking(
         watch: Is told of each stage.
         force: Compress now, whatever the size.
         adopt: Go on from a state that the journal does not hold.
+        waited: What was committed after ``state``, the step waited for.
+        until: When to give up, as `time.monotonic` counts, if others commit all the time.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
@@ -76,15 +81,24 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    begun = yield from beginning(parts, state, clean, key, adopt=adopt, waited=waited)
     branch = begun.latest.head.branch
-    if begun.known is not None:
-        step = yield from again(parts, key, begun.known)
-        return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
-    taken = yield from _taken(parts, begun.latest, clean, key, watch, force=force)
-    warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
-    step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
-    return Taken(step, taken.is_repeat, branch)
+    while begun.known is None:
+        try:
+            taken = yield from _taken(parts, begun.latest, clean, key, watch, force=force)
+        except ConflictError:
+            if monotonic() >= until:
+                raise
+            epoch = begun.latest.head.epoch
+            begun = yield from beginning_again(parts, begun.latest, clean, key)
+            if begun.latest.head.epoch != epoch:
+                raise  # somebody took the branch over
+        else:
+            warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
+            step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
+            return Taken(step, taken.is_repeat, branch)
+    step = yield from again(parts, key, begun.known)
+    return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
 
 
 def _taken(
