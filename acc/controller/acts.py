@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.controller.beginning import is_newest
+from acc.controller.joining import is_newest
 from acc.controller.parts import Parts
 from acc.controller.turning import clean_turn, entries_of
 from acc.driving import Doing, Io

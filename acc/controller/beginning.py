@@ -3,8 +3,8 @@
 - A state is the head's: the step goes on from it.
 - Every commit since took no message (a compression behind the agent, an operator's act, an erasure): the step goes on
   from the head. So a checkpoint stays usable after them.
-- Messages were committed since: the step is a repeated one, which finds its turn; or it goes on from the head, if it
-  only waited for those who committed them; or it begins a branch.
+- Messages were committed since: the step is a repeated one, which finds its turn, or it begins a branch. If it waited
+  for those who committed them, it goes on from the head (`acc.controller.joining`).
 - There is no state: the step goes on from the head; it is a repeated one if its messages carry ids of the application,
   and those committed last are the same.
 - The journal does not hold the state: it begins a thread, as a seed does, or comes from a checkpoint that is newer than
@@ -50,25 +50,8 @@ class Beginning(Generic[S]):
     warning: str = ""
 
 
-def is_newest(parts: Parts[S], state: CompressedCognitiveState, head: Head) -> Doing[bool]:
-    """Whether a state is that of its branch's head, or what was committed since took no message."""
-    if head.hash == state.hash:
-        return True
-    held: Head | None = yield Io(lambda: parts.journal.commit_with(head.thread, state.hash))
-    if held is None:
-        return False
-    adopted: Head = yield Io(lambda: parts.journal.without_news(held))
-    return adopted.hash == head.hash
-
-
 def beginning(
-    parts: Parts[S],
-    state: S | None,
-    turn: Turn,
-    key: ThreadKey,
-    *,
-    adopt: bool = False,
-    waited: bool = False,
+    parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey, *, adopt: bool = False
 ) -> Doing[Beginning[S]]:
     """Return where a step begins.
 
@@ -78,7 +61,6 @@ def beginning(
         turn: The turn, by which a repeated step is known.
         key: The thread.
         adopt: Take a state that the journal does not hold.
-        waited: What was committed after ``state``, the step waited for: it goes on from the head.
 
     Raises:
         StateError: The journal does not hold ``state``, and it is not taken; or the state is an empty one, and the
@@ -88,13 +70,13 @@ def beginning(
     if state is None:
         return (yield from _from_last(parts, turn, key))
     if not state.version:
-        return (yield from _from_empty(parts, state, turn, key, waited=waited))
+        return (yield from _from_empty(parts, state, turn, key))
     latest: Latest[S] = yield parts.latest(key, state.branch)
     if latest.head.hash == state.hash:
         return Beginning(latest)
     held: Head | None = yield Io(lambda: parts.journal.commit_with(key, state.hash))
     if held is None:
-        return (yield from _taken(parts, state, turn, key, adopt=adopt, waited=waited))
+        return (yield from _taken(parts, state, turn, key, adopt=adopt))
     if held.branch != state.branch:
         latest = yield parts.latest(key, held.branch)
     adopted: Head = yield Io(lambda: parts.journal.without_news(held))
@@ -105,22 +87,9 @@ def beginning(
         return Beginning(latest, known)
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
-    if waited or (yield from _waits(parts, turn, state, held, latest.head)):
+    if (yield from _waits(parts, turn, state, held, latest.head)):
         return Beginning(latest, None, WENT_ON)
     return (yield from _forked(parts, state, held, turn, latest.head.thread))
-
-
-def beginning_again(
-    parts: Parts[S], base: Latest[S], turn: Turn, key: ThreadKey
-) -> Doing[Beginning[S]]:
-    """Return where a step begins that went on from ``base`` while somebody else committed there: at the head now.
-
-    Whoever committed may have taken the turn along, if the journal had it.
-    """
-    state: S = base.state or cast(S, parts.memory.policy.schema.empty())
-    latest: Latest[S] = yield parts.latest(key, base.head.branch)
-    known = yield from _known(parts, turn, state, base.head)  # what is taken later, moves the head
-    return Beginning(latest, known, WENT_ON)
 
 
 def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
@@ -133,17 +102,13 @@ def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Doing[Beginning[S
     return Beginning(latest, known)
 
 
-def _from_empty(
-    parts: Parts[S], state: S, turn: Turn, key: ThreadKey, *, waited: bool
-) -> Doing[Beginning[S]]:
+def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
     latest: Latest[S] = yield parts.latest(key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
     known = yield from _known(parts, turn, state, Head(key))
     if known is not None:
         return Beginning(latest, known)
-    if waited:
-        return Beginning(latest, None, WENT_ON)
     raise StateError(
         "the thread has begun, and the state is an empty one",
         where=str(key),
@@ -217,7 +182,7 @@ def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doi
 
 
 def _taken(
-    parts: Parts[S], state: S, turn: Turn, key: ThreadKey, *, adopt: bool, waited: bool
+    parts: Parts[S], state: S, turn: Turn, key: ThreadKey, *, adopt: bool
 ) -> Doing[Beginning[S]]:
     """Take a state that the journal does not hold."""
     latest: Latest[S] = yield parts.latest(key, MAIN)
@@ -240,7 +205,7 @@ def _taken(
         )
     held = yield Io(lambda: _taken_before(parts, key, state))
     if held is not None:  # the step is repeated
-        return (yield from beginning(parts, held, turn, key, waited=waited))
+        return (yield from beginning(parts, held, turn, key))
     version = max(state.version, head.version + 1)
     made = state.model_copy(update={"branch": MAIN, "version": version}).sealed()
     entry = Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")

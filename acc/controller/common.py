@@ -15,10 +15,10 @@ from typing_extensions import TypeVar
 
 from acc.clock import SystemClock, stamp
 from acc.controller.acts import flushing, recording
-from acc.controller.beginning import is_newest
 from acc.controller.behind import Behind, patient
 from acc.controller.documents import document
 from acc.controller.indexing import Indexing
+from acc.controller.joining import arriving
 from acc.controller.parts import Parts, Taken
 from acc.controller.queues import Queues
 from acc.controller.repeating import evidence_of
@@ -33,7 +33,6 @@ from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.connecting import is_url
-from acc.journal.names import Head
 from acc.journal.opened import key_of
 from acc.logs import code, log_event
 from acc.models.protocol import Usage
@@ -176,10 +175,10 @@ class Common(Generic[S]):
             parts.observers.watching(key, self.policy) as watch,
             closing(self._queues.place(key)) as place,
         ):
-            waited = place.is_behind and (yield from _begins_here(parts, start, key))
+            since = (yield from arriving(parts, start, key)) if place.is_behind else None
             yield place
             taken: Taken[S] = yield from taking(
-                parts, start, turn, key, watch=watch, force=force, adopt=adopt, waited=waited, until=until
+                parts, start, turn, key, watch=watch, force=force, adopt=adopt, since=since, until=until
             )  # fmt: skip
             try:
                 step = yield from with_room(parts, handler, key, taken, watch)
@@ -257,14 +256,6 @@ class Common(Generic[S]):
             self._behind.close()
         self.index.close()
         self.journal.close()
-
-
-def _begins_here(parts: Parts[S], state: S | None, key: ThreadKey) -> Doing[bool]:
-    """Whether a step from ``state`` goes on where the thread is now."""
-    if state is None:
-        return True
-    head: Head = yield Io(lambda: parts.journal.head(key, state.branch))
-    return not head.hash or (yield from is_newest(parts, state, head))
 
 
 def _checked(state: S | None) -> S | None:

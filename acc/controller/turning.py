@@ -14,7 +14,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import beginning, beginning_again
+from acc.controller.beginning import beginning
+from acc.controller.joining import joining
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
@@ -56,7 +57,7 @@ def taking(
     watch: Watch,
     force: bool = False,
     adopt: bool = False,
-    waited: bool = False,
+    since: Head | None = None,
     until: float = 0.0,
 ) -> Doing[Taken[S]]:
     """Take a turn of a thread.
@@ -69,7 +70,7 @@ def taking(
         watch: Is told of each stage.
         force: Compress now, whatever the size.
         adopt: Go on from a state that the journal does not hold.
-        waited: What was committed after ``state``, the step waited for.
+        since: The head that it was to go on from, if it waited for others who did.
         until: When to give up, as `time.monotonic` counts, if others commit all the time.
 
     Raises:
@@ -81,22 +82,24 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key, adopt=adopt, waited=waited)
-    branch = begun.latest.head.branch
+    if since is None:
+        begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    else:
+        begun, clean = yield from joining(parts, since, clean, key)
     while begun.known is None:
+        head = begun.latest.head
         try:
             taken = yield from _taken(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
             if monotonic() >= until:
                 raise
-            epoch = begun.latest.head.epoch
-            begun = yield from beginning_again(parts, begun.latest, clean, key)
-            if begun.latest.head.epoch != epoch:
+            begun, clean = yield from joining(parts, head, clean, key)
+            if begun.latest.head.epoch != head.epoch:
                 raise  # somebody took the branch over
         else:
             warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
             step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
-            return Taken(step, taken.is_repeat, branch)
+            return Taken(step, taken.is_repeat, head.branch)
     step = yield from again(parts, key, begun.known)
     return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
 
