@@ -33,6 +33,7 @@ from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.connecting import is_url
+from acc.journal.names import Head
 from acc.journal.opened import key_of
 from acc.logs import code, log_event
 from acc.models.protocol import Usage
@@ -175,7 +176,13 @@ class Common(Generic[S]):
             parts.observers.watching(key, self.policy) as watch,
             closing(self._queues.place(key)) as place,
         ):
-            since = (yield from arriving(parts, start, key)) if place.is_behind else None
+            since: Head | None = None
+            if place.is_behind and self.settings.busy_wait:
+                since = yield from arriving(parts, start, key)
+                log_event(
+                    _LOG, logging.INFO, "queued", "a step waits for another one of its thread",
+                    thread=key.thread,
+                )  # fmt: skip
             yield place
             taken: Taken[S] = yield from taking(
                 parts, start, turn, key, watch=watch, force=force, adopt=adopt, since=since, until=until
