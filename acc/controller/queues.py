@@ -44,7 +44,7 @@ class Queues:
                 place.turn.set_result(None)
         return place
 
-    def left(self, place: Place) -> None:
+    def _left(self, place: Place) -> None:
         """Give a place up; the next one's turn begins if it was this one's."""
         _, guard, queues = self._made
         with guard:
@@ -100,7 +100,7 @@ class Place:
 
     def close(self) -> None:
         """Give the place up. Safe to repeat."""
-        self._queues.left(self)
+        self._queues._left(self)
 
     def _given_up(self, error: BaseException) -> BaseException:
         self.close()
