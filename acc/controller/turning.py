@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import beginning
+from acc.controller.beginning import Beginning, beginning
 from acc.controller.joining import joining
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
@@ -39,10 +39,6 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 
 TRIES = 3
 """How often a step is made again at once whose turn was not written, since words were recorded meanwhile."""
-
-
-class Left(ConflictError):
-    """Another worker committed, and did not take a turn along that is in the journal: who repeats the step finds it."""
 
 
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
@@ -86,16 +82,19 @@ def taking(
         begun = yield from beginning(parts, state, clean, key, adopt=adopt)
     else:
         begun, clean = yield from joining(parts, since, clean, key)
+    tries = 0
     while begun.known is None:
         head = begun.latest.head
         try:
-            taken = yield from _taken(parts, begun.latest, clean, key, watch, force=force)
+            taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
-            if monotonic() >= until:
-                raise
+            tries += 1
             begun, clean = yield from joining(parts, head, clean, key)
             if begun.latest.head.epoch != head.epoch:
                 raise  # somebody took the branch over
+            is_over = monotonic() >= until
+            if is_over and (tries > TRIES or not (yield from _is_quiet(parts, begun, head, clean))):
+                raise
         else:
             warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
             step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
@@ -104,26 +103,12 @@ def taking(
     return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
 
 
-def _taken(
-    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
-) -> Doing[Taken[S]]:
-    """Take a turn; once more if words were recorded or something was compressed meanwhile, where no model was asked."""
-    branch = latest.head.branch
-    for _ in range(TRIES):
-        try:
-            return (yield from _going_on(parts, latest, clean, key, watch, force=force))
-        except Left:
-            raise
-        except ConflictError:
-            again: Latest[S] = yield parts.latest(key, branch)
-            waiting = yield Io(lambda: parts.journal.waiting(key, branch))
-            said = {message.observation.identity for message in waiting}
-            is_there = any(each.identity in said for each in clean.observations)
-            before, now = latest.head, again.head
-            if is_there or (now.seq, now.epoch) != (before.seq, before.epoch):
-                raise  # a model was asked, or somebody took a turn, or took over: the caller decides
-            latest = again
-    return (yield from _going_on(parts, latest, clean, key, watch, force=force))
+def _is_quiet(parts: Parts[S], begun: Beginning[S], before: Head, clean: Turn) -> Doing[bool]:
+    """Whether nobody took a turn after a head, and no model was asked for this one: it is not in the journal."""
+    waiting = yield Io(lambda: parts.journal.waiting(before.thread, before.branch))
+    said = {message.observation.identity for message in waiting}
+    is_there = any(each.identity in said for each in clean.observations)
+    return not is_there and begun.latest.head.seq == before.seq
 
 
 def clean_turn(parts: Parts[Any], turn: Turn, where: str) -> Turn:
@@ -234,11 +219,11 @@ class _Writing(Generic[S]):
             yield from self.persist(step, turned)
         except Overtaken:
             raise
-        except ConflictError as error:
+        except ConflictError:
             said = self.own or self.new
             found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))
             if found is None or not found.is_committed:
-                raise Left(error.what, where=error.where, hint=error.hint) from error
+                raise
             return replace(found, is_new=False), (OVERTAKEN,)
         return turned, ()
 
