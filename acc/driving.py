@@ -1,7 +1,7 @@
 """What a step does outside of itself, and the two drivers that do it.
 
-A step is a generator that yields an `Io` where it reads or writes, and a `Call` where it asks a model. So it is
-written once, for threads and for event loops.
+A step is a generator that yields an `Io` where it reads or writes, and a `Waits` where it asks a model or waits for
+others. So it is written once, for threads and for event loops.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
-
-from acc.compress.protocol import Call
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -26,7 +24,17 @@ class Own(partial[Any]):
     """A call of a memory, as what an `Io` runs. That of an event loop's memory is awaited."""
 
 
-Effect = Io | Call
+class Waits(Protocol):
+    """Something that waits, such as a `acc.compress.protocol.Call` for its model; an event loop goes on meanwhile."""
+
+    def complete(self) -> Any:
+        """Wait for it."""
+
+    async def acomplete(self) -> Any:
+        """Wait for it without blocking the event loop."""
+
+
+Effect = Io | Waits
 Doing = Generator[Effect, Any, T]
 """A computation with effects on its way to a ``T``."""
 
@@ -46,6 +54,8 @@ def perform(doing: Doing[T]) -> T:
     except StopIteration as stop:
         found: T = stop.value
         return found
+    finally:
+        doing.close()  # an interrupt or a cancelled task leaves it in the middle
 
 
 def _done(effect: Effect) -> Any:
@@ -74,6 +84,8 @@ async def aperform(
     except StopIteration as stop:
         found: T = stop.value
         return found
+    finally:
+        doing.close()  # an interrupt or a cancelled task leaves it in the middle
 
 
 def _sending(doing: Doing[Any], value: Any) -> Callable[[], Effect]:

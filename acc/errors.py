@@ -12,7 +12,7 @@
     |-- AuditError             a journal is damaged, or a commit does not recompute (law 10)
     |-- EvaluationError        an evaluation cannot continue, or a memory missed a required result
     `-- StoreError             the journal or the artifact store cannot be used
-        |-- StoreLockedError   another process holds it
+        |-- StoreUnavailableError   another process holds it
         `-- StoreMismatchError the artifact store was written with another embedder
 
 No vendor's exception escapes: adapters translate it and keep the original as ``__cause__``.
@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, ClassVar
 
 from acc.text.lines import inert
 
@@ -33,7 +35,20 @@ class AccError(Exception):
         what: What happened, as a sentence without a full stop.
         where: File and line, path, thread or item ids; may be empty.
         hint: How to fix it; may be empty.
+
+    All three are for the operator: they may name paths, and quote what somebody said.
+
+    Attributes:
+        http_status: The status of a service's answer, of the usual meaning.
+        retryable: Whether the same request may succeed later without anybody's act.
+        retry_after: Seconds after which to send it again, if it is retryable.
+        user_action: A sentence for the end user, with nothing internal in it.
     """
+
+    http_status: ClassVar[int] = HTTPStatus.INTERNAL_SERVER_ERROR
+    retryable: ClassVar[bool] = False
+    retry_after: ClassVar[int] = 1
+    user_action: ClassVar[str] = "Something is wrong in this service. Please tell its support."
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.what = what
@@ -74,6 +89,9 @@ class AuthenticationError(ConfigurationError):
 class InputError(AccError):
     """An input is malformed: a file, a message, a turn."""
 
+    http_status = HTTPStatus.BAD_REQUEST
+    user_action = "This message cannot be read. Please change it and send it again."
+
 
 class StateError(AccError):
     """A state does not load, differs from what was committed, or is not one of this memory's."""
@@ -88,6 +106,12 @@ class PinnedOverflow(AccError):
         refused: The words that did not fit.
     """
 
+    http_status = HTTPStatus.UNPROCESSABLE_ENTITY
+    user_action = (
+        "There is no room for another rule or goal. Please say which older one is over, and then"
+        " say the new one again."
+    )
+
     def __init__(
         self, what: str, *, where: str = "", hint: str = "", refused: tuple[str, ...] = ()
     ) -> None:
@@ -96,17 +120,11 @@ class PinnedOverflow(AccError):
 
 
 class ConflictError(AccError):
-    """Another worker committed to the same thread first. Repeat the step.
+    """Another worker committed to the same thread first, or is at work on it. Repeat the step."""
 
-    Attributes:
-        retry_after: Seconds after which to try again; None for at once.
-    """
-
-    def __init__(
-        self, what: str, *, where: str = "", hint: str = "", retry_after: float | None = None
-    ) -> None:
-        self.retry_after = retry_after
-        super().__init__(what, where=where, hint=hint)
+    http_status = HTTPStatus.CONFLICT
+    retryable = True
+    user_action = "An earlier message is still being answered. Please send this one again."
 
 
 class CompressionError(AccError):
@@ -116,6 +134,11 @@ class CompressionError(AccError):
         outcome: One word for how it ended, as the commit's record has it.
         usage: Tokens by kind that the failed attempt still cost.
     """
+
+    http_status = HTTPStatus.SERVICE_UNAVAILABLE
+    retryable = True
+    retry_after = 5
+    user_action = "This service is busy at the moment. Please try again in a minute."
 
     def __init__(
         self,
@@ -140,15 +163,40 @@ class EvaluationError(AccError):
 
 
 class StoreError(AccError):
-    """The journal or the artifact store cannot be used."""
+    """The journal or the artifact store cannot be used until somebody acts."""
+
+    http_status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
-class StoreLockedError(StoreError):
-    """Another process holds the journal or the artifact store."""
+class StoreUnavailableError(StoreError):
+    """The journal or the artifact store does not answer now, or another process holds it."""
+
+    retryable = True
+    retry_after = 5
+    user_action = CompressionError.user_action
 
 
 class StoreMismatchError(StoreError):
     """The artifact store was written with another embedder."""
+
+    http_status = HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def problem(error: BaseException) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Return status, headers and body of a service's answer to ``error``: a problem of RFC 9457.
+
+    It says nothing internal. What happened, where, and how to fix it is for the service's own log: ``str(error)``.
+    """
+    kind = error if isinstance(error, AccError) else AccError
+    status = HTTPStatus(kind.http_status)
+    headers = {"Content-Type": "application/problem+json"}
+    if kind.retryable:
+        headers["Retry-After"] = str(kind.retry_after)
+    body = {
+        "type": "about:blank", "title": status.phrase, "status": int(status),
+        "detail": kind.user_action, "error": type(error).__name__, "retryable": kind.retryable,
+    }  # fmt: skip
+    return int(status), headers, body
 
 
 def raise_interrupt(error: BaseException) -> None:

@@ -28,6 +28,10 @@ Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
 
 
+def _named(kind: Any) -> str:
+    return " or ".join(_named(each) for each in kind) if isinstance(kind, tuple) else kind.__name__
+
+
 def check_types(where: str, *given: tuple[str, object, Any]) -> None:
     """Raise for settings that are given and are not of their type.
 
@@ -35,7 +39,7 @@ def check_types(where: str, *given: tuple[str, object, Any]) -> None:
         ConfigurationError: One is not.
     """
     wrong = [
-        f"{name} is a {type(value).__name__}, not a {kind.__name__}"
+        f"{name} is a {type(value).__name__}, not a {_named(kind)}"
         for name, value, kind in given
         if value is not None and not isinstance(value, kind)
     ]

@@ -51,7 +51,7 @@ class ChromaStore(Store):
         """Open Chroma in this process, in ``folder``.
 
         Raises:
-            StoreLockedError: Another store holds the folder.
+            StoreUnavailableError: Another store holds the folder.
             StoreError: The folder cannot be used.
         """
         return cls(EmbeddedClient(Path(folder)), embedder or HashedWords(), collection)

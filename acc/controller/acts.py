@@ -1,4 +1,4 @@
-"""What the operator and the agent do beside a step: flush, record, retire, withdraw."""
+"""What the agent does beside a step: flush and record."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.controller.beginning import retiring
+from acc.controller.joining import is_newest
 from acc.controller.parts import Parts
 from acc.controller.turning import clean_turn, entries_of
 from acc.driving import Doing, Io
-from acc.errors import ConflictError, InputError
-from acc.journal import Entry, Latest, ThreadKey
-from acc.journal.names import MAIN, Head
+from acc.errors import ConflictError
+from acc.journal import Latest, ThreadKey
+from acc.journal.names import MAIN
 from acc.logs import log_event
-from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step, stepping
 from acc.tail import marked, messages_of
@@ -88,15 +87,13 @@ def recording(
     branch = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, branch, has_tail=False)
     head = latest.head
-    if state is not None and state.version and state.hash != head.hash:
-        held = yield Io(lambda: parts.journal.commit_with(key, state.hash))
-        if held is None or (yield Io(lambda: parts.journal.without_news(held))).hash != head.hash:
-            log_event(
-                _LOG, logging.WARNING, "not_recorded",
-                "the thread went on from the state: its next step has to bring the words along",
-                thread=key.thread, version=state.version,
-            )  # fmt: skip
-            return False
+    if state is not None and state.version and not (yield from is_newest(parts, state, head)):
+        log_event(
+            _LOG, logging.WARNING, "not_recorded",
+            "the thread went on from the state: its next step has to bring the words along",
+            thread=key.thread, version=state.version,
+        )  # fmt: skip
+        return False
     waiting = latest.waiting.messages
     given = clean_turn(parts, Turn(observations=as_observations(observations, "record")), "record")
     there = {message.observation.identity for message in waiting}
@@ -113,70 +110,3 @@ def recording(
         )
     )
     return True
-
-
-def retiring_everywhere(
-    parts: Parts[S], ids: Sequence[str], reason: str, state: S | None, key: ThreadKey
-) -> Doing[Step[S]]:
-    """Retire items as the operator, on every branch of the thread that holds them.
-
-    Args:
-        parts: The memory.
-        ids: Ids of items as the state's branch has them.
-        reason: Why.
-        state: Whose branch is meant; None for the main branch.
-        key: The thread.
-
-    Returns:
-        What became of the state's branch.
-
-    Raises:
-        InputError: The branch does not hold one of the items. Nothing was retired.
-    """
-    own = state.branch if state is not None else MAIN
-    latest: Latest[S] = yield parts.latest(key, own)
-    found = {each: latest.state.find(each) if latest.state else None for each in ids}
-    if missing := [each for each, item in found.items() if item is None]:
-        raise InputError(
-            f"there is no item {', '.join(missing) or '(none was named)'}",
-            where=f"{key}, branch {own}",
-            hint="acc show lists the items with their ids",
-        )
-    words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
-    reason = parts.redact(reason) if parts.redact is not None else reason
-    heads: tuple[Head, ...] = yield Io(lambda: parts.journal.branches(key))
-    for head in heads:
-        if head.branch != own:
-            yield from retiring(parts, key, head.branch, words, reason)
-    made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
-    latest = yield parts.latest(key, own)
-    return _told(parts, latest, (made,) if made is not None else ())
-
-
-def withdrawing(
-    parts: Parts[S], refs: Sequence[str], reason: str, key: ThreadKey, branch: str
-) -> Doing[Step[S]]:
-    """Withdraw messages: nothing in the state of a branch rests on them any more. Their rows stay in the journal.
-
-    Raises:
-        InputError: The branch has no state.
-    """
-    latest: Latest[S] = yield parts.latest(key, branch)
-    if latest.state is None:
-        raise InputError(
-            "there is nothing to withdraw from", where=f"{key}, branch {branch}",
-            hint="name the thread as its steps do",
-        )  # fmt: skip
-    done = commit(latest.state, parts.memory.policy, withdrawn=refs)
-    if not done.notes and done.state.unread == latest.state.unread:
-        return _told(parts, latest, ())
-    yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
-    latest = yield parts.latest(key, branch)
-    return _told(parts, latest, (done,))
-
-
-def _told(parts: Parts[S], latest: Latest[S], commits: tuple[Commit[S], ...]) -> Step[S]:
-    state: Any = latest.state
-    tail = marked(state.unread, latest.tail)
-    policy, cadence = parts.memory.policy, parts.memory.cadence
-    return Step(state, tail, commits, Usage(), "", policy, cadence)

@@ -3,7 +3,8 @@
 - A state is the head's: the step goes on from it.
 - Every commit since took no message (a compression behind the agent, an operator's act, an erasure): the step goes on
   from the head. So a checkpoint stays usable after them.
-- Messages were committed since: the step is a repeated one, which finds its turn, or it begins a branch.
+- Messages were committed since: the step is a repeated one, which finds its turn, or it begins a branch. If it waited
+  for those who committed them, it goes on from the head (`acc.controller.joining`).
 - There is no state: the step goes on from the head; it is a repeated one if its messages carry ids of the application,
   and those committed last are the same.
 - The journal does not hold the state: it begins a thread, as a seed does, or comes from a checkpoint that is newer than
@@ -13,28 +14,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit
 from acc.controller.parts import Parts
+from acc.controller.retiring import operators_act, retiring
 from acc.controller.signing import is_signed
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
 from acc.journal.names import MAIN, Head
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Proposal
 from acc.tail import messages_of
 from acc.text.lines import canonical_json
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-WENT_ON = (
-    "another worker committed meanwhile: the step goes on from its state, and takes the turn along"
-)
+WENT_ON = "another worker committed meanwhile: the step goes on from its state"
 
 
 @dataclass(frozen=True)
@@ -82,15 +80,16 @@ def beginning(
     if held.branch != state.branch:
         latest = yield parts.latest(key, held.branch)
     adopted: Head = yield Io(lambda: parts.journal.without_news(held))
-    for place in dict.fromkeys((held, adopted)):
-        if place.hash == latest.head.hash:
-            continue  # nothing was committed after it
-        known = yield from _known(parts, turn, state, place)
-        if known is not None:
-            return Beginning(latest, known)
+    known = yield from _known(parts, turn, state, held)
+    if known is None and adopted.hash not in (held.hash, latest.head.hash):
+        known = yield from _known(parts, turn, state, adopted)
+    if known is not None:
+        return Beginning(latest, known)
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
-    return (yield from _behind(parts, state, held, turn, latest))
+    if (yield from _waits(parts, turn, state, held, latest.head)):
+        return Beginning(latest, None, WENT_ON)
+    return (yield from _forked(parts, state, held, turn, latest.head.thread))
 
 
 def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
@@ -125,15 +124,6 @@ def _known(parts: Parts[S], turn: Turn, state: S, held: Head) -> Doing[Appended 
         said = [message.observation.identity for message in messages]
         found = yield Io(lambda: parts.journal.said_after(held, said))
     return found if found is not None and found.is_committed else None
-
-
-def _behind(
-    parts: Parts[S], state: S, held: Head, turn: Turn, latest: Latest[S]
-) -> Doing[Beginning[S]]:
-    """Begin where the thread went on: at its head if the turn waits there, else on a branch."""
-    if (yield from _waits(parts, turn, state, held, latest.head)):
-        return Beginning(latest, None, WENT_ON)
-    return (yield from _forked(parts, state, held, turn, latest.head.thread))
 
 
 def _waits(parts: Parts[S], turn: Turn, state: S, held: Head, head: Head) -> Doing[bool]:
@@ -189,32 +179,6 @@ def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doi
     items = latest.state.items() if latest.state is not None else ()
     words = {(slot.name, item.text_of) for slot, item in items if item.id in ids}
     yield from retiring(parts, key, branch, words, "repeated on a branch that began before it")
-
-
-def operators_act(record: Any) -> Any:
-    """Return the proposal of a commit's record if the operator made it; None if not."""
-    proposal = ((record or {}).get("given") or {}).get("proposal")
-    return proposal if proposal and proposal.get("author") == "operator" else None
-
-
-def retiring(
-    parts: Parts[S], key: ThreadKey, branch: str, words: Collection[tuple[str, str]], reason: str
-) -> Doing[Commit[S] | None]:
-    """Commit that the operator retires items of a branch's head; return None if it holds none of them.
-
-    ``words``: slot and text of each item. Ids are given anew on each branch.
-    """
-    latest: Latest[S] = yield parts.latest(key, branch)
-    state = latest.state
-    items = state.items() if state is not None else ()
-    there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
-    if state is None or not there:
-        return None
-    policy = parts.memory.policy
-    done = commit(state, policy, proposal=Proposal(drop=there, author="operator"))
-    entry = Entry(done, policy, outcome=reason)
-    yield parts.committing(latest.head, [entry])
-    return done
 
 
 def _taken(

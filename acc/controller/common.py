@@ -5,19 +5,24 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
 from acc.clock import SystemClock, stamp
-from acc.controller.acts import flushing, recording, retiring_everywhere, withdrawing
+from acc.controller.acts import flushing, recording
 from acc.controller.behind import Behind, patient
 from acc.controller.documents import document
 from acc.controller.indexing import Indexing
+from acc.controller.joining import arriving
 from acc.controller.parts import Parts, Taken
+from acc.controller.queues import Queues
 from acc.controller.repeating import evidence_of
+from acc.controller.retiring import retiring_everywhere, withdrawing
 from acc.controller.room import with_room
 from acc.controller.settings import Settings
 from acc.controller.signing import keys_of, signed, signed_step
@@ -28,6 +33,7 @@ from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.connecting import is_url
+from acc.journal.names import Head
 from acc.journal.opened import key_of
 from acc.logs import code, log_event
 from acc.models.protocol import Usage
@@ -91,6 +97,7 @@ class Common(Generic[S]):
         self.folder = expanded(folder).absolute() if folder is not None else None
         chosen = self.settings
         self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
+        self._queues = Queues(chosen.busy_wait)
         self._whole: Parts[Any] = _parts(journal, chosen, self.index)
         self._parts, self._behind = self._whole, None
         if chosen.behind:
@@ -172,11 +179,24 @@ class Common(Generic[S]):
                 where="step",
                 hint="give Turn.said(text), or Turn.from_messages",
             )
-        key = key_of(thread)
-        parts, start, handler = self._parts, _checked(state), self.settings.on_overflow
-        with parts.observers.watching(key, self.policy) as watch:
-            asked = taking(parts, start, turn, key, watch=watch, force=force, adopt=adopt)
-            taken: Taken[S] = yield from asked
+        key, start = key_of(thread), _checked(state)
+        parts, handler = self._parts, self.settings.on_overflow
+        until = monotonic() + self.settings.busy_wait
+        with (
+            parts.observers.watching(key, self.policy) as watch,
+            closing(self._queues.place(key)) as place,
+        ):
+            since: Head | None = None
+            if place.is_behind and self.settings.busy_wait:
+                since = yield from arriving(parts, start, key)
+                log_event(
+                    _LOG, logging.INFO, "queued", "a step waits for another one of its thread",
+                    thread=key.thread,
+                )  # fmt: skip
+            yield place
+            taken: Taken[S] = yield from taking(
+                parts, start, turn, key, watch=watch, force=force, adopt=adopt, since=since, until=until
+            )  # fmt: skip
             try:
                 step = yield from with_room(parts, handler, key, taken, watch)
             except PinnedOverflow as overflow:

@@ -45,6 +45,8 @@ class MemoryController(Common[S]):
     ) -> Step[S]:
         """Take a turn of a thread, and return what became of it.
 
+        Steps of a thread are made one after the other (`Settings.busy_wait`).
+
         Args:
             state: The state to go on from; None for where the thread stopped. A state that another step went on from
                 begins a branch of its own (`acc.controller.beginning`).
@@ -57,7 +59,8 @@ class MemoryController(Common[S]):
 
         Raises:
             PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.step``.
-            ConflictError: Another worker committed meanwhile. Repeat the step from the new head.
+            ConflictError: Another step of the thread did not end in time, or another worker committed first. Repeat the
+                step with the same state and turn.
             StateError: The memory does not hold ``state``.
             StoreError: The journal cannot be used. What was said is not lost silently: the step failed.
         """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from acc.controller.acts import retiring_everywhere
 from acc.controller.parts import Parts, Taken
+from acc.controller.retiring import retiring_everywhere
 from acc.controller.settings import OnOverflow
 from acc.controller.turning import taking
 from acc.driving import Doing, Io

@@ -44,6 +44,8 @@ class Settings:
         behind: Whether the model is asked after the step, by a worker. The tail carries the agent until then.
         fork: Whether a step from a state that another step went on from begins a branch of its own. If False, it is
             a `ConflictError`: for callers without checkpoints.
+        busy_wait: Seconds that a step waits for other steps of its thread. In this process it queues behind them; if
+            another process commits first, the step is made again from there. 0: a `ConflictError` tells the caller.
         state_key: Signs states: 16 random bytes or more, or a list of keys, of which the first signs. A state that the
             journal does not hold is then taken if its signature is right, and only then.
         telemetry: Is told of each step, such as `acc.telemetry.otel.OpenTelemetry`; None for the log alone.
@@ -65,6 +67,7 @@ class Settings:
     on_overflow: OnOverflow | None = None
     behind: bool = False
     fork: bool = True
+    busy_wait: float = 30.0
     state_key: StateKey = field(default=None, repr=False)
     telemetry: Observer | None = None
     clock: Clock | None = None
@@ -74,7 +77,7 @@ class Settings:
             "Settings", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence),
             ("store", self.store, (ArtifactStore, str)), ("gate", self.gate, Gate),
             ("on_overflow", self.on_overflow, Callable), ("behind", self.behind, bool),
-            ("fork", self.fork, bool),
+            ("fork", self.fork, bool), ("busy_wait", self.busy_wait, (int, float)),
         )  # fmt: skip
         keys_of(self.state_key)
         if self.telemetry is not None and not callable(getattr(self.telemetry, "begins", None)):

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import beginning
+from acc.controller.beginning import Beginning, beginning
+from acc.controller.joining import joining
 from acc.controller.parts import Parts, Taken
 from acc.controller.repeating import again
 from acc.controller.signing import signed_step
@@ -40,10 +42,6 @@ TRIES = 3
 """How often a step is made again at once whose turn was not written, since words were recorded meanwhile."""
 
 
-class Left(ConflictError):
-    """Another worker committed, and did not take a turn along that is in the journal: who repeats the step finds it."""
-
-
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
 
 
@@ -56,6 +54,8 @@ def taking(
     watch: Watch,
     force: bool = False,
     adopt: bool = False,
+    since: Head | None = None,
+    until: float = 0.0,
 ) -> Doing[Taken[S]]:
     """Take a turn of a thread.
 
@@ -67,6 +67,8 @@ def taking(
         watch: Is told of each stage.
         force: Compress now, whatever the size.
         adopt: Go on from a state that the journal does not hold.
+        since: The head that it was to go on from, if it waited for others who did.
+        until: When to give up, as `time.monotonic` counts, if others commit all the time.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
@@ -77,36 +79,37 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
-    branch = begun.latest.head.branch
-    if begun.known is not None:
-        step = yield from again(parts, key, begun.known)
-        return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
-    taken = yield from _taken(parts, begun.latest, clean, key, watch, force=force)
-    warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
-    step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
-    return Taken(step, taken.is_repeat, branch)
-
-
-def _taken(
-    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
-) -> Doing[Taken[S]]:
-    """Take a turn; once more if words were recorded or something was compressed meanwhile, where no model was asked."""
-    branch = latest.head.branch
-    for _ in range(TRIES):
+    if since is None:
+        begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    else:
+        begun, clean = yield from joining(parts, since, clean, key)
+    tries = 0
+    while begun.known is None:
+        head = begun.latest.head
         try:
-            return (yield from _going_on(parts, latest, clean, key, watch, force=force))
-        except Left:
-            raise
+            taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
-            again: Latest[S] = yield parts.latest(key, branch)
-            said = {message.observation.identity for message in again.waiting.messages}
-            is_there = any(each.identity in said for each in clean.observations)
-            before, now = latest.head, again.head
-            if is_there or (now.seq, now.epoch) != (before.seq, before.epoch):
-                raise  # a model was asked, or somebody took a turn, or took over: the caller decides
-            latest = again
-    return (yield from _going_on(parts, latest, clean, key, watch, force=force))
+            tries += 1
+            begun, clean = yield from joining(parts, head, clean, key)
+            if begun.latest.head.epoch != head.epoch:
+                raise  # somebody took the branch over
+            is_over = monotonic() >= until
+            if is_over and (tries > TRIES or not (yield from _is_quiet(parts, begun, head, clean))):
+                raise
+        else:
+            warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
+            step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
+            return Taken(step, taken.is_repeat, head.branch)
+    step = yield from again(parts, key, begun.known)
+    return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
+
+
+def _is_quiet(parts: Parts[S], begun: Beginning[S], before: Head, clean: Turn) -> Doing[bool]:
+    """Whether nobody took a turn after a head, and no model was asked for this one: it is not in the journal."""
+    waiting = yield Io(lambda: parts.journal.waiting(before.thread, before.branch))
+    said = {message.observation.identity for message in waiting}
+    is_there = any(each.identity in said for each in clean.observations)
+    return not is_there and begun.latest.head.seq == before.seq
 
 
 def clean_turn(parts: Parts[Any], turn: Turn, where: str) -> Turn:
@@ -217,11 +220,11 @@ class _Writing(Generic[S]):
             yield from self.persist(step, turned)
         except Overtaken:
             raise
-        except ConflictError as error:
+        except ConflictError:
             said = self.own or self.new
             found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))
             if found is None or not found.is_committed:
-                raise Left(error.what, where=error.where, hint=error.hint) from error
+                raise
             return replace(found, is_new=False), (OVERTAKEN,)
         return turned, ()
 

@@ -27,11 +27,20 @@ def with_waiting(waiting: Waiting, clean: Turn, number: int) -> tuple[Waiting, T
 def _rest(
     said: Sequence[Observation], observations: Sequence[Observation]
 ) -> Sequence[Observation]:
-    """Return what ``observations`` say beyond ``said``, which may hold them, or end with how they begin."""
+    """Return what ``observations`` say beyond ``said``, which may hold them, or begin or end as they begin."""
     before, now = [o.identity for o in said], [o.identity for o in observations]
-    if any(before[i : i + len(now)] == now for i in range(len(before) - len(now) + 1)):
+    if place_of(now, before) is not None:
         return ()
-    for same in range(min(len(before), len(now)), 0, -1):
-        if before[-same:] == now[:same]:
-            return observations[same:]
-    return observations
+    return observations[overlap(before, now) :]
+
+
+def place_of(now: Sequence[str], before: Sequence[str]) -> int | None:
+    """Return where ``before`` holds ``now``; None if it does not."""
+    places = range(len(before) - len(now) + 1)
+    return next((i for i in places if before[i : i + len(now)] == now), None)
+
+
+def overlap(before: Sequence[str], now: Sequence[str]) -> int:
+    """Return how many of the first of ``now`` are the first, or the last, of ``before``."""
+    sizes = range(min(len(before), len(now)), 0, -1)
+    return next((n for n in sizes if now[:n] in (before[:n], before[-n:])), 0)

@@ -178,7 +178,9 @@ async def _answered(answer: Callable[[], Any]) -> Response:
     try:
         return _json(await run_in_threadpool(answer))
     except AccError as error:
-        return _json({"error": error.what, "where": error.where, "hint": error.hint}, 400)
+        return _json(
+            {"error": error.what, "where": error.where, "hint": error.hint}, error.http_status
+        )
 
 
 def _json(value: Any, status: int = 200) -> Response:

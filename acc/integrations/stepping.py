@@ -13,13 +13,7 @@ from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import (
-    ConfigurationError,
-    ConflictError,
-    StoreError,
-    StoreLockedError,
-    StoreMismatchError,
-)
+from acc.errors import AccError, ConfigurationError
 from acc.journal import ThreadKey
 from acc.step import Step
 from acc.turn.turn import Turn
@@ -133,8 +127,6 @@ def _control(config: Mapping[str, Any]) -> Any:
 def worth_retrying(error: BaseException) -> bool:
     """Select errors for ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
 
-    LangGraph's default also retries permanent errors, such as rules that do not fit. A store may be reached again,
-    and after a conflict the node reads the new head; all other errors need somebody.
+    LangGraph's default also retries permanent errors, such as rules that do not fit.
     """
-    lasting = isinstance(error, StoreLockedError | StoreMismatchError)
-    return isinstance(error, StoreError | ConflictError) and not lasting
+    return isinstance(error, AccError) and error.retryable

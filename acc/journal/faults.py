@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from sqlalchemy import exc
 
-from acc.errors import AccError, AuditError, StoreError, StoreLockedError
+from acc.errors import AccError, AuditError, StoreError, StoreUnavailableError
 
 _REPEAT = "repeat the step: nothing of it was written, or it finds what was written"
 
 _TOLD: dict[str, tuple[type[AccError], str, str]] = {
-    "SQLITE_BUSY": (StoreLockedError, "another process is writing", _REPEAT),
-    "SQLITE_LOCKED": (StoreLockedError, "another connection is writing", _REPEAT),
-    "SQLITE_PROTOCOL": (StoreLockedError, "the lock could not be taken", _REPEAT),
+    "SQLITE_BUSY": (StoreUnavailableError, "another process is writing", _REPEAT),
+    "SQLITE_LOCKED": (StoreUnavailableError, "another connection is writing", _REPEAT),
+    "SQLITE_PROTOCOL": (StoreUnavailableError, "the lock could not be taken", _REPEAT),
     "SQLITE_FULL": (StoreError, "the disk is full", f"make room, then {_REPEAT}"),
     "SQLITE_READONLY": (StoreError, "the file may only be read", "make file and folder writable"),
     "SQLITE_PERM": (StoreError, "access is denied", "make file and folder readable and writable"),
@@ -23,20 +23,20 @@ _TOLD: dict[str, tuple[type[AccError], str, str]] = {
     "SQLITE_NOTADB": (StoreError, "the file is no journal", "name another folder, or restore a backup"),
     "SQLITE_CORRUPT": (AuditError, "the file is damaged", "restore a backup; export what can be read"),
     "SQLITE_IOERR": (StoreError, "the disk fails", "check the disk, then repeat the step"),
-    "SQLITE_NOMEM": (StoreError, "memory is full", _REPEAT),
+    "SQLITE_NOMEM": (StoreUnavailableError, "memory is full", _REPEAT),
     "SQLITE_TOOBIG": (StoreError, "a text is too long for the database", "shorten it"),
-    "SQLITE_INTERRUPT": (StoreError, "the statement was interrupted", _REPEAT),
+    "SQLITE_INTERRUPT": (StoreUnavailableError, "the statement was interrupted", _REPEAT),
     # PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
-    "55P03": (StoreLockedError, "another worker is writing to the thread", _REPEAT),
-    "40": (StoreLockedError, "another transaction was in the way", _REPEAT),
-    "25P03": (StoreError, "the transaction was idle for too long", _REPEAT),
+    "55P03": (StoreUnavailableError, "another worker is writing to the thread", _REPEAT),
+    "40": (StoreUnavailableError, "another transaction was in the way", _REPEAT),
+    "25P03": (StoreUnavailableError, "the transaction was idle for too long", _REPEAT),
     "25006": (StoreError, "the server only reads", "name the primary server"),
     "3F": (StoreError, "there is no such schema", "create it, or name another"),
     "42501": (StoreError, "the role may not do this", "GRANT it, or use the role for it (roles.sql)"),
     "53100": (StoreError, "the server's disk is full", f"make room, then {_REPEAT}"),
-    "53": (StoreError, "the server is short of something", _REPEAT),
+    "53": (StoreUnavailableError, "the server is short of something", _REPEAT),
     "54": (StoreError, "a name is too long for the database", "shorten it"),
-    "57": (StoreError, "the server stopped the statement", _REPEAT),
+    "57": (StoreUnavailableError, "the server stopped the statement", _REPEAT),
     "XX": (AuditError, "the server finds damage", "see its log; restore a backup"),
 }  # fmt: skip
 
@@ -47,14 +47,14 @@ _CONNECT = f"check address, user and password; then {_REPEAT}"
 
 @contextmanager
 def told(where: object) -> Iterator[None]:
-    """Raise a `StoreError`, `StoreLockedError` or `AuditError` for what a database or its driver raises.
+    """Raise a `StoreError`, `StoreUnavailableError` or `AuditError` for what a database or its driver raises.
 
     ``where`` names the journal without credentials.
     """
     try:
         yield
     except (exc.TimeoutError, TimeoutError) as error:
-        raise StoreLockedError(
+        raise StoreUnavailableError(
             "no connection became free", where=str(where), hint=_REPEAT
         ) from error
     except (exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
@@ -73,7 +73,9 @@ def translated(error: BaseException, where: object) -> AccError:
         if name.startswith(known):
             return kind(f"{what}: {_first_line(cause)}", where=str(where), hint=hint)
     if isinstance(error, exc.OperationalError) and not isinstance(cause, sqlite3.Error):
-        return StoreError(f"{_UNREACHED}: {_first_line(cause)}", where=str(where), hint=_CONNECT)
+        return StoreUnavailableError(
+            f"{_UNREACHED}: {_first_line(cause)}", where=str(where), hint=_CONNECT
+        )
     if isinstance(cause, OSError):
         said = cause.strerror or str(cause)
         return StoreError(said, where=str(where), hint="check the folder, its rights and the disk")

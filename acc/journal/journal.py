@@ -39,8 +39,8 @@ from acc.state.policy import Policy
 class Journal(Rewriting, Keeping, Survey, Exchange):
     """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
 
-    Every method may raise `StoreError`, `StoreLockedError` if another process writes for too long, and `AuditError`
-    if rows are damaged. After each of them the step may be repeated.
+    Every method may raise `StoreError`, `StoreUnavailableError` if another process writes for too long, and
+    `AuditError` if rows are damaged. After each of them the step may be repeated.
     """
 
     def backup(self, path: str | Path) -> Path:

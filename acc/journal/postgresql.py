@@ -16,7 +16,7 @@ from typing import TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
-from acc.errors import ConfigurationError, StoreError
+from acc.errors import ConfigurationError, StoreError, StoreUnavailableError
 from acc.journal.database import watch
 from acc.journal.faults import told
 from acc.journal.shield import Shield
@@ -228,7 +228,7 @@ def _commit(transaction: _Open, where: str) -> None:
     except DBAPIError as error:
         if not error.connection_invalidated:
             raise
-        raise StoreError(
+        raise StoreUnavailableError(
             "the connection was lost while the transaction was committed: it may be written or not",
             where=where,
             hint="repeat the step with the state that it began from, which finds what was written; if it began with"

@@ -54,6 +54,7 @@ API = {
     "acc.mcp_server.serving": "MCP server",
     "acc.telemetry.otel": "OpenTelemetry",
     "acc.testing": "Testing",
+    "acc.controller.queues": "Queues",
     "acc.errors": "Errors",
 }
 """The public modules, in the order of the navigation."""

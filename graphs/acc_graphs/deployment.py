@@ -28,16 +28,13 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from acc.controller.controller import MemoryController
-from acc.errors import ConfigurationError, ConflictError, StoreError
+from acc.errors import ConfigurationError, ConflictError, StoreUnavailableError
 from acc.integrations.evidence_tool import evidence_tool
 from acc.integrations.langgraph import MemoryNode
 from acc.journal.connecting import is_url
 from acc.testing.chat_model import ScriptedChatModel
 
 Memory = MemoryController[Any]
-
-RETRY_SECONDS = 1.0
-"""When to send a message again that another worker answers, or that a server behind the worker did not."""
 
 Decide = Callable[[list[BaseMessage]], AIMessage]
 """What a scripted model does with its prompt."""
@@ -101,7 +98,7 @@ def open_checkpoints(where: str) -> Iterator[BaseCheckpointSaver[Any]]:
 
     Raises:
         ConfigurationError: Its extra (``postgres``, ``sqlite``) is not installed.
-        StoreError: The PostgreSQL cannot be reached.
+        StoreUnavailableError: The PostgreSQL cannot be reached.
     """
     if where.startswith(("postgresql://", "postgres://")):
         with _extra("postgres"):
@@ -119,7 +116,7 @@ def open_checkpoints(where: str) -> Iterator[BaseCheckpointSaver[Any]]:
             try:
                 pool.wait(timeout=10)
             except PoolTimeout as error:
-                raise StoreError(
+                raise StoreUnavailableError(
                     "PostgreSQL cannot be reached, or refuses the user",
                     where=str(urlsplit(where).hostname),
                     hint="start it, and set the password: PGPASSWORD, or in the address",
@@ -177,7 +174,7 @@ class TurnLocks:
         if not self._ask("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", place):
             raise ConflictError(
                 "another worker runs a turn of this thread", where=place,
-                hint="send the message again until it is answered", retry_after=RETRY_SECONDS,
+                hint="send the message again until it is answered",
             )  # fmt: skip
         try:
             yield

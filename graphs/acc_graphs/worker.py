@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import os
 import signal
 import sys
@@ -29,19 +28,21 @@ from typing import Any, ClassVar
 
 from langchain_core.messages import HumanMessage
 
-from acc.errors import AccError, ConflictError, InputError, PinnedOverflow
+from acc.controller.queues import Queues
+from acc.errors import AccError, InputError, StoreUnavailableError, problem
 from acc.integrations.identity import Identity
-from acc.integrations.stepping import worth_retrying
 from acc.journal.names import MAIN
 from acc.logs import cause
 from acc_graphs import triage
-from acc_graphs.deployment import RETRY_SECONDS, TurnLocks, deployed, prepare, served_model
+from acc_graphs.deployment import TurnLocks, deployed, prepare, served_model
 from acc_graphs.react import Graph, build
 
 _LOG = logging.getLogger(__name__)
 
 MOST_BYTES = 1_000_000
 """Limit of a request's body."""
+
+_JSON = {"Content-Type": "application/json"}
 
 
 class Turns:
@@ -50,8 +51,7 @@ class Turns:
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self._parts = parts
         self._locks = TurnLocks(parts["checkpointer"])
-        self._busy: set[str] = set()
-        self._guard = threading.Lock()
+        self.queues = Queues(wait=0)
         self._graph: Graph = build(
             served_model(triage.decide), triage.Clinic().tools(), **parts, role=triage.ROLE,
             channels=triage.CHANNELS, identity=Identity(tenant="tenant", user="user"),
@@ -81,15 +81,8 @@ class Turns:
         Raises:
             ConflictError: A turn of this thread is running, in this worker or another.
         """
-        with self._guard:
-            if place in self._busy:
-                raise ConflictError("a turn of this thread is running", where=place)
-            self._busy.add(place)
-        try:
-            with self._locks.held(place):
-                return self._run(place, message, said)
-        finally:
-            self._busy.discard(place)
+        with self.queues.place(place), self._locks.held(place):
+            return self._run(place, message, said)
 
     def _run(self, place: str, message: str, said: str) -> dict[str, Any]:
         tenant, user, _ = place.split("/")
@@ -129,14 +122,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a turn."""
-        body: Mapping[str, Any]
-        after = None
         try:
-            status, body = HTTPStatus.OK, self._turn()
+            answer = self._turn()
         except Exception as error:
-            status, after = answer_to(error)
-            body = _told(self.path, status, error)
-        self._send(status, body, after)
+            status, headers, body = answer_to(error)
+            _logged(self.path, status, error)
+            self._send(status, body, headers)
+        else:
+            self._send(HTTPStatus.OK, answer)
 
     def _turn(self) -> dict[str, Any]:
         place = self.path.strip("/")
@@ -156,14 +149,13 @@ class Handler(BaseHTTPRequestHandler):
         return self.turns.turn(place, message, said)
 
     def _send(
-        self, status: HTTPStatus, body: Mapping[str, Any], after: float | None = None
+        self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] = _JSON
     ) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(data)))
-        if after is not None:
-            self.send_header("Retry-After", str(math.ceil(after)))
         self.end_headers()
         self.wfile.write(data)
 
@@ -172,30 +164,20 @@ class Handler(BaseHTTPRequestHandler):
         _LOG.debug(format, *args)
 
 
-def answer_to(error: Exception) -> tuple[HTTPStatus, float | None]:
-    """Return the status for ``error``, and after how many seconds to send the message again."""
-    if isinstance(error, ConflictError):
-        return HTTPStatus.CONFLICT, error.retry_after or RETRY_SECONDS
-    if isinstance(error, PinnedOverflow):
-        return HTTPStatus.UNPROCESSABLE_ENTITY, None
-    if isinstance(error, InputError):
-        return HTTPStatus.BAD_REQUEST, None
+def answer_to(error: Exception) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Return status, headers and body of the answer to ``error``; of one that is not ACC's, its name alone."""
     # Every driver of a database has an OperationalError (PEP 249): the server is away.
-    if worth_retrying(error) or "OperationalError" in [c.__name__ for c in type(error).__mro__]:
-        return HTTPStatus.SERVICE_UNAVAILABLE, RETRY_SECONDS
-    return HTTPStatus.INTERNAL_SERVER_ERROR, None
+    if "OperationalError" in [c.__name__ for c in type(error).__mro__]:
+        return problem(StoreUnavailableError("the database is away"))
+    status, headers, body = problem(error)
+    return status, headers, {**body, "message": str(error)} if isinstance(error, AccError) else body
 
 
-def _told(path: str, status: HTTPStatus, error: Exception) -> dict[str, str]:
-    """Log ``error``, and return what the caller reads of it: of an error that is not ACC's, its name alone.
-
-    The message of an error of ACC may quote the user, so the log has its type.
-    """
-    unknown = status is HTTPStatus.INTERNAL_SERVER_ERROR
+def _logged(path: str, status: int, error: Exception) -> None:
+    """Log the type of ``error``: the message of an error of ACC may quote the user."""
+    unknown = status == HTTPStatus.INTERNAL_SERVER_ERROR
     level = logging.ERROR if unknown else logging.WARNING
     _LOG.log(level, "%s: %s", path, cause(error), exc_info=unknown)
-    told = {"error": type(error).__name__}
-    return {**told, "message": str(error)} if isinstance(error, AccError) else told
 
 
 class Server(ThreadingHTTPServer):

@@ -145,7 +145,8 @@ def test_three_workers_that_wait_for_their_models_say_each_word_once(
     with ThreadPoolExecutor(3) as pool, MemoryController.open(tmp_path, **ALWAYS) as seed:
         start = seed.step(None, Turn.said("Begin."), thread="t").state
         models = [_Gated() for _ in range(3)]
-        workers = [MemoryController.open(tmp_path, model=m, fork=fork, **ALWAYS) for m in models]
+        settings = {"fork": fork, "busy_wait": 0, **ALWAYS}
+        workers = [MemoryController.open(tmp_path, model=m, **settings) for m in models]
 
         def begin(number: int, said: str) -> Any:
             running = pool.submit(workers[number].step, start, Turn.said(said), thread="t")
@@ -177,7 +178,8 @@ def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
         model = _Gated()
         for _ in range(1_000):
             model.goes_on.release()
-        with MemoryController.open(tmp_path, model=model, fork=False, **ALWAYS) as memory:
+        settings = {"fork": False, "busy_wait": 0, **ALWAYS}
+        with MemoryController.open(tmp_path, model=model, **settings) as memory:
             for turn in range(6):
                 state, said = memory.last_state("t"), Turn.said(f"{number} says {turn}.")
                 for _ in range(50):

@@ -181,18 +181,18 @@ class Meeting:
         return read({}, reading.policy.schema)
 
 
-def test_of_two_invocations_at_once_no_word_is_lost_or_doubled(
+def test_of_two_invocations_at_once_in_two_processes_no_word_is_lost_or_doubled(
     saver: Open, thread: str, tmp_path: Path
 ) -> None:
-    """The one whose commit comes too late is tried again by its node, and finds its words committed."""
+    """The one whose commit comes too late finds its words committed."""
     meeting = Meeting()
-    agent = Agent(saver, thread, tmp_path / "memory", compressor=meeting)
+    agent, other = (Agent(saver, thread, tmp_path / "memory", compressor=meeting) for _ in range(2))
     agent.say("Hello.")
     came: list[dict[str, Any]] = []
     first = threading.Thread(target=lambda: came.append(agent.say("One.")))
     first.start()
     assert meeting.entered.wait(30)
-    out = agent.say("Two.")
+    out = other.say("Two.")
     meeting.go.set()
     first.join(30)
     assert agent.texts(out) == [

@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 from servers import chroma, postgresql
 
-from acc.errors import AuditError, ConflictError, InputError, PinnedOverflow, StoreError
+from acc.errors import (
+    AuditError,
+    ConflictError,
+    InputError,
+    PinnedOverflow,
+    StoreError,
+    StoreUnavailableError,
+)
 from acc_graphs import triage
 from acc_graphs.deployment import deployed, prepare
 from acc_graphs.worker import Handler, Server, Turns, answer_to
@@ -72,8 +79,8 @@ def test_threads_of_one_name_are_apart_by_tenant_and_user(address: str) -> None:
 
 
 def test_a_second_request_for_a_running_thread_is_a_conflict(address: str) -> None:
-    Handler.turns._busy.add("north/ann/t")
-    status, body, after = asked(f"{address}/north/ann/t", message(1, "Hello."))
+    with Handler.turns.queues.place("north/ann/t"):
+        status, body, after = asked(f"{address}/north/ann/t", message(1, "Hello."))
     assert (status, body["error"], after) == (409, "ConflictError", "1")
     assert asked(f"{address}/north/ann/other", message(1, "Hello."))[0] == 200
 
@@ -106,7 +113,7 @@ def test_a_message_that_two_workers_get_is_answered_by_one(
                 time.sleep(0.02)
             with pytest.raises(ConflictError, match="another worker") as conflict:
                 other.turn(*said)
-            assert answer_to(conflict.value) == (409, 1.0)
+            assert answer_to(conflict.value)[0] == 409
             go.set()
             answer = running.result(60)
             assert other.turn(*said) == answer
@@ -153,17 +160,18 @@ class OperationalError(Exception):
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (ConflictError("x", retry_after=7.2), (409, 7.2)),
-        (ConflictError("x"), (409, 1.0)),
+        (ConflictError("x"), (409, "1")),
         (PinnedOverflow("x"), (422, None)),
         (InputError("x"), (400, None)),
-        (StoreError("x"), (503, 1.0)),
-        (OperationalError("x"), (503, 1.0)),
+        (StoreUnavailableError("x"), (503, "5")),
+        (StoreError("x"), (503, None)),
+        (OperationalError("x"), (503, "5")),
         (AuditError("x"), (500, None)),
         (KeyError("x"), (500, None)),
     ],
 )
 def test_each_error_has_a_status_and_says_whether_to_send_again(
-    error: Exception, expected: tuple[int, float | None]
+    error: Exception, expected: tuple[int, str | None]
 ) -> None:
-    assert answer_to(error) == expected
+    status, headers, _ = answer_to(error)
+    assert (status, headers.get("Retry-After")) == expected

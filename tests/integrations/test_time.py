@@ -299,16 +299,6 @@ def test_rules_that_do_not_fit_are_one_loud_error_and_the_thread_goes_on(build: 
     assert state_of(out).branch == "main"
 
 
-def test_the_node_is_retried_after_a_conflict() -> None:
-    from acc.errors import ConflictError, StoreError, StoreLockedError
-    from acc.integrations.langgraph import worth_retrying
-
-    assert worth_retrying(ConflictError("x"))
-    assert worth_retrying(StoreError("x"))
-    assert not worth_retrying(StoreLockedError("x"))
-    assert not worth_retrying(StateError("x"))
-
-
 def test_a_pass_whose_head_moved_is_made_again() -> None:
     memory = patient()
     node = MemoryNode(memory)

@@ -22,7 +22,7 @@ from servers import begin
 from sqlalchemy import event
 from workers import check, kills, said, worker
 
-from acc.errors import AccError, AuditError, ConflictError, StoreError, StoreLockedError
+from acc.errors import AccError, AuditError, ConflictError, StoreError, StoreUnavailableError
 from acc.journal import Journal
 from acc.journal.aio import Beside
 from acc.journal.journal import FILE
@@ -285,7 +285,7 @@ def test_a_lock_that_is_held_too_long_is_told(tmp_path: Path) -> None:
     with Journal.open(tmp_path, wait=0.2) as journal:
         other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreLockedError, match="another process is writing"):
+        with pytest.raises(StoreUnavailableError, match="another process is writing"):
             step(journal, "t", "hello")
         other.close()
         step(journal, "t", "hello")

@@ -20,7 +20,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from workers import check, kills, worker
 
-from acc.errors import AccError, ConfigurationError, ConflictError, StoreError, StoreLockedError
+from acc.errors import (
+    AccError,
+    ConfigurationError,
+    ConflictError,
+    StoreError,
+    StoreUnavailableError,
+)
 from acc.journal import Journal, ThreadKey
 from acc.testing.journal_conformance import POLICY, check_journal, step
 
@@ -143,7 +149,7 @@ def test_a_worker_that_is_stopped_in_a_transaction_loses_its_lock_and_is_told(ur
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "inside\n"
-    with Journal.open(url, wait=0.1) as hasty, pytest.raises(StoreLockedError):
+    with Journal.open(url, wait=0.1) as hasty, pytest.raises(StoreUnavailableError):
         step(hasty, "t", "too early")
     with Journal.open(url, wait=30) as journal:
         step(journal, "t", "second")

@@ -1,0 +1,127 @@
+"""A queue for each thread, in one process: who comes while another is at work waits for it, or is told.
+
+queues = Queues(wait=30)  # 0: is told at once
+with queues.place("t7"):  # in an event loop: async with
+    answer = agent.invoke(...)
+
+It knows nothing of other processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Hashable
+from concurrent.futures import Future
+from typing import Any, Self
+
+from acc.errors import ConflictError
+
+
+class Queues:
+    """The queues of all threads.
+
+    Args:
+        wait: Seconds that somebody waits at most.
+    """
+
+    def __init__(self, wait: float) -> None:
+        self.wait = wait
+        self._made = self._new()
+
+    def place(self, thread: Hashable) -> Place:
+        """Take the next place in a thread's queue."""
+        if self._made[0] != os.getpid():  # those who stood there are not in a fork
+            self._made = self._new()
+        _, guard, queues = self._made
+        with guard:
+            queue = queues.setdefault(thread, deque())
+            place = Place(self, thread, is_behind=bool(queue))
+            queue.append(place)
+            if not place.is_behind:
+                place.turn.set_result(None)
+        return place
+
+    def _left(self, place: Place) -> None:
+        """Give a place up; the next one's turn begins if it was this one's."""
+        _, guard, queues = self._made
+        with guard:
+            queue = queues.get(place.thread, deque())
+            if place not in queue:
+                return
+            was_first = queue[0] is place
+            queue.remove(place)
+            while was_first and queue and not queue[0].turn.set_running_or_notify_cancel():
+                queue.popleft()
+            if was_first and queue:
+                queue[0].turn.set_result(None)
+            if not queue:
+                del queues[place.thread]
+
+    @staticmethod
+    def _new() -> tuple[int, threading.Lock, dict[Hashable, deque[Place]]]:
+        return os.getpid(), threading.Lock(), {}
+
+
+class Place:
+    """A place in a queue; a context, and something that a computation waits for (`acc.driving`).
+
+    Attributes:
+        thread: The thread.
+        is_behind: Whether somebody was there before.
+        turn: Is done when it is this one's turn.
+    """
+
+    def __init__(self, queues: Queues, thread: Hashable, *, is_behind: bool) -> None:
+        self.thread, self.is_behind = thread, is_behind
+        self.turn: Future[None] = Future()
+        self._queues = queues
+
+    def complete(self) -> None:
+        """Wait for this one's turn.
+
+        Raises:
+            ConflictError: It did not come in time. The place is given up.
+        """
+        try:
+            self.turn.result(self._queues.wait)
+        except BaseException as error:
+            raise self._given_up(error) from None
+
+    async def acomplete(self) -> None:
+        """Do what `complete` does, without blocking the event loop."""
+        try:
+            if not self.turn.done():
+                await asyncio.wait_for(asyncio.wrap_future(self.turn), self._queues.wait)
+        except BaseException as error:
+            raise self._given_up(error) from None
+
+    def close(self) -> None:
+        """Give the place up. Safe to repeat."""
+        self._queues._left(self)
+
+    def _given_up(self, error: BaseException) -> BaseException:
+        self.close()
+        if not isinstance(error, TimeoutError):
+            return error
+        return ConflictError(
+            "the thread is busy: what came before has not ended",
+            where=str(self.thread),
+            hint="send it again a moment later, or wait longer (busy_wait)",
+        )
+
+    def __enter__(self) -> Self:
+        self.complete()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await self.acomplete()
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        self.close()

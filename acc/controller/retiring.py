@@ -1,0 +1,113 @@
+"""End items as the operator, and withdraw messages: on one branch, or on all of a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, TypeVar
+
+from acc.commit.commit import Commit, commit
+from acc.controller.parts import Parts
+from acc.driving import Doing, Io
+from acc.errors import InputError
+from acc.journal import Entry, Latest, ThreadKey
+from acc.journal.names import MAIN, Head
+from acc.models.protocol import Usage
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.step import Step
+from acc.tail import marked
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+
+def operators_act(record: Any) -> Any:
+    """Return the proposal of a commit's record if the operator made it; None if not."""
+    proposal = ((record or {}).get("given") or {}).get("proposal")
+    return proposal if proposal and proposal.get("author") == "operator" else None
+
+
+def retiring(
+    parts: Parts[S], key: ThreadKey, branch: str, words: Collection[tuple[str, str]], reason: str
+) -> Doing[Commit[S] | None]:
+    """Commit that the operator retires items of a branch's head; return None if it holds none of them.
+
+    ``words``: slot and text of each item. Ids are given anew on each branch.
+    """
+    latest: Latest[S] = yield parts.latest(key, branch)
+    state = latest.state
+    items = state.items() if state is not None else ()
+    there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
+    if state is None or not there:
+        return None
+    policy = parts.memory.policy
+    done = commit(state, policy, proposal=Proposal(drop=there, author="operator"))
+    entry = Entry(done, policy, outcome=reason)
+    yield parts.committing(latest.head, [entry])
+    return done
+
+
+def retiring_everywhere(
+    parts: Parts[S], ids: Sequence[str], reason: str, state: S | None, key: ThreadKey
+) -> Doing[Step[S]]:
+    """Retire items as the operator, on every branch of the thread that holds them.
+
+    Args:
+        parts: The memory.
+        ids: Ids of items as the state's branch has them.
+        reason: Why.
+        state: Whose branch is meant; None for the main branch.
+        key: The thread.
+
+    Returns:
+        What became of the state's branch.
+
+    Raises:
+        InputError: The branch does not hold one of the items. Nothing was retired.
+    """
+    own = state.branch if state is not None else MAIN
+    latest: Latest[S] = yield parts.latest(key, own)
+    found = {each: latest.state.find(each) if latest.state else None for each in ids}
+    if missing := [each for each, item in found.items() if item is None]:
+        raise InputError(
+            f"there is no item {', '.join(missing) or '(none was named)'}",
+            where=f"{key}, branch {own}",
+            hint="acc show lists the items with their ids",
+        )
+    words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
+    reason = parts.redact(reason) if parts.redact is not None else reason
+    heads: tuple[Head, ...] = yield Io(lambda: parts.journal.branches(key))
+    for head in heads:
+        if head.branch != own:
+            yield from retiring(parts, key, head.branch, words, reason)
+    made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
+    latest = yield parts.latest(key, own)
+    return _told(parts, latest, (made,) if made is not None else ())
+
+
+def withdrawing(
+    parts: Parts[S], refs: Sequence[str], reason: str, key: ThreadKey, branch: str
+) -> Doing[Step[S]]:
+    """Withdraw messages: nothing in the state of a branch rests on them any more. Their rows stay in the journal.
+
+    Raises:
+        InputError: The branch has no state.
+    """
+    latest: Latest[S] = yield parts.latest(key, branch)
+    if latest.state is None:
+        raise InputError(
+            "there is nothing to withdraw from", where=f"{key}, branch {branch}",
+            hint="name the thread as its steps do",
+        )  # fmt: skip
+    done = commit(latest.state, parts.memory.policy, withdrawn=refs)
+    if not done.notes and done.state.unread == latest.state.unread:
+        return _told(parts, latest, ())
+    yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
+    latest = yield parts.latest(key, branch)
+    return _told(parts, latest, (done,))
+
+
+def _told(parts: Parts[S], latest: Latest[S], commits: tuple[Commit[S], ...]) -> Step[S]:
+    state: Any = latest.state
+    tail = marked(state.unread, latest.tail)
+    policy, cadence = parts.memory.policy, parts.memory.cadence
+    return Step(state, tail, commits, Usage(), "", policy, cadence)
