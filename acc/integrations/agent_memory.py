@@ -9,7 +9,7 @@ current step stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
 from acc.integrations.delegation import misplaced, tasks_of
+from acc.integrations.history import inputs
 from acc.integrations.identity import (
     Identify,
     Identity,
@@ -45,6 +46,7 @@ from acc.integrations.messages import (
 )
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
+from acc.integrations.recovering import Recovered, may_sum_up, recovered
 from acc.integrations.resuming import Begun, Resuming
 from acc.integrations.reviews import Marks
 from acc.integrations.sharing import Share, Shared, Sharing, To
@@ -77,6 +79,8 @@ TRIES = 3
 
 class AgentMemory:
     """The memory of an agent in a graph: its controller, its identity, its voices and its board."""
+
+    input_messages_key = "messages"
 
     def __init__(
         self,
@@ -149,19 +153,42 @@ class AgentMemory:
     def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
         """Return what a pass finds."""
         role, rest = role_and_rest(as_messages(given.messages))
-        notes = self._noted(given, whose, rest, is_same_run=is_same_run)
-        reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         state = self._loaded(given.raw)
+        past = self._recovered(given, whose, state, [*role, *rest])
+        whole = [*past.messages, *rest]
+        notes = self._noted(given, whose, whole, is_same_run=is_same_run)
+        reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
+        told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
+        notes = replace(notes, taken={**notes.taken, **told})
         begun = self.resuming.begun(whose.thread, state, reads, given.config)
         new, erased = self._new(reads, begun, notes)
         new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
-        if begun.state is None and rest and rest[0].type == "ai":
+        if begun.state is None and whole and whole[0].type == "ai":
             log_event(
                 _LOG, logging.WARNING, "begun_in_the_middle",
                 "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=begun.thread.thread,
             )  # fmt: skip
         return Looked(begun.thread, begun.state, given, role, rest, reads, new, erased, notes)
+
+    def _recovered(
+        self, given: Given, whose: Owner, state: State | None, messages: Sequence[BaseMessage]
+    ) -> Recovered:
+        """Return what another summariser removed and this memory has not taken."""
+        if not any(may_sum_up(message) for message in messages):
+            return Recovered()
+        journal, branch = self.controller.journal, state.branch if state is not None else "main"
+        head = journal.head(whose.thread, branch)
+
+        def knows(ids: Collection[str]) -> Collection[str]:
+            taken = journal.taken(whose.thread, [*ids], head.seq, branch=branch)
+            waiting = journal.waiting(whose.thread, branch)
+            known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
+            return known | given.notes.taken.keys()
+
+        return recovered(
+            given.config, messages, self.input_messages_key, knows if head.hash else None
+        )
 
     def _noted(
         self, given: Given, whose: Owner, rest: Sequence[BaseMessage], *, is_same_run: bool
@@ -188,6 +215,8 @@ class AgentMemory:
         written: frozenset[str] | set[str] = frozenset()
         if not self._moves_over(given, whose.thread):
             written = others if is_same_run else (misplaced(rest) & others) - notes.users.keys()
+            if written and not is_same_run:
+                written = written - inputs(given.config, self.input_messages_key, written)
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
         speakers = dict.fromkeys(users, whose.speaker) if whose.speaker else {}
         return replace(notes, thread=whose.thread).and_these(

@@ -243,7 +243,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         return update | ({"messages": tasks} if tasks else {})
 
     def _update(self, passed: Passed) -> dict[str, Any]:
-        ccs, notes = channels(passed)
+        ccs, notes = channels(passed, stay=self.is_shadow)
         update: dict[str, Any] = {}
         if ccs is not None:
             update["ccs"] = ccs

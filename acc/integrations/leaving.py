@@ -151,15 +151,21 @@ def beside(passed: Passed, kept: set[str]) -> dict[str, str]:
     }
 
 
-def channels(passed: Passed) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the new values of the state's channel and of the notes'; None for one that stays as it is."""
+def channels(
+    passed: Passed, *, stay: bool = False
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the new values of the state's channel and of the notes'; None for one that stays as it is.
+
+    ``stay``: the messages stay, compressed or not.
+    """
     looked, given, state = passed.looked, passed.looked.given, passed.state
     raw = given.raw if isinstance(given.raw, Mapping) else {}
     ccs = None
     if state is not None and raw.get("hash") != state.hash:
         ccs = owned(state.canonical(), looked.thread, given.handed or given.raw)
-    ids = kept(passed) if state is not None else {str(m.id) for m in looked.rest}
-    notes = looked.notes.within(ids)
+    every = {str(m.id) for m in looked.rest}
+    ids = kept(passed) if state is not None else every
+    notes = looked.notes.within(every if stay else ids)
     notes = replace(notes, taken={**notes.taken, **beside(passed, ids)})
     now = owned(notes.dump(), looked.thread, given.handed or given.raw)
     before = owned(given.notes.dump(), looked.thread, given.handed or given.raw)

@@ -15,7 +15,9 @@ from typing import Any
 
 from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import owner_key, owner_of
-from acc.integrations.identity import ANEW, CHECKPOINTER, Config
+from acc.integrations.history import before as checkpoints
+from acc.integrations.history import saver_of
+from acc.integrations.identity import ANEW, Config
 from acc.integrations.messages import Read
 from acc.journal import Head, Journal, Latest, ThreadKey
 from acc.logs import log_event
@@ -89,7 +91,7 @@ class Resuming:
             return Begun(thread, state, before)
         if self._is_repeated(latest, before, reads) or not self._goes_back(latest, before, config):
             self._tell(thread, before, latest)
-            is_kept = before.hash or (self.state_key and _saver(config) is not None)
+            is_kept = before.hash or (self.state_key and saver_of(config) is not None)
             since = before.seq if is_kept else None
             return Begun(thread, latest.state, latest.head, since)
         if state is not None:
@@ -135,10 +137,16 @@ class Resuming:
     def _are_kept(self, hashes: Collection[str], thread: ThreadKey, config: Config) -> bool:
         """Return whether the run's checkpointer holds a state with one of these hashes."""
         configured = config.get("configurable") or {}
-        if (saver := _saver(config)) is None:
+        if (saver := saver_of(config)) is None:
             return False
         where = {"configurable": {"thread_id": configured.get("thread_id")}}
         try:
+            led = (
+                _hash_of(each.checkpoint["channel_values"].get(self.state_key), thread)
+                for each in checkpoints(config)
+            )
+            if next(filter(None, led), "") in hashes:
+                return False  # the run goes on from it; in between the agent ran without the memory
             for limit in (NEWEST, None):
                 # To the end: a saver that is asynchronous inside closes its query only there.
                 values = [
@@ -174,12 +182,6 @@ class Resuming:
             "a run goes on from the thread's last state in the memory, which is newer than its checkpoint",
             thread=thread.thread, version=before.version, last=latest.head.version,
         )  # fmt: skip
-
-
-def _saver(config: Config) -> Any:
-    """Return the run's checkpointer; None if it has none."""
-    found = (config.get("configurable") or {}).get(CHECKPOINTER)
-    return None if isinstance(found, bool) else found
 
 
 def _hash_of(raw: Any, thread: ThreadKey) -> str:
