@@ -48,6 +48,10 @@ with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMi
     )
 
 
+PLACES = "_summarization_event"
+"""Where deepagents' summariser keeps up to which place its summary reaches. Once messages leave, the place is wrong."""
+
+
 class MemoryAgentState(AgentState[Any]):
     """The agent's own channels, the state as plain JSON, and the memory's notes.
 
@@ -135,13 +139,13 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             StoreError: The journal cannot be written; nothing was committed.
         """
         given, whose = self._of(state, get_config())
-        return self._update(self._passed(given, whose, is_same_run=True))
+        return self._update(self._passed(given, whose, is_same_run=True), state)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         given, whose = self._of(state, get_config())
         passed = await self._apassed(given, whose, is_same_run=True)
-        return self._update(passed)
+        return self._update(passed, state)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -242,7 +246,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         tasks = marked(looked)
         return update | ({"messages": tasks} if tasks else {})
 
-    def _update(self, passed: Passed) -> dict[str, Any]:
+    def _update(self, passed: Passed, state: Any) -> dict[str, Any]:
         ccs, notes = channels(passed, stay=self.is_shadow)
         update: dict[str, Any] = {}
         if ccs is not None:
@@ -251,6 +255,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             update["ccs_run"] = notes
         if messages := changed(passed, is_shadow=self.is_shadow):
             update["messages"] = messages
+            if state.get(PLACES):
+                update[PLACES] = None
         return update
 
     def _shown(self, request: ModelRequest[Any], config: Config) -> tuple[str, ModelRequest[Any]]:
