@@ -25,7 +25,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
 from acc.integrations.delegation import misplaced, tasks_of
-from acc.integrations.history import inputs
+from acc.integrations.history import inputs, is_running_summary
 from acc.integrations.identity import (
     Identify,
     Identity,
@@ -39,6 +39,7 @@ from acc.integrations.messages import (
     Read,
     Voices,
     as_messages,
+    as_summary,
     healed,
     heard_by,
     is_marked,
@@ -153,6 +154,8 @@ class AgentMemory:
     def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
         """Return what a pass finds."""
         role, rest = role_and_rest(as_messages(given.messages))
+        if role and self._is_summary(role[0], given):
+            role, rest = [], [as_summary(role[0]), *rest]
         state = self._loaded(given.raw)
         past = self._recovered(given, whose, state, [*role, *rest])
         whole = [*past.messages, *rest]
@@ -170,6 +173,10 @@ class AgentMemory:
                 thread=begun.thread.thread,
             )  # fmt: skip
         return Looked(begun.thread, begun.state, given, role, rest, reads, new, erased, notes)
+
+    def _is_summary(self, role: BaseMessage, given: Given) -> bool:
+        """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
+        return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
 
     def _recovered(
         self, given: Given, whose: Owner, state: State | None, messages: Sequence[BaseMessage]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -24,7 +25,8 @@ def saver_of(config: Config) -> Any:
 def before(config: Config) -> Iterator[Any]:
     """Yield the checkpoints that led to a run's step, the newest first; none without a checkpointer.
 
-    Those of other branches are left out. Raises whatever the checkpointer raises.
+    Those of other branches are left out; where one was deleted, the one before it follows. Raises whatever the
+    checkpointer raises.
     """
     if (saver := saver_of(config)) is None:
         return
@@ -32,20 +34,21 @@ def before(config: Config) -> Iterator[Any]:
     around = str(configured.get("checkpoint_ns") or "").rpartition("|")[0]
     thread = str(configured.get("thread_id"))
     where = {"configurable": {"thread_id": thread, "checkpoint_ns": around}}
-    current = (configured.get("checkpoint_map") or {}).get(around)
-    wanted, last, page = None, None, [None]
-    while page:
+    wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
+    last: Any = None
+    while True:
         # Each page to its end: a saver that is asynchronous inside closes its query only there.
         page = list(saver.list(where, before=last, limit=PAGE))
         for each in page:
             last = each.config
-            name = last["configurable"]["checkpoint_id"]
-            if name != wanted if wanted else current and name > current:
-                continue
+            if wanted and last["configurable"]["checkpoint_id"] > wanted:
+                continue  # another branch's: ids grow with time
             yield each
             if each.parent_config is None:
                 return
             wanted = each.parent_config["configurable"]["checkpoint_id"]
+        if len(page) < PAGE:
+            return
 
 
 def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
@@ -54,19 +57,30 @@ def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
 
 
 def inputs(config: Config, key: str, ids: Collection[str]) -> set[str]:
-    """Return which of these messages runs were given: what else comes into a channel, a tool or a node wrote.
+    """Return which of these messages the application gave: what else comes into a channel, a tool or a node wrote.
 
-    They come with the step behind the checkpoint of an input. Without a checkpointer that tells, these are none.
+    It gives them to a run: they come with the step behind the checkpoint of an input. Or it calls ``update_state``.
+    Without a checkpointer that tells, these are none.
     """
-    wanted, given, newer = set(ids), set[str](), set[str]()
+    wanted, given, newer, source = set(ids), set[str](), set[str](), ""
     with suppress(Exception):
         for each in before(config):
             there = {str(m.id) for m in messages_in(each, key)}
             came = (newer - there) & wanted
-            if (each.metadata or {}).get("source") == "input":
+            updated, source = source == "update", str((each.metadata or {}).get("source"))
+            if updated or source == "input":
                 given |= came
             wanted -= came
             newer = there
             if not wanted:
                 break
     return given
+
+
+def is_running_summary(config: Config, message: BaseMessage) -> bool:
+    """Return whether a system message holds the running summary that langmem keeps beside the messages."""
+    with suppress(Exception):
+        for each in islice(before(config), 1):
+            running = each.checkpoint["channel_values"]["context"]["running_summary"].summary
+            return bool(running) and running in str(message.text)
+    return False
