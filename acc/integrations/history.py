@@ -9,7 +9,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from acc.integrations.identity import CHECKPOINTER, Config
+from acc.integrations.identity import CHECKPOINTER, Config, namespace
 from acc.integrations.messages import as_messages
 
 PAGE = 32
@@ -31,7 +31,7 @@ def before(config: Config) -> Iterator[Any]:
     if (saver := saver_of(config)) is None:
         return
     configured: Mapping[str, Any] = config.get("configurable") or {}
-    around = str(configured.get("checkpoint_ns") or "").rpartition("|")[0]
+    around = namespace(config).rpartition("|")[0]
     thread = str(configured.get("thread_id"))
     where = {"configurable": {"thread_id": thread, "checkpoint_ns": around}}
     wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
@@ -60,8 +60,10 @@ def inputs(config: Config, key: str, ids: Collection[str]) -> set[str]:
     """Return which of these messages the application gave: what else comes into a channel, a tool or a node wrote.
 
     It gives them to a run: they come with the step behind the checkpoint of an input. Or it calls ``update_state``.
-    Without a checkpointer that tells, these are none.
+    Without a checkpointer that tells, these are none; nor inside another graph, whose nodes write the input.
     """
+    if "|" in namespace(config):
+        return set()
     wanted, given, newer, source = set(ids), set[str](), set[str](), ""
     with suppress(Exception):
         for each in before(config):
