@@ -288,7 +288,7 @@ def _agent(memory: Any, saver: Any, *before: Any) -> Any:
 
 
 def _summarised(memory: Any, saver: Any) -> Any:
-    return _agent(memory, saver, *([] if memory else [summarising(4)]))
+    return _agent(memory, saver, summarising(4))
 
 
 def _react(memory: Any, saver: Any) -> Any:
@@ -304,18 +304,24 @@ APPROVED = Command(resume={"decisions": [{"type": "approve"}]})
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("memory_with", [memory_of, patient])
 @pytest.mark.parametrize(
-    ("build", "answer"),
-    [(_agent, APPROVED), (_summarised, APPROVED), (_deep, APPROVED), (_react, None)],
+    ("before_it", "with_it", "answer"),
+    [
+        (_agent, _agent, APPROVED),
+        (_summarised, _agent, APPROVED),
+        (_deep, _deep, APPROVED),
+        (_react, _react, None),
+        (_react, _agent, None),
+    ],
 )
 def test_a_call_that_waits_for_a_human_is_made_once_with_the_memory(
-    build: Callable[..., Any], answer: Any, memory_with: Any
+    before_it: Callable[..., Any], with_it: Callable[..., Any], answer: Any, memory_with: Any
 ) -> None:
     saver, memory = InMemorySaver(), memory_with()
     PAID.clear()
-    before = build(None, saver)
+    before = before_it(None, saver)
     for text in (RULE, "Please pay 650 for the tap."):
         say(before, text)
-    after = build(memory, saver)
+    after = with_it(memory, saver)
     after.invoke(answer, CONFIG)
     say(after, "When may craftsmen come?")
     assert PAID == [650]
@@ -332,13 +338,17 @@ def test_a_call_that_waits_for_a_human_is_made_once_with_the_memory(
 @pytest.mark.parametrize("memory_with", [memory_of, patient])
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_shadow_takes_each_message_once_and_no_summary(memory_with: Any, is_first: bool) -> None:
-    memory, model = memory_with(), answering()
+    saver, memory, model = InMemorySaver(), memory_with(), answering()
     both = [summarising(), MemoryMiddleware(memory, mode="shadow")]
-    agent = old(InMemorySaver(), *(both if is_first else both[::-1]), model=model)
+    agent = old(saver, *(both if is_first else both[::-1]), model=model)
     for text in SAID:
         out = say(agent, text)
     assert stored(memory) == told(SAID)[:-1]
     assert model.prompts[-1] == out["messages"][:-1]
+    out = say(new(memory, saver, model), "In earnest.")
+    assert stored(memory) == [*told(SAID), ("user", "In earnest.")]
+    assert RULE in system(model.prompts[-1])
+    assert not any(str(message.text).startswith(SUMMARY) for message in out["messages"])
 
 
 @pytest.mark.parametrize("make", [InMemorySaver, sqlite])
