@@ -120,6 +120,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         self.delegates = Delegates(delegates, self.identity)
         self.tools = []
 
+    @property
+    def name(self) -> str:
+        """Its name in the graph. deepagents has a `MemoryMiddleware`, too, and drops it for another of its name."""
+        return "AccMemory"
+
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
         return self._entered(state, get_config())

@@ -249,6 +249,18 @@ def test_deepagents_reads_the_user_after_its_own_summary() -> None:
     assert rules(out) == [RULE]
 
 
+def test_deepagents_keeps_its_own_memory_of_files() -> None:
+    deepagents = pytest.importorskip("deepagents")
+    utils = pytest.importorskip("deepagents.backends.utils")
+    model = fine()
+    agent = deepagents.create_deep_agent(
+        model, memory=["/AGENTS.md"], middleware=[MemoryMiddleware(patient())]
+    )
+    files = {"/AGENTS.md": utils.create_file_data("The depot is in Graz.")}
+    agent.invoke({"messages": [("user", RULE)], "files": files}, CONFIG)
+    assert "The depot is in Graz." in system(model.prompts[-1])
+
+
 # An approval that waits
 
 PAID: list[int] = []
