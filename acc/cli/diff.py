@@ -1,4 +1,4 @@
-"""``acc diff``: what changed between two turns, and why."""
+"""``acc diff``: what changed between two turns, and why; what a memory in shadow mode would change for the model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import Annotated, Any
 
 from acc.cli import options
 from acc.cli.history import after_turn, since_turn
-from acc.cli.opening import reading, thread_named
-from acc.cli.options import argument
+from acc.cli.opening import Place, reading, thread_named
+from acc.cli.options import argument, flag
 from acc.cli.output import count, print_json
+from acc.cli.policies import cadence_of
+from acc.cli.show import state_after
 from acc.errors import InputError
 from acc.inspector.states import changes as changes_between
-from acc.journal import StoredCommit
+from acc.journal import Journal, StoredCommit
 from acc.journal.record import notes_of
 from acc.state.reasons import Reason
+from acc.state.render import render
+from acc.tail import labelled
+from acc.text.lines import inert_line
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -26,14 +31,24 @@ def diff(
     second: Annotated[int | None, argument("B", "The later turn. [default: the last]", min=1)] = None,
     memory: options.MemoryOption = options.DEFAULT_MEMORY,
     thread: options.ThreadOption = None,
+    shadow: Annotated[bool, flag("--shadow", "Show what a memory in shadow mode would change for the model.")] = False,
     json: options.JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what changed between two turns, and why.
 
     The signs: + added, - removed, ~ changed, ! refused or noted.
     """
+    if shadow and first is not None:
+        raise InputError(
+            "--shadow compares what the model reads now",
+            where="acc diff",
+            hint="leave the turns out",
+        )
     with reading(memory) as journal:
         place = thread_named(journal, thread)
+        if shadow:
+            _show_shadow(journal, place, json=json)
+            return
         last = journal.state(place.thread, branch=place.branch) if second is None else None
         until = second if second is not None else (last.turn if last else 0)
         since = until - 1 if first is None else first
@@ -60,6 +75,36 @@ def diff(
         print("\n".join(_lines(change)))
     for note in others:
         print(f"! turn {note['turn']}: {note['note']}")
+
+
+def _show_shadow(journal: Journal, place: Place, *, json: bool) -> None:
+    """Show the messages of a thread that would leave the model's prompt, what would come, and what would stay."""
+    policy, state, tail = state_after(journal, place)
+    share = cadence_of(policy).tool_share
+    every = {
+        each.message.ref: labelled(each.message, policy, share)
+        for each in journal.messages(place.thread, branch=place.branch)
+    }
+    stays = {message.ref for message in tail if message.ref in every}
+    rendered = render(state, policy.style)
+    now = sum(map(policy.counter, every.values()))
+    then = policy.counter(rendered) + sum(policy.counter(every[ref]) for ref in stays)
+    if json:
+        print_json({
+            "thread": asdict(place.thread), "branch": place.branch, "turn": state.turn,
+            "tokens": now, "tokens_with_memory": then, "rendered": rendered,
+            "leave": [ref for ref in every if ref not in stays], "stay": [ref for ref in every if ref in stays],
+        })  # fmt: skip
+        return
+    print(
+        f"{place.label}, after turn {state.turn:,}: {now:,} tokens of messages, {then:,} with the memory"
+    )
+    for sign, texts in (
+        ("-", [text for ref, text in every.items() if ref not in stays]),
+        ("+", rendered.splitlines()),
+        (" ", [text for ref, text in every.items() if ref in stays]),
+    ):
+        print("".join(f"{sign} {inert_line(text)}\n" for text in texts), end="")
 
 
 def _reasons(

@@ -36,7 +36,7 @@ def show(
     """
     with reading(memory) as journal:
         place = thread_named(journal, thread)
-        policy, state, tail = _read(journal, place, turn)
+        policy, state, tail = state_after(journal, place, turn)
     rendered = render(state, policy.style)
     share = cadence_of(policy).tool_share
     texts = [labelled(message, policy, share) for message in tail]
@@ -63,8 +63,8 @@ def show(
         print("\nthe tail:\n" + "\n".join(texts))
 
 
-def _read(
-    journal: Journal, place: Place, turn: int | None
+def state_after(
+    journal: Journal, place: Place, turn: int | None = None
 ) -> tuple[Policy, CompressedCognitiveState, tuple[Message, ...]]:
     """Return policy, state and tail of a branch after a turn, or at its head."""
     if turn is None:

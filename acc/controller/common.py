@@ -44,6 +44,7 @@ from acc.step import Cadence, Memory, Step
 from acc.tail import Message, marked
 from acc.telemetry.observer import Observers
 from acc.telemetry.step_log import StepLog
+from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Evidence, Observation, is_ingested
 from acc.turn.redact import redactor
 from acc.turn.turn import Turn
@@ -52,9 +53,6 @@ from acc.update import Options, bound_of, memory_of
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 
 _LOG = logging.getLogger(__name__)
-
-SUMMARY = "Here is a summary of the conversation to date:"
-"""Begins what leaves as a summary, as other summarisers say it."""
 
 
 def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:

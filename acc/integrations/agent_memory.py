@@ -9,7 +9,7 @@ current step stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from acc.integrations.delegates import DELEGATES, Delegates, branch_of
 from acc.integrations.delegation import calling, misplaced, tasks_of
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
+from acc.integrations.history import inputs, is_running_summary
 from acc.integrations.identity import (
     Identify,
     Identity,
@@ -43,6 +44,7 @@ from acc.integrations.messages import (
     Read,
     Voices,
     as_messages,
+    as_summary,
     healed,
     heard_by,
     is_marked,
@@ -50,6 +52,7 @@ from acc.integrations.messages import (
 )
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
+from acc.integrations.recovering import Recovered, may_sum_up, recovered
 from acc.integrations.resuming import Begun, Resuming
 from acc.integrations.reviews import Marks, is_decided, reviewed
 from acc.integrations.sharing import Share, Shared, Sharing, To
@@ -175,17 +178,23 @@ class AgentMemory:
     def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
         """Return what a pass finds."""
         role, rest = role_and_rest(as_messages(given.messages))
+        if role and self._is_summary(role[0], given):
+            role, rest = [], [as_summary(role[0]), *rest]
         added = [] if is_same_run else as_messages(results_left(rest, given.config))
         rest += added
-        notes = self._noted(given, whose, rest, is_same_run=is_same_run)
-        reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         state = self._loaded(given.raw)
+        past = self._recovered(given, whose, state, [*role, *rest])
+        whole = [*past.messages, *rest]
+        notes = self._noted(given, whose, whole, is_same_run=is_same_run)
+        reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
+        told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
+        notes = replace(notes, taken={**notes.taken, **told})
         begun = self.resuming.begun(whose.thread, state, reads, given.config)
         if self._withdrawn(begun, rest, given.notes):
             begun = self.resuming.begun(whose.thread, state, reads, given.config)
         new, erased = self._new(reads, begun, notes)
         new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
-        if begun.state is None and rest and rest[0].type == "ai":
+        if begun.state is None and whole and whole[0].type == "ai":
             log_event(
                 _LOG, logging.WARNING, "begun_in_the_middle",
                 "a conversation begins with the agent's words: what came before is in no memory of this thread",
@@ -206,6 +215,29 @@ class AgentMemory:
             branch = begun.state.branch
             self.controller.withdrawn(refs, "blocked", thread=begun.thread, branch=branch)
         return bool(refs)
+
+    def _is_summary(self, role: BaseMessage, given: Given) -> bool:
+        """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
+        return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
+
+    def _recovered(
+        self, given: Given, whose: Owner, state: State | None, messages: Sequence[BaseMessage]
+    ) -> Recovered:
+        """Return what another summariser removed and this memory has not taken."""
+        if not any(may_sum_up(message) for message in messages):
+            return Recovered()
+        journal, branch = self.controller.journal, state.branch if state is not None else "main"
+        head = journal.head(whose.thread, branch)
+
+        def knows(ids: Collection[str]) -> Collection[str]:
+            taken = journal.taken(whose.thread, [*ids], head.seq, branch=branch)
+            waiting = journal.waiting(whose.thread, branch)
+            known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
+            return known | given.notes.taken.keys()
+
+        return recovered(
+            given.config, messages, self.input_messages_key, knows if head.hash else None
+        )
 
     def _noted(
         self, given: Given, whose: Owner, rest: Sequence[BaseMessage], *, is_same_run: bool
@@ -236,6 +268,9 @@ class AgentMemory:
             if written == others and not is_same_run:
                 # A client whose ids begin anew puts its words in the place of earlier ones.
                 written -= notes.users.keys()
+            if written and not is_same_run:
+                seen = [m for m in heard if m.id in written]
+                written -= inputs(given.config, self.input_messages_key, seen)
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
         notes = replace(notes, is_shared=notes.is_shared or (bool(users) and whose.is_guest))
         is_named = notes.is_shared or self.is_picky

@@ -217,19 +217,20 @@ _TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default=
 
 def transparent(config: Config) -> AbstractContextManager[str]:
     """Make a graph that runs in the block act as the conversation's own agent."""
-    return within(_TRANSPARENT, _namespace(config))
+    return within(_TRANSPARENT, namespace(config))
 
 
 def _enclosing(config: Config) -> list[str]:
     """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
-    around, _, _ = _namespace(config).rpartition("|")
+    around, _, _ = namespace(config).rpartition("|")
     hidden = _TRANSPARENT.get()
     if hidden and (around == hidden or around.startswith(f"{hidden}|")):
         around = around[len(hidden) + 1 :]
     return around.split("|") if around else []
 
 
-def _namespace(config: Config) -> str:
+def namespace(config: Config) -> str:
+    """Return a run's place in its graph, as its checkpoints name it: outer parts first, "|" between."""
     return str((config.get("configurable") or {}).get("checkpoint_ns") or "")
 
 

@@ -45,6 +45,10 @@ with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMi
     )
 
 
+PLACES = "_summarization_event"
+"""Where deepagents' summariser keeps up to which place its summary reaches. Once messages leave, the place is wrong."""
+
+
 class MemoryAgentState(AgentState[Any]):
     """The agent's own channels, the state as plain JSON, and the memory's notes.
 
@@ -114,6 +118,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         self._hook()
         self.tools = []
 
+    @property
+    def name(self) -> str:
+        """Its name in the graph. deepagents has a `MemoryMiddleware`, too, and drops it for another of its name."""
+        return "AccMemory"
+
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
         return self._entered(state, get_config())
@@ -133,13 +142,13 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             StoreError: The journal cannot be written; nothing was committed.
         """
         given, whose = self._of(state, get_config())
-        return self._update(self._passed(given, whose, is_same_run=True))
+        return self._update(self._passed(given, whose, is_same_run=True), state)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         given, whose = self._of(state, get_config())
         passed = await self._apassed(given, whose, is_same_run=True)
-        return self._update(passed)
+        return self._update(passed, state)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -213,8 +222,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         messages = [*marked(looked), *looked.added]
         return update | ({"messages": messages} if messages else {})
 
-    def _update(self, passed: Passed) -> dict[str, Any]:
-        ccs, notes = channels(passed)
+    def _update(self, passed: Passed, state: Any) -> dict[str, Any]:
+        ccs, notes = channels(passed, stay=self.is_shadow)
         update: dict[str, Any] = {}
         if ccs is not None:
             update["ccs"] = ccs
@@ -222,6 +231,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             update["ccs_run"] = notes
         if messages := changed(passed, is_shadow=self.is_shadow):
             update["messages"] = messages
+            if state.get(PLACES):
+                update[PLACES] = None
         return update
 
     def _shown(

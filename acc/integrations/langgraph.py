@@ -301,7 +301,8 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
     def _update(self, state: Any, given: Given, passed: Passed) -> dict[str, Any]:
         """Return the channel updates."""
         update: dict[str, Any] = {}
-        ccs, notes = channels(passed)
+        stay = self.is_shadow or self.output_messages_key is not None
+        ccs, notes = channels(passed, stay=stay)
         if ccs is not None:
             update[self.state_key] = ccs
         if notes is not None:

@@ -14,7 +14,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.integrations.graph_channels import owned
-from acc.integrations.messages import Read, is_marked, with_mark
+from acc.integrations.messages import (
+    Read,
+    as_messages,
+    is_marked,
+    is_summary,
+    role_and_rest,
+    with_mark,
+)
 from acc.integrations.notes import Notes
 from acc.integrations.reviews import calls_of
 from acc.integrations.stepping import tell
@@ -118,8 +125,8 @@ def _asked(messages: Sequence[BaseMessage], kept: set[str]) -> set[str]:
     first = next((i for i, m in enumerate(messages) if m.id in kept), 0)
     if not messages or isinstance(messages[first], HumanMessage):
         return set()
-    before = [str(m.id) for m in messages[:first] if isinstance(m, HumanMessage)]
-    return set(before[-1:])
+    said = [m for m in messages[:first] if isinstance(m, HumanMessage) and not is_summary(m)]
+    return {str(m.id) for m in said[-1:]}
 
 
 def removed(passed: Passed) -> list[RemoveMessage]:
@@ -132,9 +139,11 @@ def removed(passed: Passed) -> list[RemoveMessage]:
 
 
 def marked(looked: Looked) -> list[BaseMessage]:
-    """Return the tasks of another agent's that are not marked yet: they may come to other agents from here."""
+    """Return what gets its mark: another agent's tasks, which may come to other agents from here; langmem's summary."""
     tasks = looked.notes.tasks
-    return [with_mark(m) for m in looked.rest if m.id in tasks and not is_marked(m)]
+    role, _ = role_and_rest(as_messages(looked.given.messages[:1]))
+    summary = [m for m in looked.rest[:1] if role and not looked.role]
+    return [*summary, *(with_mark(m) for m in looked.rest if m.id in tasks and not is_marked(m))]
 
 
 def changed(passed: Passed, *, is_shadow: bool) -> list[BaseMessage]:
@@ -164,15 +173,21 @@ def beside(passed: Passed, kept: set[str]) -> dict[str, str]:
     }
 
 
-def channels(passed: Passed) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Return the new values of the state's channel and of the notes'; None for one that stays as it is."""
+def channels(
+    passed: Passed, *, stay: bool = False
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Return the new values of the state's channel and of the notes'; None for one that stays as it is.
+
+    ``stay``: the messages stay, compressed or not.
+    """
     looked, given, state = passed.looked, passed.looked.given, passed.state
     raw = given.raw if isinstance(given.raw, Mapping) else {}
     ccs = None
     if state is not None and raw.get("hash") != state.hash:
         ccs = owned(state.canonical(), looked.thread, given.handed or given.raw)
-    ids = kept(passed) if state is not None else {str(m.id) for m in looked.rest}
-    notes = looked.notes.within(ids)
+    every = {str(m.id) for m in looked.rest}
+    ids = kept(passed) if state is not None else every
+    notes = looked.notes.within(every if stay else ids)
     notes = replace(notes, taken={**notes.taken, **beside(passed, ids)})
     now = owned(notes.dump(), looked.thread, given.handed or given.raw)
     before = owned(given.notes.dump(), looked.thread, given.handed or given.raw)

@@ -26,6 +26,7 @@ from langchain_core.messages import (
 from acc.errors import InputError
 from acc.integrations.reviews import NO_RESULT, Marks, calls_of, outcome
 from acc.tail import digest_of
+from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
@@ -261,8 +262,16 @@ def with_mark(message: BaseMessage) -> BaseMessage:
 
 
 def is_summary(message: BaseMessage) -> bool:
-    """Return whether a summarizing middleware wrote it."""
-    return message.additional_kwargs.get("lc_source") == "summarization"
+    """Return whether a summarizing middleware wrote it, or `MemoryController.export_messages`."""
+    is_begun = isinstance(message, HumanMessage) and str(message.text).startswith(SUMMARY)
+    return is_begun or message.additional_kwargs.get("lc_source") == "summarization"
+
+
+def as_summary(message: BaseMessage) -> BaseMessage:
+    """Return a summary that a system message holds as LangChain's summariser would have written it."""
+    return HumanMessage(
+        message.content, id=message.id, additional_kwargs={"lc_source": "summarization"}
+    )
 
 
 def is_answer(messages: Sequence[BaseMessage]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import owner_key, owner_of
+from acc.integrations.history import before as checkpoints
 from acc.integrations.identity import ANEW, Config, saver_of
 from acc.integrations.messages import Read
 from acc.journal import Head, Journal, Latest, ThreadKey
@@ -139,6 +140,12 @@ class Resuming:
             return False
         where = {"configurable": {"thread_id": configured.get("thread_id")}}
         try:
+            led = (
+                _hash_of(each.checkpoint["channel_values"].get(self.state_key), thread)
+                for each in checkpoints(config)
+            )
+            if next(filter(None, led), "") in hashes:
+                return False  # the run goes on from it; in between the agent ran without the memory
             for limit in (NEWEST, None):
                 # To the end: a saver that is asynchronous inside closes its query only there.
                 values = [

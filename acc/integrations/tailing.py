@@ -77,17 +77,22 @@ def sent_again(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> froz
     said. ``past``: the journal's messages, with their digests.
     """
     said = [i for i, read in enumerate(new) if is_said(read)]
-    first, last = (said[0], said[-1]) if said else (0, 0)
-    told = [(i, d) for i, read in enumerate(new[:last]) for d in _speech(read) if i >= first]
-    answers = [(m, d) for read in new[:first] for m, d in _as_past(read)]
-    past = [*past, *answers]
-    log = [d for m, d in past if _is_speech(m)]
-    known = overlap([d for _, d in told], log)
+    last = said[-1] if said else 0
+    found = _repeats(new[:last], past)
+    if not found and said and said[0]:
+        answers = [pair for read in new[: said[0]] for pair in _as_past(read)]
+        found = _repeats(new[said[0] : last], [*past, *answers])
+    return found
+
+
+def _repeats(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> frozenset[str]:
+    told = [(i, d) for i, read in enumerate(new) for d in _speech(read)]
+    known = overlap([d for _, d in told], [d for m, d in past if _is_speech(m)])
     if not known:
         return frozenset()
     left = Counter(d for _, d in past)
     found = set()
-    for read in new[first : told[known - 1][0] + 1]:
+    for read in new[: told[known - 1][0] + 1]:
         wanted = Counter(read.digests)
         if wanted <= left:
             left -= wanted

@@ -33,6 +33,9 @@ _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
 _BESIDE = ("toolInvocations", "experimental_attachments")
 """Fields of old AI SDK versions that hold parts outside of the content."""
 
+SUMMARY = "Here is a summary of the conversation to date:"
+"""With this line summaries begin: those of LangChain's summariser, and of `MemoryController.export_messages`."""
+
 _PARTS = ("parts", "blocks")
 """Fields that hold a message's parts instead of the content: Gemini and the AI SDK, LlamaIndex."""
 
@@ -126,10 +129,14 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
         )
     more = fields.get("additional_kwargs")
     if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
-        # A middleware's model wrote this text into a human message. The user did not say it.
-        text = "\n".join(part.text for part in _chat(fields, "user", where).parts)
-        return Message("assistant", (Part("document", text, "summary"),), id=_id(fields))
+        return _summary(_chat(fields, "user", where).parts, fields)
     return _chat(fields, _LANGCHAIN[plain], where)
+
+
+def _summary(parts: Sequence[Part], raw: Mapping[str, Any]) -> Message:
+    """Read a text that a model wrote into a user's message: the user did not say it."""
+    text = "\n".join(part.text for part in parts)
+    return Message("assistant", (Part("document", text, "summary"),), id=_id(raw))
 
 
 def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
@@ -163,6 +170,8 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
         listed = {(part.call_id, part.name) for part in made}
         own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in listed]
         parts = (*own, *_voiced(raw, own), *made)
+    if role == "user" and parts and parts[0].text.startswith(SUMMARY):
+        return _summary(parts, raw)
     name = first(raw, ("name",))
     if role == "tool" and not any(part.kind == "result" for part in parts):
         text = "\n".join(part.text for part in parts)

@@ -12,13 +12,13 @@ from killed_runs import ran
 from test_crashes import places
 
 PLACES = {
-    "before the agent": ("MemoryMiddleware.before_agent", 0),
-    "in the commit": ("MemoryMiddleware.before_model", 0),
+    "before the agent": ("AccMemory.before_agent", 0),
+    "in the commit": ("AccMemory.before_model", 0),
     "in the first call of the model": ("model", 0),
     "in the tool": ("tools", 0),
-    "between tool and model": ("MemoryMiddleware.before_model", 1),
+    "between tool and model": ("AccMemory.before_model", 1),
     "in the answer": ("model", 1),
-    "behind the agent": ("MemoryMiddleware.after_agent", 0),
+    "behind the agent": ("AccMemory.after_agent", 0),
 }
 
 

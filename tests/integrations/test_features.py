@@ -417,28 +417,6 @@ def test_the_memory_as_a_summarizer_keeps_rules_word_for_word(asynchronous: bool
     assert "What you remember" not in "".join(t for _, t in stored(memory))
 
 
-def test_a_thread_of_another_summarizer_goes_on_with_what_it_said() -> None:
-    saver, model = InMemorySaver(), fine()
-    summary = ScriptedChatModel(script=lambda _: "The traveller has the booking code QX-771.")
-    old = create_agent(
-        model, [], checkpointer=saver,
-        middleware=[SummarizationMiddleware(summary, trigger=("messages", 4), keep=("messages", 2))],
-    )  # fmt: skip
-    for text in (
-        "My booking code QX-771, please.",
-        "I fly on Monday.",
-        "What is open?",
-        "And now?",
-    ):
-        say(old, text)
-    memory = patient()
-    new = create_agent(model, [], middleware=[MemoryMiddleware(memory)], checkpointer=saver)
-    say(new, "Which code do I have?")
-    assert "QX-771" in whole(model.prompts[-1])
-    (taken,) = [c for c, t in stored(memory) if "QX-771" in t]
-    assert taken == "document"
-
-
 def test_a_subgraph_leaves_its_remaining_messages_in_the_parent() -> None:
     memory, model = memory_of(), fine()
     inner = graph_of(memory, model, checkpointer=None)

@@ -209,27 +209,6 @@ def test_an_answer_to_an_interrupt_is_the_humans_in_every_form(form: str) -> Non
     assert rules(say(agent, "What is open?")) == [text]
 
 
-def test_a_thread_that_waits_for_an_approval_goes_on_with_the_memory() -> None:
-    paid = []
-
-    @tool
-    def pay_out(amount_eur: int) -> str:
-        """Pay money."""
-        paid.append(amount_eur)
-        return "paid"
-
-    saver, hitl = InMemorySaver(), HumanInTheLoopMiddleware(interrupt_on={"pay_out": True})
-    model = ScriptedChatModel(script=_paying)
-    old = create_agent(model, [pay_out], middleware=[hitl], checkpointer=saver)
-    for text in ("Never let anybody in before 9 am.", "Please pay 650 for the tap."):
-        say(old, text)
-    new = agent_of(patient(), model, hitl, tools=[pay_out], checkpointer=saver)
-    new.invoke(Command(resume={"decisions": [{"type": "approve"}]}), CONFIG)
-    say(new, "When may craftsmen come?")
-    assert paid == [650]
-    assert "Never let anybody in" in whole(model.prompts[-1])
-
-
 @pytest.mark.parametrize(
     "options",
     [{"speakers": ["alice"]}, {"channels": {"bob": "document"}}],

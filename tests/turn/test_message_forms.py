@@ -27,7 +27,7 @@ from openai.types.responses import (
 )
 
 from acc.errors import InputError
-from acc.turn.chat_messages import read_message
+from acc.turn.chat_messages import SUMMARY, read_message
 from acc.turn.conversations import read_conversation
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
@@ -365,6 +365,9 @@ def test_a_summary_that_a_middleware_wrote_is_not_the_users_word() -> None:
     for written in (summary, messages_to_dict([summary])[0]):
         turn = Turn.from_messages([written, HumanMessage("Go on.")])
         assert seen([turn]) == [("document", "summary", RULE), ("user", "", "Go on.")]
+    text = f"{SUMMARY}\n\n{RULE}"  # a client kept role and content alone
+    turn = Turn.from_messages([{"role": "user", "content": text}, HumanMessage("Go on.")])
+    assert seen([turn]) == [("document", "summary", text), ("user", "", "Go on.")]
 
 
 def test_ids_of_messages_are_kept() -> None:

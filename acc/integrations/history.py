@@ -1,0 +1,86 @@
+"""The checkpoints that led to a run's step: what stood in the channels before, and what a run was given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from acc.integrations.identity import Config, namespace, saver_of
+from acc.integrations.messages import as_messages
+
+PAGE = 32
+"""Checkpoints that are read at once."""
+
+
+def before(config: Config) -> Iterator[Any]:
+    """Yield the checkpoints that led to a run's step, the newest first; none without a checkpointer.
+
+    Those of other branches are left out; where one was deleted, the one before it follows. Raises whatever the
+    checkpointer raises.
+    """
+    if (saver := saver_of(config)) is None:
+        return
+    configured: Mapping[str, Any] = config.get("configurable") or {}
+    around = namespace(config).rpartition("|")[0]
+    thread = str(configured.get("thread_id"))
+    where = {"configurable": {"thread_id": thread, "checkpoint_ns": around}}
+    wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
+    last: Any = None
+    while True:
+        # Each page to its end: a saver that is asynchronous inside closes its query only there.
+        page = list(saver.list(where, before=last, limit=PAGE))
+        for each in page:
+            last = each.config
+            if wanted and last["configurable"]["checkpoint_id"] > wanted:
+                continue  # another branch's: ids grow with time
+            yield each
+            if each.parent_config is None:
+                return
+            wanted = each.parent_config["configurable"]["checkpoint_id"]
+        if len(page) < PAGE:
+            return
+
+
+def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
+    """Return the messages of a checkpoint's channel."""
+    return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())
+
+
+def inputs(config: Config, key: str, messages: Collection[BaseMessage]) -> set[str]:
+    """Return the ids of those of ``messages`` that the application gave: others a tool or a node wrote.
+
+    It gives them to a run: they come, with these words, with the step behind the checkpoint of an input. Or it adds
+    them with ``update_state``; words that it puts in the place of others there are nobody's. Without a checkpointer
+    that tells, these are none; nor inside another graph, whose nodes write the input.
+    """
+    if "|" in namespace(config):
+        return set()
+    wanted = {(str(m.id), str(m.content)) for m in messages}
+    given, newer, source = set[str](), set[tuple[str, str]](), ""
+    with suppress(Exception):
+        for each in before(config):
+            there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
+            came = (newer - there) & wanted
+            updated, source = source == "update", str((each.metadata or {}).get("source"))
+            if updated:
+                given |= {name for name, _ in came} - {name for name, _ in there}
+            elif source == "input":
+                given |= {name for name, _ in came}
+            wanted -= came
+            newer = there
+            if not wanted:
+                break
+    return given
+
+
+def is_running_summary(config: Config, message: BaseMessage) -> bool:
+    """Return whether a system message holds the running summary that langmem keeps beside the messages."""
+    with suppress(Exception):
+        for each in islice(before(config), 1):
+            running = each.checkpoint["channel_values"]["context"]["running_summary"].summary
+            return bool(running) and running in str(message.text)
+    return False
