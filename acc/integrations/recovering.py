@@ -77,7 +77,8 @@ def recovered(
             if len(_newest([*found.values()])) < len(found):
                 break
     except Exception as error:  # whatever the checkpointer raises: the summary itself is there
-        _tell("cannot be read", config, type(error).__name__)
+        if any(map(is_summary, messages)):
+            _tell("cannot be read", config, type(error).__name__)
     kept = _newest([*found.values()])
     if len(kept) < len(found):
         _tell(f"holds more than {len(kept):,} messages that a summary removed", config)
