@@ -47,6 +47,16 @@ def test_a_documented_block_runs(code: str, tmp_path: Path) -> None:
     assert _ran(["-c", code], tmp_path).strip()
 
 
+@pytest.mark.slow
+def test_the_start_shows_what_acc_show_prints(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "start.md").read_text("utf-8")
+    first = next(code for name, code in _blocks() if name == "start.md:1")
+    told = re.findall(r"^```text\n(.*?)\.\.\.$", page, re.M | re.S)
+    printed = _ran(["-c", f"{first}\nfrom acc.cli import run\nrun(['show'])"], tmp_path)
+    assert len(told) == 1
+    assert told[0] in printed
+
+
 _OFFLINE = """
 import sys
 asked = []
@@ -84,6 +94,13 @@ def test_the_readmes_figures_are_those_of_the_evaluation() -> None:
 
 
 MOST_WORDS = 22_000
+SHORT = ("start.md", "langgraph.md", "moving-over.md", "approvals.md", "several-agents.md")
+"""Pages of at most 900 words, which a newcomer reads first."""
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_what_a_newcomer_reads_is_short(name: str) -> None:
+    assert len((ROOT / "docs" / name).read_text("utf-8").split()) <= 900
 
 
 def test_all_pages_together_stay_readable() -> None:

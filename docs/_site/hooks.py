@@ -48,6 +48,7 @@ API = {
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
     "acc.integrations.identity": "Identity",
+    "acc.integrations.guards": "Guards",
     "acc.integrations.evidence_tool": "Evidence tool",
     "acc.integrations.recording": "Recording",
     "acc.integrations.summarizer": "Summarizer",
