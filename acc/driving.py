@@ -39,6 +39,11 @@ Doing = Generator[Effect, Any, T]
 """A computation with effects on its way to a ``T``."""
 
 
+def one(act: Callable[[], T]) -> Doing[T]:
+    """Return the computation that does one thing which may block."""
+    return (yield Io(act))  # type: ignore[no-any-return]
+
+
 def perform(doing: Doing[T]) -> T:
     """Carry out the effects of ``doing`` one after the other."""
     act: Callable[[], Effect] = lambda: next(doing)  # noqa: E731

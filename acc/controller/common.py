@@ -245,8 +245,11 @@ class Common(Generic[S]):
     def _exported(self, thread: ThreadKey | str, branch: str) -> list[dict[str, str]]:
         latest = self._latest(thread, branch)
         if latest.state is None:
-            return []
-        tail = marked(latest.state.unread, latest.tail)
+            raise InputError(
+                f"there is no thread {key_of(thread)}", where="export_messages",
+                hint="name it with its user: MemoryController.threads() tells the names",
+            )  # fmt: skip
+        tail = (*marked(latest.state.unread, latest.tail), *latest.waiting.messages)
         step = Step(latest.state, tail, (), Usage(), "", self.policy, self.cadence)
         said = step.messages(SUMMARY)
         return [{**said[0], "role": "user"}, *said[1:]]

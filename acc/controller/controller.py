@@ -159,7 +159,10 @@ class MemoryController(Common[S]):
     ) -> list[dict[str, str]]:
         """Return a thread as plain chat messages: a summary, then what no compression has read, word for word.
 
-        Any summariser, and an agent without a memory, goes on from them. Empty if there is no thread.
+        Any summariser, and an agent without a memory, goes on from them.
+
+        Raises:
+            InputError: There is no such thread.
         """
         return self._exported(thread, branch)
 

@@ -24,7 +24,7 @@ from langgraph.prebuilt.tool_node import ToolCallRequest
 from acc.clock import SystemClock, now_line
 from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
-from acc.errors import ConfigurationError, ConflictError, StateError
+from acc.errors import AccError, ConfigurationError, ConflictError, StateError
 from acc.gate import Verdict
 from acc.integrations.delegates import DELEGATES, Delegates, branch_of
 from acc.integrations.delegation import calling, misplaced, tasks_of
@@ -138,20 +138,32 @@ class AgentMemory:
 
     def _passed(
         self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
-    ) -> Passed:
-        """Take what is new.
+    ) -> Passed | None:
+        """Take what is new; None if a shadow failed: it stops no agent.
 
         Raises:
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next pass goes on from it.
             ConflictError: Another run goes on with the thread, again and again.
         """
-        return self._performed(self._passing(given, whose, force, is_same_run))
+        return self._performed(self._aside(self._passing(given, whose, force, is_same_run)))
 
     async def _apassed(
         self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
-    ) -> Passed:
+    ) -> Passed | None:
         """Like `_passed`, without blocking the event loop."""
-        return await self._awaited(self._passing(given, whose, force, is_same_run))
+        return await self._awaited(self._aside(self._passing(given, whose, force, is_same_run)))
+
+    def _aside(self, doing: Doing[T]) -> Doing[T | None]:
+        try:
+            return (yield from doing)
+        except AccError as error:
+            if not self.is_shadow:
+                raise
+            log_event(
+                _LOG, logging.WARNING, "shadow_failed",
+                f"a memory in shadow mode does not work, and the agent goes on: {error}",
+            )  # fmt: skip
+            return None
 
     def _performed(self, doing: Doing[T]) -> T:
         synchronous(self.controller)
@@ -367,6 +379,9 @@ class AgentMemory:
         return (yield Io(Own(flush, branch=looked.state.branch)))  # type: ignore[no-any-return]
 
     def _keeping(self, look: Callable[[], Looked | None]) -> Doing[Looked | None]:
+        return self._aside(self._kept_soon(look))
+
+    def _kept_soon(self, look: Callable[[], Looked | None]) -> Doing[Looked | None]:
         """Keep what is new without a commit: the next step takes it. Another's commit meanwhile: look again."""
         for _ in range(TRIES):
             looked: Looked | None = yield Io(look)
@@ -387,8 +402,10 @@ class AgentMemory:
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:
             notes = _with_evidence(looked, step)
-            return Passed(replace(looked, notes=notes), step, step.state, step.tail)
-        return Passed(looked, None, looked.state, ())
+            return Passed(
+                replace(looked, notes=notes), step, step.state, step.tail, self.controller.policy
+            )
+        return Passed(looked, None, looked.state, (), self.controller.policy)
 
     # Tools
 

@@ -19,6 +19,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from acc.driving import Doing, one
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.delegates import DELEGATES
@@ -125,12 +126,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
-        return self._entered(state, get_config())
+        return self._noted_update(self._performed(self._entering(state, get_config())))
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_agent`, without blocking the event loop."""
-        found: dict[str, Any] = await self.controller.beside(self._entered, state, get_config())
-        return found
+        return self._noted_update(await self._awaited(self._entering(state, get_config())))
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Commit what is new, and let leave what a compression has read.
@@ -187,9 +187,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         doing = self._keeping(partial(self._ended, state, get_config()))
         return self._noted_update(await self._awaited(doing))
 
-    def _entered(self, state: Any, config: RunnableConfig) -> dict[str, Any]:
+    def _entering(self, state: Any, config: RunnableConfig) -> Doing[Looked | None]:
         given, whose = self._of(state, config)
-        return self._noted_update(self._look(given, whose, is_same_run=False))
+        return self._aside(one(partial(self._look, given, whose, is_same_run=False)))
 
     def _ended(self, state: Any, config: RunnableConfig) -> Looked:
         given, whose = self._of(state, config)
@@ -222,7 +222,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         messages = [*marked(looked), *looked.added]
         return update | ({"messages": messages} if messages else {})
 
-    def _update(self, passed: Passed, state: Any) -> dict[str, Any]:
+    def _update(self, passed: Passed | None, state: Any) -> dict[str, Any]:
+        if passed is None:
+            return {}
         ccs, notes = channels(passed, stay=self.is_shadow)
         update: dict[str, Any] = {}
         if ccs is not None:

@@ -275,7 +275,8 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             lead = "\n\n".join(part for part in (role, *(str(m.text) for m in own)) if part)
             return [SystemMessage(lead), *rest]
         check_messages(messages, shown)
-        needed(self.state_key, read(state, self.state_key), where=self.name, what=what)
+        if not self.is_shadow:
+            needed(self.state_key, read(state, self.state_key), where=self.name, what=what)
         given, whose = self._of(state, config)
         return self._model_input(role, given, whose.thread, self._loaded(given.raw), given.notes)
 
@@ -298,9 +299,13 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         system = with_memory(SystemMessage(lead) if lead else None, memory)
         return [*([system] if system is not None else []), *view.messages]
 
-    def _update(self, state: Any, given: Given, passed: Passed) -> dict[str, Any]:
+    def _update(self, state: Any, given: Given, passed: Passed | None) -> dict[str, Any]:
         """Return the channel updates."""
         update: dict[str, Any] = {}
+        if passed is None:
+            return (
+                {self.output_messages_key: list(given.messages)} if self.output_messages_key else {}
+            )
         stay = self.is_shadow or self.output_messages_key is not None
         ccs, notes = channels(passed, stay=stay)
         if ccs is not None:

@@ -28,6 +28,7 @@ from acc.integrations.stepping import tell
 from acc.integrations.tailing import current, places
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState, TailRef
+from acc.state.policy import Policy
 from acc.step import Step
 from acc.tail import Message
 from acc.turn.turn import Turn
@@ -95,12 +96,14 @@ class Passed(NamedTuple):
         step: The step; None if nothing was new.
         state: The state after it; None if nothing was ever said.
         tail: The messages of its tail, as far as they were read.
+        policy: The memory's policy.
     """
 
     looked: Looked
     step: Step[Any] | None
     state: State | None
     tail: tuple[Message, ...]
+    policy: Policy
 
 
 def kept(passed: Passed) -> set[str]:
@@ -117,16 +120,19 @@ def kept(passed: Passed) -> set[str]:
         if calls := [call_id for call_id, _ in calls_of(message)]:
             group = {str(message.id)}.union(*(answers.get(each, ()) for each in calls))
             kept |= group if group & kept else set()
-    return (kept | _asked(looked.rest, kept)) - looked.erased
+    return (kept | _asked(looked.rest, kept, passed.policy)) - looked.erased
 
 
-def _asked(messages: Sequence[BaseMessage], kept: set[str]) -> set[str]:
-    """Return the id of the human message before the first one that stays: what a model reads begins with the user's."""
+def _asked(messages: Sequence[BaseMessage], kept: set[str], policy: Policy) -> set[str]:
+    """Return the id of the human message before the first one that stays: what a model reads begins with the user's.
+
+    One that is long leaves: no bound of the tail counts it.
+    """
     first = next((i for i, m in enumerate(messages) if m.id in kept), 0)
     if not messages or isinstance(messages[first], HumanMessage):
         return set()
     said = [m for m in messages[:first] if isinstance(m, HumanMessage) and not is_summary(m)]
-    return {str(m.id) for m in said[-1:]}
+    return {str(m.id) for m in said[-1:] if 4 * policy.counter(str(m.text)) <= policy.max_tokens}
 
 
 def removed(passed: Passed) -> list[RemoveMessage]:

@@ -24,7 +24,7 @@ from langchain_core.messages import (
 )
 
 from acc.errors import InputError
-from acc.integrations.reviews import NO_RESULT, Marks, calls_of, outcome
+from acc.integrations.reviews import MADE, NO_RESULT, Marks, calls_of, outcome
 from acc.tail import digest_of
 from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
@@ -211,7 +211,8 @@ def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
 def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:
     if not isinstance(message, HumanMessage):
         return message
-    name = WRITTEN if message.id in voiced.written else _speaker(message, voiced)
+    is_written = message.id in voiced.written or bool(message.additional_kwargs.get(MADE))
+    name = WRITTEN if is_written else _speaker(message, voiced)
     return message.model_copy(update={"name": name}) if name else message
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
+    HumanMessage,
     RemoveMessage,
     ToolMessage,
     convert_to_messages,
@@ -32,6 +33,9 @@ _DECIDED = "hitl_interrupt_decision"
 
 BLOCKED = "acc_blocked"
 """Key in the ``additional_kwargs`` of a guard's answer: the words that it answers bind nobody."""
+
+MADE = "acc_made"
+"""Key in a human message's ``additional_kwargs``: a tool made it. The mark only lowers trust."""
 
 _MARK, _SIGNED = "acc_review", "acc_signed"
 _FORGED = (_MARK, _SIGNED, "lc_source", "lc_data")
@@ -134,7 +138,7 @@ def reviewed(request: Any, result: Any, marks: Marks, *, who: str, kept: Collect
         mark["ran"] = ran
     if mark and who:
         mark["who"] = who
-    forms = {*answers, *(form for said in given for form in _forms(said))}
+    forms = {form for said in given for form in forms_of(said)}
     state = request.state if isinstance(request.state, Mapping) else {}
     there = {message.id: message for message in state.get("messages") or () if message.id}
 
@@ -146,6 +150,9 @@ def reviewed(request: Any, result: Any, marks: Marks, *, who: str, kept: Collect
             kept = {k: v for k, v in message.additional_kwargs.items() if k != BLOCKED}
             message = message.model_copy(update={"additional_kwargs": kept})
         held = there.get(message.id)
+        if held is None and isinstance(message, HumanMessage):
+            marked = {**message.additional_kwargs, MADE: True}
+            return message.model_copy(update={"additional_kwargs": marked})
         if held is None or isinstance(message, RemoveMessage) or held.content == message.content:
             return message
         return message.model_copy(update={"id": None})
@@ -153,8 +160,9 @@ def reviewed(request: Any, result: Any, marks: Marks, *, who: str, kept: Collect
     return _cleaned(result, own, kept)
 
 
-def _forms(said: Any) -> Iterator[str]:
-    """Yield the texts that a tool makes of an answer which it hands on as it is."""
+def forms_of(said: Any) -> Iterator[str]:
+    """Yield the texts that a tool or a node makes of an answer which it hands on as it is."""
+    yield from words_of(said)
     yield str(said)
     yield from (json.dumps(said, ensure_ascii=is_ascii, default=str) for is_ascii in (True, False))
     for joined in ("\n", ", ", " "):
@@ -209,7 +217,8 @@ def words_of(said: Any) -> Iterator[str]:
     elif isinstance(said, Mapping):
         named = ("data", "args", "message", "content", "text", "answer", "response", "feedback")
         for name in named:
-            if name in said:
+            # The arguments of a call, as an inbox sends them back edited, are nobody's words.
+            if name in said and not (name == "args" and isinstance(said[name], Mapping)):
                 yield from words_of(said[name])
     elif isinstance(said, Sequence) and not isinstance(said, bytes):
         for each in said:

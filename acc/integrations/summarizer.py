@@ -84,8 +84,8 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
         own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
         return Given(own, None, Notes(key=self.key), whole), owner(whole, self.identity, None, own)
 
-    def _summary(self, passed: Passed) -> str:
-        state = passed.state
+    def _summary(self, passed: Passed | None) -> str:
+        state = passed.state if passed is not None else None
         text = render(state, self.controller.policy.style) if state is not None else ""
         return f"{LEGEND}\n\n{text}" if text else NOTHING
 

@@ -32,7 +32,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
-from acc.errors import ConfigurationError, StoreError
+from acc.errors import ConfigurationError, InputError, StoreError
 from acc.integrations.langchain import MemoryMiddleware
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
@@ -275,7 +275,9 @@ def test_a_thread_leaves_as_plain_messages_for_any_summarizer(memory_with: Any) 
     leaving = memory.export_messages("t")
     assert leaving[0]["content"].startswith("Here is a summary of the conversation to date:")
     assert RULE in "".join(message["content"] for message in leaving)
-    assert memory.export_messages("another") == []
+    assert leaving[-1] == {"role": "assistant", "content": "answer 4"}, "the last answer, too"
+    with pytest.raises(InputError, match="another"):
+        memory.export_messages("another")
     model = fine()
     plain = create_agent(model, [read_logs], checkpointer=saver, system_prompt="You are on call.")
     plain.update_state(CONFIG, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), *leaving]})

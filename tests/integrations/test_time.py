@@ -30,7 +30,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from acc.errors import StateError
+from acc.errors import StateError, StoreError
 from acc.integrations.graph_channels import PACKED, unpacked
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
@@ -353,3 +353,32 @@ def test_a_checkpoint_holds_the_state_compressed_and_a_damaged_one_is_told() -> 
     assert unpacked(held) == agent.get_state(CONFIG).values["ccs"]
     with pytest.raises(StateError, match="damaged"):
         unpacked({**held, PACKED: b"no such thing"})
+
+
+def test_a_long_message_is_read_to_its_end_and_then_leaves() -> None:
+    memory, model = patient(), fine()
+    agent = agent_of(memory, model)
+    say(agent, "Where are we? " * 2_000)
+    assert len(whole(model.prompts[-1])) > 20_000, "it is asked now"
+    for text in ("And now?", "And then?"):
+        say(agent, text)
+    assert len(whole(model.prompts[-1])) < 8_000
+
+
+def test_a_shadow_that_fails_stops_no_agent(caplog: pytest.LogCaptureFixture) -> None:
+    for build in (MemoryMiddleware, MemoryNode):
+        memory, model = memory_of(), fine()
+
+        def away(*_: Any, **__: Any) -> Any:
+            raise StoreError("away")
+
+        memory.step = away  # type: ignore[method-assign]
+        part = build(memory, mode="shadow")
+        graph = (
+            agent_of(memory, model, middleware=[part])
+            if isinstance(part, MemoryMiddleware)
+            else graph_of(memory, model, node=part)
+        )
+        assert say(graph, RULE)["messages"][-1].text == "Fine."
+        assert "shadow mode does not work" in caplog.text
+        caplog.clear()
