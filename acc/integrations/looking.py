@@ -1,0 +1,198 @@
+"""What a pass finds: whose memory it is, what no commit has taken, and the state to go on from."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import (
+    BaseMessage,
+)
+from langchain_core.runnables import RunnableConfig
+
+from acc.errors import StateError
+from acc.integrations.graph_channels import read
+from acc.integrations.guards import blocked_in
+from acc.integrations.history import is_running_summary
+from acc.integrations.identity import (
+    Owner,
+    enclosing_nodes,
+    owner,
+)
+from acc.integrations.leaving import Given, Looked
+from acc.integrations.messages import (
+    Read,
+    as_messages,
+    as_summary,
+    healed,
+    role_and_rest,
+)
+from acc.integrations.notes import Notes
+from acc.integrations.recovering import Recovered, may_sum_up, recovered
+from acc.integrations.resuming import Begun
+from acc.integrations.speaking import Speaking
+from acc.integrations.tailing import (
+    MANY,
+    Past,
+    is_said,
+    places,
+    repeated,
+    sent_again,
+    unknown,
+)
+from acc.integrations.unfinished import results_left
+from acc.logs import log_event
+from acc.state.model import CompressedCognitiveState
+from acc.tail import digest_of
+
+State = CompressedCognitiveState
+
+
+_LOG = logging.getLogger(__name__)
+
+
+class Looking(Speaking):
+    """Looks at a graph's channels, and changes nothing but what a guard blocked."""
+
+    def _of(self, state: Any, config: RunnableConfig) -> tuple[Given, Owner]:
+        """Return what a run's channels hold of its own, and whose memory it works on."""
+        messages = read(state, self.input_messages_key) or ()
+        raw, notes = read(state, self.state_key), read(state, self.run_key)
+        return self._given(messages, raw, notes, config)
+
+    def _given(
+        self, messages: Sequence[Any], raw: Any, notes: Any, config: RunnableConfig
+    ) -> tuple[Given, Owner]:
+        """Return what a run's channels hold of its own, and whose memory it works on."""
+        noted = Notes.load(notes, self.key)
+        whose = owner(config, self.identity, noted.thread, as_messages(messages))
+        if noted.is_foreign:
+            whose = whose._replace(is_own=not enclosing_nodes(config))
+        if whose.is_own:
+            if isinstance(raw, Mapping) and not raw:
+                raise StateError(
+                    "the state was taken out of its channel",
+                    where=f"thread {whose.thread.thread!r}",
+                    hint="restore the state as it was committed, or begin a new thread",
+                )
+            return Given(messages, raw or None, noted, config), whose
+        return Given(messages, None, Notes(key=self.key), config, raw), whose
+
+    def _loaded(self, raw: Any) -> State | None:
+        """Return the validated state of a channel; None if there is none.
+
+        Raises:
+            StateError: The value is not a state, or it was edited.
+        """
+        found: State | None = self.controller.loaded(raw) if raw else None
+        return found
+
+    def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
+        """Return what a pass finds."""
+        role, rest = role_and_rest(as_messages(given.messages))
+        if role and self._is_summary(role[0], given):
+            role, rest = [], [as_summary(role[0]), *rest]
+        added = [] if is_same_run else as_messages(results_left(rest, given.config))
+        rest += added
+        state = self._loaded(given.raw)
+        past = self._recovered(given, whose, state, [*role, *rest])
+        whole = [*past.messages, *rest]
+        notes = self._noted(given, whose, whole, is_same_run=is_same_run)
+        reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
+        told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
+        notes = replace(notes, taken={**notes.taken, **told})
+        begun = self.resuming.begun(whose.thread, state, reads, given.config)
+        if self._withdrawn(begun, rest, given.notes):
+            begun = self.resuming.begun(whose.thread, state, reads, given.config)
+        new, erased = self._new(reads, begun, notes)
+        new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
+        if begun.state is None and whole and whole[0].type == "ai":
+            log_event(
+                _LOG, logging.WARNING, "begun_in_the_middle",
+                "a conversation begins with the agent's words: what came before is in no memory of this thread",
+                thread=begun.thread.thread,
+            )  # fmt: skip
+        return Looked(
+            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added)
+        )
+
+    def _withdrawn(self, begun: Begun, rest: Sequence[BaseMessage], notes: Notes) -> bool:
+        """Return whether the state rested on words that a guard blocked since. It does not any more."""
+        ids = blocked_in(rest).difference(notes.written)
+        if begun.state is None or not ids:
+            return False
+        reads = self.voices.read([m for m in rest if m.id in ids], notes.voiced)
+        held = places(reads, begun.state.unread)
+        if refs := [entry.ref for entries in held.values() for entry in entries]:
+            branch = begun.state.branch
+            self.controller.withdrawn(refs, "blocked", thread=begun.thread, branch=branch)
+        return bool(refs)
+
+    def _is_summary(self, role: BaseMessage, given: Given) -> bool:
+        """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
+        return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
+
+    def _recovered(
+        self, given: Given, whose: Owner, state: State | None, messages: Sequence[BaseMessage]
+    ) -> Recovered:
+        """Return what another summariser removed and this memory has not taken."""
+        if not any(may_sum_up(message) for message in messages):
+            return Recovered()
+        journal, branch = self.controller.journal, state.branch if state is not None else "main"
+        head = journal.head(whose.thread, branch)
+
+        def knows(ids: Collection[str]) -> Collection[str]:
+            taken = journal.taken(whose.thread, [*ids], head.seq, branch=branch)
+            waiting = journal.waiting(whose.thread, branch)
+            known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
+            return known | given.notes.taken.keys()
+
+        return recovered(
+            given.config, messages, self.input_messages_key, knows if head.hash else None
+        )
+
+    def _new(
+        self, reads: Sequence[Read], begun: Begun, notes: Notes
+    ) -> tuple[tuple[Read, ...], frozenset[str]]:
+        """Return the messages that no commit up to ``head`` has taken, and the ids of erased ones."""
+        journal, thread, head = self.controller.journal, begun.thread, begun.head
+        if not head.hash:
+            return unknown(reads, Past(())), frozenset()
+        ids = [read.id for read in reads]
+        pairs = journal.taken(thread, ids, head.seq, branch=head.branch)
+        new = unknown(reads, Past(pairs, notes.taken))
+        if sum(map(is_said, new)) >= MANY:
+            key = self.controller.policy.digest_key
+            whole = [(m, digest_of(m.observation, key)) for m in self._past(thread, head, 0)]
+            as_said = notes.voiced._replace(written=())
+            again = sent_again(self.voices.read([r.message for r in new], as_said), whole)
+            new = tuple(read for read in new if read.id not in again)
+        gone = journal.erased(thread, [(r.id, d) for r in new for d in r.digests])
+        erased = frozenset(r.id for r in new if any((r.id, d) in gone for d in r.digests))
+        return tuple(read for read in new if read.id not in erased), erased
+
+    def _repeated(
+        self, reads: Sequence[Read], new: tuple[Read, ...], begun: Begun, notes: Notes
+    ) -> tuple[tuple[Read, ...], Notes]:
+        """Take out of ``new`` what a killed run has said already, and note it.
+
+        Its input was sent again, or its messages got new ids as the run was resumed.
+        """
+        if not new or not (notes.again or begun.since is not None):
+            return new, notes
+        first, end = notes.again or (begun.since or 0, begun.head.seq)
+        journal, key = self.controller.journal, self.controller.policy.digest_key
+        there = {(read.id, digest) for read in reads for digest in read.digests}
+        since = [
+            (each.seq, each.message, digest)
+            for each in journal.messages(begun.thread, first + 1, branch=begun.head.branch)
+            if each.seq <= end
+            and (digest := digest_of(each.message.observation, key))
+            and (each.message.observation.message, digest) not in there
+        ]
+        found, place = repeated(new, since)
+        left = tuple(read for read in new if read.id not in found)
+        again = (place, end) if found and not left and place < end else ()
+        return left, replace(notes, taken={**notes.taken, **found}, again=again)

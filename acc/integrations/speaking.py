@@ -1,0 +1,183 @@
+"""Who wrote the human messages of a graph: the user, another user, another agent, or nobody whose words bind.
+
+What a message says of itself is never believed. A run gives its messages before its first pass; what comes later in
+it, a tool or a node wrote. The notes and the checkpointer's history tell the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from langchain_core.messages import (
+    BaseMessage,
+    HumanMessage,
+)
+from langchain_core.runnables import RunnableConfig
+
+from acc.clock import SystemClock
+from acc.errors import ConfigurationError
+from acc.integrations.delegates import DELEGATES, Delegates
+from acc.integrations.delegation import misplaced, tasks_of
+from acc.integrations.guards import blocked_in
+from acc.integrations.history import inputs
+from acc.integrations.identity import (
+    Identify,
+    Identity,
+    Owner,
+    thread_of,
+)
+from acc.integrations.leaving import Given
+from acc.integrations.messages import (
+    Voices,
+    heard_by,
+    is_marked,
+)
+from acc.integrations.notes import Notes, content_digest, notes_key
+from acc.integrations.resuming import Resuming
+from acc.integrations.reviews import Marks, is_decided
+from acc.integrations.sharing import Share, Shared, Sharing, To
+from acc.integrations.stepping import Controller, check_controller
+from acc.journal import Head, ThreadKey
+from acc.tail import Message
+from acc.turn.observations import Channel
+
+
+class Speaking:
+    """The settings of an agent's memory, and who speaks in its graph."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        voices: Voices,
+        *,
+        identity: Identify | None,
+        resume: bool | None,
+        tell_time: bool,
+        share: Share | None,
+        to: To,
+        mode: str,
+        delegates: Mapping[str, str] = DELEGATES,
+        state_key: str = "ccs",
+        run_key: str = "ccs_run",
+        messages_key: str = "messages",
+    ) -> None:
+        check_controller(controller)
+        settings = controller.settings
+        self.controller = controller
+        self.identity = identity or Identity()
+        self.key = notes_key(controller)
+        self.voices = heard_by(
+            voices, redact=controller.parts.redact, key=controller.policy.digest_key,
+        )  # fmt: skip
+        self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
+        self.own_channels = (state_key, run_key)
+        self.delegates = Delegates(delegates, self.identity, self.own_channels)
+        self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
+        self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
+        if mode not in ("memory", "shadow"):
+            raise ConfigurationError(
+                f"mode is {mode!r}", where="mode", hint='give "memory" or "shadow"'
+            )
+        self.is_shadow = mode == "shadow"
+        self.is_picky = not (self.voices.speakers is None and controller.policy.speakers is None)
+        self.clock = (settings.clock or SystemClock()) if tell_time else None
+
+    def _hook(self) -> None:
+        """Believe what the middleware's hook on tools, or the tools' node of this memory, writes beside a result."""
+        self.voices = replace(self.voices, marks=Marks(self.key))
+
+    def _noted(
+        self, given: Given, whose: Owner, rest: Sequence[BaseMessage], *, is_same_run: bool
+    ) -> Notes:
+        """Return the notes with who wrote the human messages that are seen for the first time.
+
+        A run gives its messages before its first pass. What comes later in it, a tool or a node wrote.
+        """
+        notes = given.notes.within({str(m.id) for m in rest})
+        self._check_users(rest, notes)
+        humans = [m for m in rest if isinstance(m, HumanMessage)]
+        if is_same_run and self.voices.marks is not None:
+            # The middleware sees what a tool writes. So another middleware changed these: it redacts.
+            changed = {str(m.id): content_digest(m) for m in humans if m.id in notes.users}
+            notes = notes.and_these(users=changed)
+        heard = [m for m in humans if not notes.knows(m) and not is_marked(m)]
+        shared = self._shared(given.config, whose.thread)
+        tasks = tasks_of(
+            heard,
+            given.config,
+            partial(self._knows, given.config),
+            shared.told if shared is not None else None,
+        )
+        others = {str(m.id) for m in heard} - tasks
+        written: set[str] | frozenset[str] = frozenset()
+        if not self._moves_over(given, whose.thread):
+            written = others if is_same_run else misplaced(rest) & others
+            if written == others and not is_same_run:
+                # A client whose ids begin anew puts its words in the place of earlier ones.
+                written -= notes.users.keys()
+            if written and not is_same_run:
+                seen = [m for m in heard if m.id in written]
+                written -= inputs(given.config, self.input_messages_key, seen)
+        users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
+        notes = replace(notes, is_shared=notes.is_shared or (bool(users) and whose.is_guest))
+        is_named = notes.is_shared or self.is_picky
+        speakers = dict.fromkeys(users, whose.user) if whose.user and is_named else {}
+        if is_same_run and (who := self._reviewer(whose)):
+            speakers |= {str(m.id): who for m in _since_words(rest) if is_decided(m)}
+        written = {*written, *blocked_in(rest).difference(notes.written)}
+        return replace(notes, thread=whose.thread).and_these(
+            users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers
+        )
+
+    def _moves_over(self, given: Given, thread: ThreadKey) -> bool:
+        """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""
+        notes = given.notes
+        if not (notes.is_new or notes.is_foreign):
+            return False
+        is_first = notes.is_new and not given.raw
+        return is_first or not self.controller.journal.head(thread).hash
+
+    def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
+        """Check that nobody put something else in the place of the user's words.
+
+        Raises:
+            ConfigurationError: A middleware did.
+        """
+        for message in rest:
+            if message.id in notes.users and not isinstance(message, HumanMessage):
+                raise ConfigurationError(
+                    f"a middleware put a {message.type} message in the place of the user's",
+                    where=f"message {message.id}",
+                    hint="give what the middleware adds an id of its own",
+                )
+
+    def _knows(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> bool | None:
+        """Return whether the conversation at the top has taken one of these messages; None if it has no memory."""
+        key = thread_of(config, self.identity)
+        last = self.controller.journal.head(key)
+        if not last.hash:
+            return None
+        ids = {str(m.id) for m in messages}
+        past = self._past(key, last, max(0, last.seq - 256))
+        return any(m.observation.message in ids for m in past)
+
+    def _reviewer(self, whose: Owner) -> str:
+        """Return the name under which a human answers: the user who resumes the run, but for the thread's own."""
+        is_named = self.voices.human is not Channel.USER or whose.is_guest
+        return whose.user if is_named else ""
+
+    def _shared(self, config: RunnableConfig, thread: ThreadKey) -> Shared | None:
+        """Return the board of a run; None if the agent shares none."""
+        return self.sharing.of_run(config, thread) if self.sharing is not None else None
+
+    def _past(self, thread: ThreadKey, head: Head, first: int) -> list[Message]:
+        stored = self.controller.journal.messages(thread, first, branch=head.branch)
+        return [each.message for each in stored if each.seq <= head.seq]
+
+
+def _since_words(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return what follows the last human message."""
+    last = max((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
+    return messages[last + 1 :]
