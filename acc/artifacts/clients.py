@@ -87,6 +87,9 @@ class EmbeddedClient:
         with translated("the embedded Chroma cannot be closed", self.where):
             self.client.close()  # type: ignore[attr-defined]
             _forget(self.where)
+        # Chroma leaves connections open for a while, and with them its log.
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self.folder / DATABASE)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             for index in index_folders(self.folder):
                 _blank(index)
 

@@ -201,8 +201,9 @@ def test_a_fork_is_told_and_ends(tmp_path: Path) -> None:
         assert store.count() == 1
 
 
-def test_chroma_keeps_a_log_that_is_gone_when_it_is_closed(tmp_path: Path) -> None:
+def test_chroma_keeps_a_log_that_holds_nothing_when_it_is_closed(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(1, "text")])
-        assert (tmp_path / "chroma.sqlite3-wal").stat().st_size
-    assert not (tmp_path / "chroma.sqlite3-wal").exists()
+        log = tmp_path / "chroma.sqlite3-wal"
+        assert log.stat().st_size
+    assert not log.exists() or not log.stat().st_size
