@@ -168,8 +168,12 @@ class StoreError(AccError):
     http_status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
+class StoreLockedError(StoreError):
+    """Another store, here or in another process, holds the folder of the index until it is closed."""
+
+
 class StoreUnavailableError(StoreError):
-    """The journal or the artifact store does not answer now, or another process holds it."""
+    """The journal or the artifact store does not answer now."""
 
     retryable = True
     retry_after = 5

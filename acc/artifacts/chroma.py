@@ -51,7 +51,7 @@ class ChromaStore(Store):
         """Open Chroma in this process, in ``folder``.
 
         Raises:
-            StoreUnavailableError: Another store holds the folder.
+            StoreLockedError: Another store holds the folder.
             StoreError: The folder cannot be used.
         """
         return cls(EmbeddedClient(Path(folder)), embedder or HashedWords(), collection)

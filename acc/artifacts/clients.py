@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from acc.artifacts.faults import translated
-from acc.errors import StoreError, StoreUnavailableError
+from acc.errors import StoreError, StoreLockedError
 from acc.mounts import file_system, is_network
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class EmbeddedClient:
     file that somebody could delete.
 
     Raises:
-        StoreUnavailableError: Another store, here or in another process, holds the folder.
+        StoreLockedError: Another store, here or in another process, holds the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -186,7 +186,7 @@ def _locked(folder: Path) -> Callable[[], None]:
             lock.acquire()
             return lock.release
     except (BlockingIOError, filelock.Timeout) as error:
-        raise StoreUnavailableError(
+        raise StoreLockedError(
             "another store, in this process or another, holds the folder of the index",
             where=str(folder),
             hint="close it first, or let both use a Chroma server: `chroma run --path DIR`",

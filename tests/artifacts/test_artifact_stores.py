@@ -17,7 +17,7 @@ from messages import THREAD
 from acc.artifacts.chroma import NAME, ChromaStore
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Named
-from acc.errors import StoreError, StoreMismatchError, StoreUnavailableError
+from acc.errors import StoreError, StoreLockedError, StoreMismatchError
 from acc.testing.artifact_conformance import check_artifacts, said
 from acc.turn.observations import Channel
 
@@ -75,11 +75,11 @@ def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) 
 
 def test_a_folder_is_one_stores(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)):
-        with pytest.raises(StoreUnavailableError, match="Chroma server"):
+        with pytest.raises(StoreLockedError, match="Chroma server"):
             ChromaStore.embedded(tmp_path)
         for file in tmp_path.glob("*.lock"):
             file.unlink()
-        with pytest.raises(StoreUnavailableError):
+        with pytest.raises(StoreLockedError):
             ChromaStore.embedded(tmp_path)
     ChromaStore.embedded(tmp_path).close()
 
