@@ -29,11 +29,7 @@ from acc.integrations.identity import (
 )
 from acc.integrations.leaving import Given, Looked, Passed, by_ref
 from acc.integrations.looking import Looking
-from acc.integrations.messages import (
-    as_messages,
-    healed,
-    role_and_rest,
-)
+from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.reviews import reviewed

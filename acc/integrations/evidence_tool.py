@@ -11,10 +11,11 @@ from langgraph.prebuilt import ToolRuntime
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.graph_channels import read
 from acc.integrations.identity import Identify, Identity, owner
-from acc.integrations.messages import EVIDENCE_TOOL, as_messages
+from acc.integrations.messages import as_messages
 from acc.integrations.notes import Notes, notes_key
 from acc.integrations.sharing import Share, Sharing
 from acc.integrations.stepping import Controller
+from acc.integrations.voices import EVIDENCE_TOOL
 from acc.journal import ThreadKey
 
 

@@ -26,12 +26,12 @@ from acc.integrations.delegates import DELEGATES
 from acc.integrations.graph_channels import OwnState, owned
 from acc.integrations.identity import Identify, Owner
 from acc.integrations.leaving import Looked, Passed, changed, channels, marked
-from acc.integrations.messages import Voices
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
 from acc.integrations.prompting import with_memory
 from acc.integrations.sharing import Share, To
 from acc.integrations.stepping import Controller
+from acc.integrations.voices import Voices
 from acc.integrations.watching import watching
 from acc.turn.observations import Channel
 

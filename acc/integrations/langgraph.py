@@ -30,12 +30,13 @@ from acc.integrations.graph_channels import (
 )
 from acc.integrations.identity import Identify, Owner
 from acc.integrations.leaving import Given, Looked, Passed, changed, channels
-from acc.integrations.messages import Voices, as_messages, role_and_rest
+from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import with_memory
 from acc.integrations.sharing import Share, To
 from acc.integrations.stepping import Controller, Runs
 from acc.integrations.stepping import worth_retrying as worth_retrying
+from acc.integrations.voices import Voices
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.turn.observations import Channel

@@ -14,18 +14,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.integrations.graph_channels import owned
-from acc.integrations.messages import (
-    Read,
-    as_messages,
-    is_marked,
-    is_summary,
-    role_and_rest,
-    with_mark,
-)
+from acc.integrations.messages import as_messages, is_marked, is_summary, role_and_rest, with_mark
 from acc.integrations.notes import Notes
 from acc.integrations.reviews import calls_of
 from acc.integrations.stepping import tell
 from acc.integrations.tailing import current, places
+from acc.integrations.voices import Read
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.policy import Policy

@@ -22,13 +22,7 @@ from acc.integrations.identity import (
     owner,
 )
 from acc.integrations.leaving import Given, Looked
-from acc.integrations.messages import (
-    Read,
-    as_messages,
-    as_summary,
-    healed,
-    role_and_rest,
-)
+from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.recovering import Recovered, may_sum_up, recovered
 from acc.integrations.resuming import Begun
@@ -43,6 +37,7 @@ from acc.integrations.tailing import (
     unknown,
 )
 from acc.integrations.unfinished import results_left
+from acc.integrations.voices import Read
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.tail import digest_of

@@ -1,17 +1,10 @@
-"""Chat messages as observations: who said what, and how it is recognised later.
-
-`acc.turn.transcript` reads the messages of every provider. This module adds what a graph knows: which human message
-is the user's, a task of another agent's, or something that a tool or a middleware wrote; and what became of a call.
-"""
+"""LangChain's messages: with ids, marks and results, in a form that every provider accepts."""
 
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
@@ -24,200 +17,12 @@ from langchain_core.messages import (
 )
 
 from acc.errors import InputError
-from acc.integrations.reviews import MADE, NO_RESULT, Marks, calls_of, outcome
-from acc.tail import digest_of
+from acc.integrations.reviews import NO_RESULT, calls_of
 from acc.turn.chat_messages import SUMMARY
-from acc.turn.observations import GIVEN_TASK, Channel, Observation
-from acc.turn.redact import Redact, redacted
-from acc.turn.transcript import checked_speakers, named_channels, read_transcript
-
-EVIDENCE_TOOL = "open_evidence"
-"""The tool that shows stored evidence; its result is a document unless configured otherwise."""
-
-WRITTEN = "not the user"
-"""Name of a human message that a tool or a middleware wrote, or that a guard kept from the agent: a document."""
-
 
 TASK = "acc_task"
 """Key in a human message's ``additional_kwargs``: another agent wrote it. Wherever it comes to, it is an agent's words.
 The mark only lowers trust, so that nobody gains by it."""
-
-
-class Read(NamedTuple):
-    """A message with its observations and their digests.
-
-    A message of the same id and the same digests is the same message.
-    """
-
-    message: BaseMessage
-    observations: tuple[Observation, ...]
-    digests: tuple[str, ...]
-
-    @property
-    def id(self) -> str:
-        """The message's id, as the journal stores it."""
-        return str(self.message.id)
-
-
-class Voiced(NamedTuple):
-    """What a run noted of its human messages, by their ids.
-
-    Attributes:
-        tasks: Tasks that another agent wrote.
-        written: Messages that a tool or a middleware wrote, or that a guard kept from the agent.
-        speakers: Who spoke, where the run knew it and the message does not say it.
-    """
-
-    tasks: Collection[str] = ()
-    written: Collection[str] = ()
-    speakers: Mapping[str, str] = {}
-
-
-NOBODY = Voiced()
-
-
-class Cache:
-    """The last messages that were read: a channel is read again at each pass and each prompt."""
-
-    def __init__(self, most: int = 512) -> None:
-        self._most = most
-        self._held: OrderedDict[Any, tuple[Any, Any, tuple[Read, ...]]] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def get(self, group: Sequence[BaseMessage], how: Any) -> tuple[Read, ...] | None:
-        """Return what was read of these very messages; None if they were not."""
-        with self._guard:
-            held = self._held.get(group[0].id)
-        return held[2] if held is not None and held[:2] == (group, how) else None
-
-    def put(
-        self, group: Sequence[BaseMessage], how: Any, reads: tuple[Read, ...]
-    ) -> tuple[Read, ...]:
-        """Hold what was read, and return it."""
-        with self._guard:
-            self._held.pop(group[0].id, None)
-            self._held[group[0].id] = (group, how, reads)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-        return reads
-
-
-@dataclass(frozen=True)
-class Voices:
-    """Assigns speakers to channels.
-
-    Attributes:
-        channels: Channel by tool name, and by name of a human message that is not the user's.
-        speakers: Names of people who speak as the user; None accepts every name.
-        human: Channel of a human who reviews a call or answers an interrupt.
-        redact: Removes secrets as the memory does.
-        key: Key of the digests (`acc.state.policy.Policy.digest_key`).
-        marks: Knows what the middleware wrote beside a result; None believes nothing that stands there.
-    """
-
-    channels: Mapping[str, Channel] = field(default_factory=dict)
-    speakers: Collection[str] | None = None
-    human: Channel = Channel.OPERATOR
-    redact: Redact | None = None
-    key: bytes = b""
-    marks: Marks | None = None
-    cache: Cache = field(default_factory=lambda: Cache(), compare=False, repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        channels: Mapping[str, Channel] | None,
-        speakers: Collection[str] | None,
-        human: Channel | str,
-    ) -> Self:
-        """Build the voices from a deployer's configuration.
-
-        Raises:
-            ConfigurationError: A channel is unknown, or ``speakers`` is one text.
-        """
-        human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
-        named = {EVIDENCE_TOOL: Channel.DOCUMENT, **named_channels(channels)}
-        return cls(named, checked_speakers(speakers), human)
-
-    def read(self, messages: Sequence[BaseMessage], voiced: Voiced = NOBODY) -> list[Read]:
-        """Return each message with its observations; ``messages`` are any part of a conversation.
-
-        Raises:
-            InputError: A message cannot be read.
-        """
-        found: list[Read] = []
-        for group in _groups(messages):
-            how = tuple(
-                (m.id in voiced.tasks, m.id in voiced.written, _speaker(m, voiced)) for m in group
-            )
-            reads = self.cache.get(group, how)
-            if reads is None:
-                reads = self.cache.put(group, how, tuple(self._read(group, voiced)))
-            found += reads
-        return found
-
-    def _read(self, group: Sequence[BaseMessage], voiced: Voiced) -> Iterator[Read]:
-        spoken = [_named(m, voiced) for m in group]
-        channels = {WRITTEN: Channel.DOCUMENT, **self.channels}
-        told = read_transcript(spoken, channels=channels, speakers=self.speakers)
-        for message, (_, made, _) in zip(group, told, strict=True):
-            seen = tuple(self._voiced(message, made, voiced))
-            clean = redacted(seen, self.redact)
-            yield Read(message, seen, tuple(digest_of(o, self.key) for o in clean))
-
-    def _voiced(
-        self, message: BaseMessage, made: Sequence[Observation], voiced: Voiced
-    ) -> Iterator[Observation]:
-        if isinstance(message, ToolMessage):
-            yield from self._result(message, made, voiced)
-            return
-        is_task = message.id in voiced.tasks or is_marked(message)
-        speaker = _speaker(message, voiced)
-        for observation in made:
-            if observation.channel is not Channel.USER:
-                yield observation
-            elif is_task:
-                lowered = {"channel": Channel.AGENT, "name": GIVEN_TASK}
-                yield observation.model_copy(update=lowered)
-            else:
-                yield observation.model_copy(update={"name": speaker})
-
-    def _result(
-        self, message: ToolMessage, made: Sequence[Observation], voiced: Voiced
-    ) -> Iterator[Observation]:
-        """Yield a tool's result with what became of the call, and a human's words on their own channel."""
-        became = outcome(message, self.marks)
-        who = became.who or voiced.speakers.get(str(message.id), "")
-        for observation in made:
-            text = observation.text if became.is_tools else ""
-            said = " ".join(part for part in (became.fate and f"[{became.fate}]", text) if part)
-            yield observation.model_copy(update={"text": said}) if said else observation
-        origin = {"message": str(message.id or "")}
-        for words in became.words:
-            yield Observation(channel=self.human, text=words, name=who, **origin)
-
-
-def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
-    """Group each message with the results behind it: healed, no group needs another to be read."""
-    found: list[list[BaseMessage]] = []
-    for message in messages:
-        if isinstance(message, ToolMessage) and found:
-            found[-1].append(message)
-        else:
-            found.append([message])
-    return found
-
-
-def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:
-    if not isinstance(message, HumanMessage):
-        return message
-    is_written = message.id in voiced.written or bool(message.additional_kwargs.get(MADE))
-    name = WRITTEN if is_written else _speaker(message, voiced)
-    return message.model_copy(update={"name": name}) if name else message
-
-
-def _speaker(message: BaseMessage, voiced: Voiced) -> str:
-    return str(getattr(message, "name", None) or voiced.speakers.get(str(message.id), ""))
 
 
 def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
@@ -315,10 +120,3 @@ def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], l
     """Split off the leading system message (the agent's role) from the other messages."""
     first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
     return list(messages[:first]), list(messages[first:])
-
-
-def heard_by(
-    voices: Voices, *, redact: Redact | None, key: bytes, marks: Marks | None = None
-) -> Voices:
-    """Return the voices as a memory with this redaction and digest key hears them."""
-    return replace(voices, redact=redact, key=key, marks=marks)

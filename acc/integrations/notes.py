@@ -16,7 +16,7 @@ from typing import Any, Self
 from langchain_core.messages import BaseMessage
 
 from acc.errors import StateError
-from acc.integrations.messages import Voiced
+from acc.integrations.voices import Voiced
 from acc.journal import ThreadKey
 from acc.state.model import OWNER
 from acc.text.lines import canonical_json
@@ -48,7 +48,7 @@ class Notes:
         thread: The thread of the run's memory.
         users: Human messages that are known to be the user's: digests of their words by id (`content_digest`).
         tasks: Ids of tasks that another agent wrote.
-        written: Ids of human messages that are nobody's words to the agent (`acc.integrations.messages.WRITTEN`).
+        written: Ids of human messages that are nobody's words to the agent (`acc.integrations.voices.WRITTEN`).
         speakers: Users by message id, in a thread in which several speak.
         is_shared: Whether somebody else than the thread's user has spoken.
         taken: Digests by message id of what stays in the channel for the step at hand, and stands in the state, not in

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from acc.integrations.messages import Read
 from acc.integrations.reviews import NO_RESULT
 from acc.integrations.tailing import current
+from acc.integrations.voices import Read
 from acc.state.model import TailRef
 from acc.state.policy import Policy
 from acc.step import Cadence

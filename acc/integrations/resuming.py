@@ -17,7 +17,7 @@ from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import owner_key, owner_of
 from acc.integrations.history import before as checkpoints
 from acc.integrations.identity import ANEW, Config, saver_of
-from acc.integrations.messages import Read
+from acc.integrations.voices import Read
 from acc.journal import Head, Journal, Latest, ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState

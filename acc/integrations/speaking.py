@@ -29,16 +29,13 @@ from acc.integrations.identity import (
     thread_of,
 )
 from acc.integrations.leaving import Given
-from acc.integrations.messages import (
-    Voices,
-    heard_by,
-    is_marked,
-)
+from acc.integrations.messages import is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming
 from acc.integrations.reviews import Marks, is_decided
 from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.stepping import Controller, check_controller
+from acc.integrations.voices import Voices, heard_by
 from acc.journal import Head, ThreadKey
 from acc.tail import Message
 from acc.turn.observations import Channel

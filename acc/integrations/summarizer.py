@@ -24,10 +24,11 @@ from langchain_core.runnables.config import ensure_config
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.identity import Identify, Owner, owner
 from acc.integrations.leaving import Given, Passed
-from acc.integrations.messages import Voices, as_messages, is_summary
+from acc.integrations.messages import as_messages, is_summary
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND
 from acc.integrations.stepping import Controller
+from acc.integrations.voices import Voices
 from acc.state.render import render
 from acc.turn.observations import Channel
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from acc.controller.controller import MemoryController
-from acc.integrations.messages import Voices, heard_by
+from acc.integrations.voices import Voices, heard_by
 from acc.turn.redact import SecretRedactor
 from acc.turn.turn import Turn
 

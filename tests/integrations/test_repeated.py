@@ -9,9 +9,9 @@ from helpers_integrations import CONFIG, RULE, graph_of, memory_of, patient, sto
 from langchain_core.messages import AIMessage, HumanMessage
 from test_time import agent_of
 
-from acc.integrations.messages import Voices
 from acc.integrations.notes import Notes
 from acc.integrations.tailing import repeated
+from acc.integrations.voices import Voices
 from acc.tail import Message, digest_of
 from acc.testing.chat_model import ScriptedChatModel
 
