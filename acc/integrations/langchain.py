@@ -189,7 +189,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
 
     def _entering(self, state: Any, config: RunnableConfig) -> Doing[Looked | None]:
         given, whose = self._of(state, config)
-        return self._aside(one(partial(self._look, given, whose, is_same_run=False)))
+        return self._aside(one(partial(self._look, given, whose, is_same_run=False, is_entry=True)))
 
     def _ended(self, state: Any, config: RunnableConfig) -> Looked:
         given, whose = self._of(state, config)

@@ -84,8 +84,10 @@ class Looking(Speaking):
         found: State | None = self.controller.loaded(raw) if raw else None
         return found
 
-    def _look(self, given: Given, whose: Owner, is_same_run: bool) -> Looked:
-        """Return what a pass finds."""
+    def _look(
+        self, given: Given, whose: Owner, is_same_run: bool, *, is_entry: bool = False
+    ) -> Looked:
+        """Return what a pass finds; at a run's entry who speaks is enough, once the thread has a state."""
         role, rest = role_and_rest(as_messages(given.messages))
         if role and self._is_summary(role[0], given):
             role, rest = [], [as_summary(role[0]), *rest]
@@ -95,6 +97,10 @@ class Looking(Speaking):
         past = self._recovered(given, whose, state, [*role, *rest])
         whole = [*past.messages, *rest]
         notes = self._noted(given, whose, whole, is_same_run=is_same_run)
+        if is_entry and state is not None:
+            return Looked(
+                whose.thread, state, given, role, rest, [], (), frozenset(), notes, tuple(added)
+            )
         reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
         told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
         notes = replace(notes, taken={**notes.taken, **told})
