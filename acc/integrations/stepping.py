@@ -63,6 +63,9 @@ def traced(memory: Controller, act: Callable[[Turn], Any], looked: Any) -> Any:
         return await act(turn)
 
     config = ensure_config(looked.given.config)
+    callbacks = config.get("callbacks")
+    if not getattr(callbacks, "handlers", callbacks):  # nobody traces or streams
+        return act(looked.turn)
     about = {**config.get("metadata", {}), "lc_source": RUN}
     about.setdefault("thread_id", looked.thread.thread)
     whole = merge_configs(config, {"tags": [TAG_NOSTREAM], "metadata": about})
