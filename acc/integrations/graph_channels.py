@@ -91,15 +91,22 @@ class OwnState(LastValue[dict[str, Any]]):
     a state is compressed (`packed`): some checkpointers store it anew at each step of the graph.
     """
 
-    __slots__ = ()
+    __slots__ = ("held",)
 
     def checkpoint(self) -> Any:
         """Return the value as a checkpoint holds it."""
-        return packed(super().checkpoint())
+        value = super().checkpoint()
+        held = getattr(self, "held", None)
+        if held is None or held[0] is not value:  # it is asked for at each step of the graph
+            self.held = held = (value, packed(value))
+        return held[1]
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         """Return a channel with the value that a checkpoint holds."""
-        return super().from_checkpoint(unpacked(checkpoint))
+        value = unpacked(checkpoint)
+        channel = super().from_checkpoint(value)
+        channel.held = (value, checkpoint)
+        return channel
 
     def update(self, values: Sequence[Any]) -> bool:
         """Apply the values in order; return whether there are any."""
