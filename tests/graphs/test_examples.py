@@ -16,7 +16,7 @@ SHOWS = {
     "02_controller": ["turn 6: ", "The incident is INC-7731"],
     "03_domain_schema": ["Northside hours 07:00-19:00", "windows needs user"],
     "04_react": ["agent: Not without your word, as you said."],
-    "05_node_in_a_graph": ["agent: No: never on a Friday.", "messages in the last prompt: 2"],
+    "05_node_in_a_graph": ["agent: No: never on a Friday.", "messages in the last prompt: 4"],
     "06_middleware": ["agent: Not without your word, as you said.", "[REDACTED_EMAIL]"],
     "07_plan_execute_reflect": ["agent:  Upgrade pg-01, pg-02 to 5.2.12; Never deploy without"],
     "08_many_workers": [f"ward-{n}: version 5 of main: Not yet, by your own" for n in range(3)],
