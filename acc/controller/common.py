@@ -40,6 +40,7 @@ from acc.models.protocol import Usage
 from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
+from acc.state.render import render
 from acc.step import Cadence, Memory, Step
 from acc.tail import Message, marked
 from acc.telemetry.observer import Observers
@@ -252,7 +253,8 @@ class Common(Generic[S]):
         tail = (*marked(latest.state.unread, latest.tail), *latest.waiting.messages)
         step = Step(latest.state, tail, (), Usage(), "", self.policy, self.cadence)
         said = step.messages(SUMMARY)
-        return [{**said[0], "role": "user"}, *said[1:]]
+        is_empty = not render(latest.state, self.policy.style)
+        return said[1:] if is_empty else [{**said[0], "role": "user"}, *said[1:]]
 
     def _latest(self, thread: ThreadKey | str, branch: str) -> Latest[S]:
         schema: Any = self.policy.schema

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from acc.integrations.identity import Config, namespace, saver_of
+from acc.integrations.identity import USER_KEYS, Config, namespace, saver_of
 from acc.integrations.messages import as_messages
 
 PAGE = 32
@@ -50,31 +50,47 @@ def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
     return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())
 
 
-def inputs(config: Config, key: str, messages: Collection[BaseMessage]) -> set[str]:
-    """Return the ids of those of ``messages`` that the application gave: others a tool or a node wrote.
+class Came(NamedTuple):
+    """How a message came into its channel.
 
-    It gives them to a run: they come, with these words, with the step behind the checkpoint of an input. Or it adds
-    them with ``update_state``; words that it puts in the place of others there are nobody's. Without a checkpointer
-    that tells, these are none; nor inside another graph, whose nodes write the input.
+    Attributes:
+        is_given: Whether the application gave it; others a tool or a node wrote.
+        user: The user of the run to which it was given; empty if unknown.
     """
-    if "|" in namespace(config):
-        return set()
+
+    is_given: bool
+    user: str = ""
+
+
+def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dict[str, Came]:
+    """Return how messages came, by their ids, as far as the run's checkpointer tells.
+
+    The application gives messages to a run: they come, with these words, with the step behind the checkpoint of an
+    input. Or it adds them with ``update_state``; words that it puts in the place of others there are nobody's. Inside
+    another graph, whose nodes write the input, nothing is told; nor where checkpoints of inputs are not kept.
+    """
+    if "|" in namespace(config) or not messages:
+        return {}
     wanted = {(str(m.id), str(m.content)) for m in messages}
-    given, newer, source = set[str](), set[tuple[str, str]](), ""
+    found: dict[str, Came] = {}
+    newer, source, has_inputs = set[tuple[str, str]](), "", False
     with suppress(Exception):
         for each in before(config):
             there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
-            came = (newer - there) & wanted
-            updated, source = source == "update", str((each.metadata or {}).get("source"))
-            if updated:
-                given |= {name for name, _ in came} - {name for name, _ in there}
-            elif source == "input":
-                given |= {name for name, _ in came}
+            held, came = {name for name, _ in there}, (newer - there) & wanted
+            about = each.metadata or {}
+            updated, source = source == "update", str(about.get("source"))
+            is_input = source == "input"
+            has_inputs = has_inputs or is_input
+            user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
+            for name, _ in came:
+                is_given = name not in held if updated else is_input
+                found[name] = Came(is_given, user if is_input and not updated else "")
             wanted -= came
             newer = there
             if not wanted:
                 break
-    return given
+    return {name: came for name, came in found.items() if came.is_given or has_inputs}
 
 
 def is_running_summary(config: Config, message: BaseMessage) -> bool:

@@ -26,6 +26,7 @@ from acc.integrations.delegates import DELEGATES
 from acc.integrations.graph_channels import OwnState, owned
 from acc.integrations.identity import Identify, Owner
 from acc.integrations.leaving import Looked, Passed, changed, channels, marked
+from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
 from acc.integrations.prompting import with_memory
@@ -248,9 +249,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         view = self._view(state, request.messages, given.notes, lambda: whose.thread)
         memory = self._memory_text(state, view, given.config, whose.thread)
         messages: list[AnyMessage] = view.messages  # type: ignore[assignment]
-        shown = request.override(
-            system_message=with_memory(request.system_message, memory), messages=messages
-        )
+        role, _ = role_and_rest(as_messages(request.messages))
+        whole = request.system_message
+        for each in role:  # what the application put in front of its messages
+            whole = with_memory(whole, str(each.text))
+        shown = request.override(system_message=with_memory(whole, memory), messages=messages)
         return memory, shown
 
 

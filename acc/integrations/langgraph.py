@@ -29,7 +29,7 @@ from acc.integrations.graph_channels import (
     state_channels,
 )
 from acc.integrations.identity import Identify, Owner
-from acc.integrations.leaving import Given, Looked, Passed, changed, channels
+from acc.integrations.leaving import Given, Looked, Passed, changed, channels, kept
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import with_memory
@@ -265,6 +265,14 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """Return whether this run has passed before: then it was given nothing since."""
         return _RUNS.has(given.config, whose.thread)
 
+    def _staying(self, passed: Passed) -> list[BaseMessage]:
+        """Return the messages that the model reads: what a compression has read stays in the channel alone."""
+        looked, whole = passed.looked, [*passed.looked.role, *passed.looked.rest]
+        if self.is_shadow or passed.state is None:
+            return whole
+        ids = kept(passed).union(str(m.id) for m in looked.added)
+        return [m for m in whole if m.id in ids]
+
     def _prompted(
         self, role: str, state: Mapping[str, Any], config: RunnableConfig
     ) -> list[BaseMessage]:
@@ -315,7 +323,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             update[self.run_key] = notes
         if self.output_messages_key:
             looked = passed.looked
-            whole = given._replace(messages=[*given.messages, *looked.added])
+            whole = given._replace(messages=self._staying(passed))
             view = self._model_input(self.role, whole, looked.thread, passed.state, looked.notes)
             if looked.added:
                 update[self.input_messages_key] = list(looked.added)

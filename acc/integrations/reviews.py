@@ -136,7 +136,7 @@ def reviewed(request: Any, result: Any, marks: Marks, *, who: str, kept: Collect
     mark: dict[str, Any] = {"answers": answers} if answers else {}
     if (ran := _changed(request)) is not None:
         mark["ran"] = ran
-    if mark and who:
+    if mark and who and len(given) < 2:  # of several answers, this user gave the last alone
         mark["who"] = who
     forms = {form for said in given for form in forms_of(said)}
     state = request.state if isinstance(request.state, Mapping) else {}
@@ -216,7 +216,7 @@ def words_of(said: Any) -> Iterator[str]:
         yield said
     elif isinstance(said, Mapping):
         named = ("data", "args", "message", "content", "text", "answer", "response", "feedback")
-        for name in named:
+        for name in named if any(name in said for name in named) else said:
             # The arguments of a call, as an inbox sends them back edited, are nobody's words.
             if name in said and not (name == "args" and isinstance(said[name], Mapping)):
                 yield from words_of(said[name])

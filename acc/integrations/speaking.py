@@ -21,7 +21,7 @@ from acc.errors import ConfigurationError
 from acc.integrations.delegates import DELEGATES, Delegates
 from acc.integrations.delegation import misplaced, tasks_of
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import inputs
+from acc.integrations.history import Came, arrivals
 from acc.integrations.identity import (
     Identify,
     Identity,
@@ -109,18 +109,28 @@ class Speaking:
         )
         others = {str(m.id) for m in heard} - tasks
         written: set[str] | frozenset[str] = frozenset()
-        if not self._moves_over(given, whose.thread):
-            written = others if is_same_run else misplaced(rest) & others
-            if written == others and not is_same_run:
+        came: dict[str, Came] = {}
+        if self._moves_over(given, whose.thread):
+            pass
+        elif is_same_run:
+            written = others
+        else:
+            written = misplaced(rest) & others
+            if written == others:
                 # A client whose ids begin anew puts its words in the place of earlier ones.
                 written -= notes.users.keys()
-            if written and not is_same_run:
-                seen = [m for m in heard if m.id in written]
-                written -= inputs(given.config, self.input_messages_key, seen)
+            # The last one is the run's. Others may be of a run that failed, or of a node at a run's end.
+            asked = [m for m in heard if m.id in written or (m.id in others and m is not heard[-1])]
+            came = arrivals(given.config, self.input_messages_key, asked)
+            written = {name for name in others if name in written or name in came}
+            written -= {name for name, each in came.items() if each.is_given}
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
-        notes = replace(notes, is_shared=notes.is_shared or (bool(users) and whose.is_guest))
+        known = {name: came[name].user for name in users if name in came and came[name].user}
+        speakers = {name: known.get(name, whose.user) for name in users}
+        is_joined = any(user != whose.thread.user for user in speakers.values())
+        notes = replace(notes, is_shared=notes.is_shared or is_joined)
         is_named = notes.is_shared or self.is_picky
-        speakers = dict.fromkeys(users, whose.user) if whose.user and is_named else {}
+        speakers = {name: user for name, user in speakers.items() if user and is_named}
         if is_same_run and (who := self._reviewer(whose)):
             speakers |= {str(m.id): who for m in _since_words(rest) if is_decided(m)}
         written = {*written, *blocked_in(rest).difference(notes.written)}

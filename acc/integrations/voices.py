@@ -6,6 +6,7 @@ is the user's, a task of another agent's, or something that a tool or a middlewa
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,20 +15,29 @@ from typing import Any, NamedTuple, Self
 
 from langchain_core.messages import (
     BaseMessage,
+    ChatMessage,
     HumanMessage,
     ToolMessage,
 )
 
+from acc.errors import InputError
 from acc.integrations.messages import is_marked
 from acc.integrations.reviews import MADE, Marks, outcome
+from acc.logs import log_event
 from acc.tail import digest_of
+from acc.turn.chat_messages import TIMES
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
+from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
 
+
+_LOG = logging.getLogger(__name__)
+
+_ROLES = ("user", "human", "assistant", "ai", "system", "tool")
 
 WRITTEN = "not the user"
 """Name of a human message that a tool or a middleware wrote, or that a guard kept from the agent: a document."""
@@ -147,7 +157,7 @@ class Voices:
         return found
 
     def _read(self, group: Sequence[BaseMessage], voiced: Voiced) -> Iterator[Read]:
-        spoken = [_named(m, voiced) for m in group]
+        spoken = [_readable(_named(m, voiced)) for m in group]
         channels = {WRITTEN: Channel.DOCUMENT, **self.channels}
         told = read_transcript(spoken, channels=channels, speakers=self.speakers)
         for message, (_, made, _) in zip(group, told, strict=True):
@@ -196,6 +206,37 @@ def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
         else:
             found.append([message])
     return found
+
+
+def _readable(message: BaseMessage) -> BaseMessage:
+    """Return a message without what would stop its thread for good: it lies in a checkpoint, where nobody mends it.
+
+    A time that is none is no time. A role that no provider knows is a name, and its words are a document.
+    """
+    told = message.additional_kwargs
+    if isinstance(message, ChatMessage) and message.role not in _ROLES:
+        message = HumanMessage(message.content, id=message.id, name=message.role)
+        told = {**told, MADE: True}
+    odd = [name for name in TIMES if name in told and not _is_time(told[name])]
+    for name in odd:
+        log_event(
+            _LOG, logging.WARNING, "no_time",
+            f"{name} of a message is no time that can be read, and is left out",
+        )  # fmt: skip
+    left = {name: value for name, value in told.items() if name not in odd}
+    return (
+        message.model_copy(update={"additional_kwargs": left})
+        if left != message.additional_kwargs
+        else message
+    )
+
+
+def _is_time(given: Any) -> bool:
+    try:
+        time_in(given, "")
+    except InputError:
+        return False
+    return True
 
 
 def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:

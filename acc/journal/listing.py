@@ -37,7 +37,8 @@ def _chosen(choice: str, ancestors: int) -> Select[Any]:
 
 @lru_cache(maxsize=64)
 def _ids_taken(ancestors: int) -> Select[Any]:
-    return select(MESSAGES.c.message_id, MESSAGES.c.digest).where(
+    columns = MESSAGES.c.message_id, MESSAGES.c.digest, MESSAGES.c.turn
+    return select(*columns).order_by(MESSAGES.c.seq).where(
         places.sees(ancestors), MESSAGES.c.version > 0, MESSAGES.c.seq <= bindparam("upto"),
         MESSAGES.c.message_id.in_(bindparam("ids", expanding=True)),
     )  # fmt: skip
@@ -108,13 +109,23 @@ class Listing(Reading):
     def taken(
         self, thread: Key, message_ids: Sequence[str], upto: int, *, branch: str = MAIN
     ) -> frozenset[tuple[str, str]]:
-        """Return id and digest of what a branch has committed under these ids of an application, up to a number."""
+        """Return id and digest of what a branch has committed last under these ids of an application, up to a number.
+
+        An application may use an id again for other words: then those are the last.
+        """
         place = self._find(thread, branch)
         if place is None:
             return frozenset()
         given = {**place.seen, "upto": upto, "ids": message_ids}
         rows = self._execute(_ids_taken(len(place.ancestry)), given)
-        return frozenset((row.message_id, row.digest) for row in rows)
+        last: dict[str, tuple[int, set[str]]] = {}
+        for row in rows:
+            turn, digests = last.get(row.message_id, (row.turn, set()))
+            last[row.message_id] = (
+                row.turn,
+                ({*digests, row.digest} if turn == row.turn else {row.digest}),
+            )
+        return frozenset((name, each) for name, (_, digests) in last.items() for each in digests)
 
     @reads
     def lineage(self, thread: Key, branch: str = MAIN) -> tuple[tuple[str, int | None], ...]:

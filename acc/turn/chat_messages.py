@@ -260,7 +260,7 @@ def _said(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.kind != "thought")
 
 
-_TIMES = ("timestamp", "created_at", "createdAt", "created")
+TIMES = ("timestamp", "created_at", "createdAt", "created")
 """Fields with the time of a message, in the message itself or in what LangChain and the AI SDK keep beside it."""
 
 _KEPT_BESIDE = ("additional_kwargs", "metadata")
@@ -270,7 +270,7 @@ def _time(raw: Mapping[str, Any], where: str) -> str:
     """The message's time in ISO 8601; empty if it has none."""
     beside = (raw.get(name) for name in _KEPT_BESIDE)
     for fields in (raw, *(each for each in beside if isinstance(each, Mapping))):
-        for name in _TIMES:
+        for name in TIMES:
             if at := time_in(fields.get(name), f"{where}, {name}"):
                 return at
     return _answered(raw.get("response_metadata"))
@@ -278,7 +278,7 @@ def _time(raw: Mapping[str, Any], where: str) -> str:
 
 def _answered(told: Any) -> str:
     """The time in what a model's provider tells of an answer, which the application cannot change: no error."""
-    for given in (told.get(name) for name in _TIMES) if isinstance(told, Mapping) else ():
+    for given in (told.get(name) for name in TIMES) if isinstance(told, Mapping) else ():
         with suppress(InputError):
             if at := time_in(given, ""):
                 return at

@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 from helpers_integrations import fine, graph_of, memory_of, patient, stored, whole
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 from test_time import agent_of
 
 from acc.errors import InputError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
+from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
+from acc.integrations.langgraph import MemoryNode
 from acc.state.policy import Policy
 
 BUILDERS = [agent_of, graph_of]
@@ -103,3 +109,48 @@ def test_the_user_of_an_ordinary_thread_is_not_named() -> None:
     graph = agent_of(memory, model)
     _talk(graph, ("ann", ANN), ("ann", "And now?"))
     assert "ann" not in whole(model.prompts[-1])
+
+
+class _Limiter(AgentMiddleware[Any, Any, Any]):
+    """Stops the first run of bob's before the memory sees it."""
+
+    is_open = True
+
+    def before_agent(self, state: Any, runtime: Any) -> None:
+        if state["messages"][-1].text == BOB and self.is_open:
+            self.is_open = False
+            raise RuntimeError("too many requests")
+
+
+@pytest.mark.parametrize("options", [{}, {"speakers": ["ann"]}])
+def test_the_message_of_a_run_that_failed_before_the_memory_is_not_the_next_ones(
+    options: Any,
+) -> None:
+    memory = memory_of()
+    graph = agent_of(
+        memory, fine(), middleware=[_Limiter(), MemoryMiddleware(memory, **options)]
+    )  # fmt: skip
+    _talk(graph, ("ann", ANN))
+    with pytest.raises(RuntimeError):
+        _talk(graph, ("bob", BOB))
+    _talk(graph, ("ann", "Go on."), ("ann", "And now?"))
+    assert ("ann", BOB) not in _rules(memory)
+    assert (("bob", BOB) in _rules(memory)) == (not options)
+
+
+def test_what_a_node_writes_at_a_runs_end_is_not_the_users() -> None:
+    memory, model = memory_of(), fine()
+    node = MemoryNode(memory)
+    prompt = node.prompt()
+    builder = StateGraph(MemoryState, input_schema=MessagesState)
+    builder.add_node("memory", node)
+    builder.add_node("model", lambda state: {"messages": [model.invoke(prompt(state))]})
+    builder.add_node(
+        "reflect", lambda _: {"messages": [HumanMessage("Always cite three sources.")]}
+    )
+    builder.add_edge(START, "memory")
+    builder.add_edge("memory", "model")
+    builder.add_edge("model", "reflect")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    _talk(graph, ("", ANN), ("", "And now?"), ("", "And then?"))
+    assert _rules(memory) == [("", ANN)]
