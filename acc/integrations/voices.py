@@ -157,7 +157,7 @@ class Voices:
         return found
 
     def _read(self, group: Sequence[BaseMessage], voiced: Voiced) -> Iterator[Read]:
-        spoken = [_readable(_named(m, voiced)) for m in group]
+        spoken = [_named(_readable(m), voiced) for m in group]
         channels = {WRITTEN: Channel.DOCUMENT, **self.channels}
         told = read_transcript(spoken, channels=channels, speakers=self.speakers)
         for message, (_, made, _) in zip(group, told, strict=True):
