@@ -103,6 +103,8 @@ class AgentMemory(Looking):
             try:
                 looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
                 step = yield from self._stepping(looked, force)
+                if step is not None and looked.abandoned:
+                    step = yield Io(partial(self._without_abandoned, step, looked))
                 return (yield Io(partial(self._done, looked, step)))  # type: ignore[no-any-return]
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
@@ -142,6 +144,17 @@ class AgentMemory(Looking):
             "another run commits all the time: the next pass takes the answer",
         )  # fmt: skip
         return (yield Io(look))  # type: ignore[no-any-return]
+
+    def _without_abandoned(self, step: Step[Any], looked: Looked) -> Step[Any]:
+        """Return the step without what it took along from a path that this run left."""
+        names = {m.ref: m.observation.message for each in step.commits for m in each.given.turn}
+        refs = [ref for ref, name in names.items() if name in looked.abandoned]
+        if not refs:
+            return step
+        thread, branch = looked.thread, step.state.branch
+        done = self.controller.withdrawn(refs, "abandoned", thread=thread, branch=branch)
+        commits = (*step.commits, *done.commits)
+        return replace(step, state=done.state, tail=done.tail, commits=commits)
 
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:

@@ -26,8 +26,7 @@ def before(config: Config) -> Iterator[Any]:
         return
     configured: Mapping[str, Any] = config.get("configurable") or {}
     around = namespace(config).rpartition("|")[0]
-    thread = str(configured.get("thread_id"))
-    where = {"configurable": {"thread_id": thread, "checkpoint_ns": around}}
+    where = _place(config)
     wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
     last: Any = None
     while True:
@@ -43,6 +42,28 @@ def before(config: Config) -> Iterator[Any]:
             wanted = each.parent_config["configurable"]["checkpoint_id"]
         if len(page) < PAGE:
             return
+
+
+def _place(config: Config) -> Any:
+    """Return which checkpoints are those of a run's graph and thread."""
+    thread = str((config.get("configurable") or {}).get("thread_id"))
+    around = namespace(config).rpartition("|")[0]
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": around}}
+
+
+def elsewhere(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
+    """Return those of some messages that stand in newest checkpoints of a run's thread, and in none that led to it."""
+    with suppress(Exception):
+        led = {
+            each.config["configurable"]["checkpoint_id"] for each in islice(before(config), PAGE)
+        }
+        page = list(saver_of(config).list(_place(config), limit=PAGE))
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for each in page:
+            held = {str(m.id) for m in messages_in(each, key)}
+            found[each.config["configurable"]["checkpoint_id"] in led] |= held
+        return frozenset(ids) & (found[False] - found[True])
+    return frozenset()
 
 
 def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:

@@ -63,6 +63,8 @@ class Looked:
         erased: Ids of messages whose words were erased.
         notes: The notes, with what this pass adds.
         added: Results that a failed run left: they are not in the channel yet.
+        abandoned: Ids of messages that wait in the journal, and that this run does not come from: an answer that is
+            made anew.
     """
 
     thread: ThreadKey
@@ -75,6 +77,7 @@ class Looked:
     erased: frozenset[str]
     notes: Notes
     added: tuple[BaseMessage, ...] = ()
+    abandoned: frozenset[str] = frozenset()
 
     @property
     def turn(self) -> Turn:

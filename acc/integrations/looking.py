@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import is_running_summary
+from acc.integrations.history import elsewhere, is_running_summary
 from acc.integrations.identity import (
     Owner,
     enclosing_nodes,
@@ -41,6 +41,7 @@ from acc.integrations.voices import Read
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.tail import digest_of
+from acc.turn.observations import Channel
 
 State = CompressedCognitiveState
 
@@ -115,9 +116,24 @@ class Looking(Speaking):
                 "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=begun.thread.thread,
             )  # fmt: skip
+        abandoned = self._abandoned(begun, given, rest)
         return Looked(
-            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added)
-        )
+            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added),
+            abandoned,
+        )  # fmt: skip
+
+    def _abandoned(self, begun: Begun, given: Given, rest: Sequence[BaseMessage]) -> frozenset[str]:
+        """Return the ids of answers that wait behind the state, and that this run does not come from.
+
+        They stand in a checkpoint of the thread, and in none that led to the run.
+        """
+        if begun.state is None:
+            return frozenset()
+        waiting = self.controller.journal.waiting(begun.thread, begun.state.branch)
+        said = (m.observation for m in waiting if m.channel is Channel.AGENT)
+        there = {"", *(str(m.id) for m in rest)}
+        left = {each.message for each in said if not each.is_call} - there
+        return elsewhere(given.config, self.input_messages_key, left) if left else frozenset()
 
     def _withdrawn(self, begun: Begun, rest: Sequence[BaseMessage], notes: Notes) -> bool:
         """Return whether the state rested on words that a guard blocked since. It does not any more."""
