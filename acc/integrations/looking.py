@@ -17,9 +17,11 @@ from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
 from acc.integrations.history import elsewhere, is_running_summary
 from acc.integrations.identity import (
+    Config,
     Owner,
     enclosing_nodes,
     owner,
+    saver_of,
 )
 from acc.integrations.leaving import Given, Looked
 from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
@@ -35,6 +37,7 @@ from acc.integrations.tailing import (
     repeated,
     sent_again,
     unknown,
+    without_answers,
 )
 from acc.integrations.unfinished import results_left
 from acc.integrations.voices import Read
@@ -108,7 +111,7 @@ class Looking(Speaking):
         begun = self.resuming.begun(whose.thread, state, reads, given.config)
         if self._withdrawn(begun, rest, given.notes):
             begun = self.resuming.begun(whose.thread, state, reads, given.config)
-        new, erased = self._new(reads, begun, notes)
+        new, erased = self._new(reads, begun, notes, given.config)
         new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
         if begun.state is None and whole and whole[0].type == "ai":
             log_event(
@@ -171,7 +174,7 @@ class Looking(Speaking):
         )
 
     def _new(
-        self, reads: Sequence[Read], begun: Begun, notes: Notes
+        self, reads: Sequence[Read], begun: Begun, notes: Notes, config: Config
     ) -> tuple[tuple[Read, ...], frozenset[str]]:
         """Return the messages that no commit up to ``head`` has taken, and the ids of erased ones."""
         journal, thread, head = self.controller.journal, begun.thread, begun.head
@@ -186,6 +189,9 @@ class Looking(Speaking):
             as_said = notes.voiced._replace(written=())
             again = sent_again(self.voices.read([r.message for r in new], as_said), whole)
             new = tuple(read for read in new if read.id not in again)
+        if saver_of(config) is None and len(new) > 1:
+            waiting = journal.waiting(thread, head.branch)
+            new = without_answers(new, reads, [*self._past(thread, head, 0), *waiting])
         gone = journal.erased(thread, [(r.id, d) for r in new for d in r.digests])
         erased = frozenset(r.id for r in new if any((r.id, d) in gone for d in r.digests))
         return tuple(read for read in new if read.id not in erased), erased

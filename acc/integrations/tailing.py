@@ -86,6 +86,31 @@ def sent_again(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> froz
     return found
 
 
+def without_answers(
+    new: Sequence[Read], reads: Sequence[Read], past: Sequence[Message]
+) -> tuple[Read, ...]:
+    """Return ``new`` without the agent's answers that the journal has under other ids.
+
+    Without a checkpointer a client brings the whole history, with ids of its own. ``reads``: all of it.
+    """
+    there = {read.id for read in reads}
+    texts = Counter(m.text for m in past if _is_answer(m) and m.observation.message not in there)
+    last = max((i for i, read in enumerate(new) if is_said(read)), default=0)
+    found = []
+    for read in new[:last]:
+        said = [o.text for o in read.observations if o.channel is Channel.AGENT and not o.is_call]
+        wanted = Counter(said)
+        if len(said) == len(read.observations) and said and wanted <= texts:
+            texts -= wanted
+        else:
+            found.append(read)
+    return (*found, *new[last:])
+
+
+def _is_answer(message: Message) -> bool:
+    return message.channel is Channel.AGENT and not message.observation.is_call
+
+
 def _repeats(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> frozenset[str]:
     told = [(i, d) for i, read in enumerate(new) for d in _speech(read)]
     known = overlap([d for _, d in told], [d for m, d in past if _is_speech(m)])

@@ -58,3 +58,16 @@ def test_a_client_that_sends_the_whole_history_without_ids_is_heard_once(
     said = [(kind, text) for kind, text in stored(memory) if kind != "agent"]
     assert said == [("user", m["content"]) for m in history if m["role"] == "user"]
     assert whole(model.prompts[-1]).count("And db-2?") == 2, "the question and its answer"
+
+
+@pytest.mark.parametrize("make", [memory_of, patient])
+def test_a_stateless_client_brings_answers_under_its_own_ids(make: Any) -> None:
+    memory, history = make(), []
+    model = ScriptedChatModel(script=lambda prompt: f"Answer to: {prompt[-1].text[:9]}")
+    for number, text in enumerate((RULE, "What is open?", "And db-2?", "And db-3?")):
+        graph = agent_of(memory, model, checkpointer=None)
+        history.append(HumanMessage(text, id=f"u{number}"))
+        out = graph.invoke({"messages": list(history)}, CONFIG)
+        history.append(AIMessage(out["messages"][-1].text, id=f"a{number}"))
+    said = [text for _, text in stored(memory)]
+    assert said == [message.text for message in history[:-1]]
