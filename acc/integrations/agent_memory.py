@@ -103,8 +103,8 @@ class AgentMemory(Looking):
             try:
                 looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
                 step = yield from self._stepping(looked, force)
-                if step is not None and looked.abandoned:
-                    step = yield Io(partial(self._without_abandoned, step, looked))
+                if step is not None and (looked.abandoned or looked.edited):
+                    step = yield Io(partial(self._without_replaced, step, looked))
                 return (yield Io(partial(self._done, looked, step)))  # type: ignore[no-any-return]
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
@@ -145,14 +145,15 @@ class AgentMemory(Looking):
         )  # fmt: skip
         return (yield Io(look))  # type: ignore[no-any-return]
 
-    def _without_abandoned(self, step: Step[Any], looked: Looked) -> Step[Any]:
-        """Return the step without what it took along from a path that this run left."""
+    def _without_replaced(self, step: Step[Any], looked: Looked) -> Step[Any]:
+        """Return the step without words that others replace on this run's path."""
         names = {m.ref: m.observation.message for each in step.commits for m in each.given.turn}
         refs = [ref for ref, name in names.items() if name in looked.abandoned]
+        refs += looked.edited
         if not refs:
             return step
         thread, branch = looked.thread, step.state.branch
-        done = self.controller.withdrawn(refs, "abandoned", thread=thread, branch=branch)
+        done = self.controller.withdrawn(refs, "replaced", thread=thread, branch=branch)
         commits = (*step.commits, *done.commits)
         return replace(step, state=done.state, tail=done.tail, commits=commits)
 

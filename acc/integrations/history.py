@@ -77,10 +77,12 @@ class Came(NamedTuple):
     Attributes:
         is_given: Whether the application gave it; others a tool or a node wrote.
         user: The user of the run to which it was given; empty if unknown.
+        is_edit: Whether the application put it in the place of other words.
     """
 
     is_given: bool
     user: str = ""
+    is_edit: bool = False
 
 
 def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dict[str, Came]:
@@ -105,13 +107,14 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
             has_inputs = has_inputs or is_input
             user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
             for name, _ in came:
-                is_given = name not in held if updated else is_input
-                found[name] = Came(is_given, user if is_input and not updated else "")
+                is_edit = updated and name in held
+                is_given = is_input if not updated else not is_edit
+                found[name] = Came(is_given, user if is_input and not updated else "", is_edit)
             wanted -= came
             newer = there
             if not wanted:
                 break
-    return {name: came for name, came in found.items() if came.is_given or has_inputs}
+    return {k: came for k, came in found.items() if came.is_given or came.is_edit or has_inputs}
 
 
 def is_running_summary(config: Config, message: BaseMessage) -> bool:

@@ -65,6 +65,7 @@ class Looked:
         added: Results that a failed run left: they are not in the channel yet.
         abandoned: Ids of messages that wait in the journal, and that this run does not come from: an answer that is
             made anew.
+        edited: Refs of the words in whose place the application put the user's last ones.
     """
 
     thread: ThreadKey
@@ -78,6 +79,7 @@ class Looked:
     notes: Notes
     added: tuple[BaseMessage, ...] = ()
     abandoned: frozenset[str] = frozenset()
+    edited: tuple[str, ...] = ()
 
     @property
     def turn(self) -> Turn:

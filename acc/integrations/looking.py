@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import elsewhere, is_running_summary
+from acc.integrations.history import arrivals, elsewhere, is_running_summary
 from acc.integrations.identity import (
     Config,
     Owner,
@@ -122,8 +122,25 @@ class Looking(Speaking):
         abandoned = self._abandoned(begun, given, rest)
         return Looked(
             begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added),
-            abandoned,
+            abandoned, self._edited(begun, given, new),
         )  # fmt: skip
+
+    def _edited(self, begun: Begun, given: Given, new: Sequence[Read]) -> tuple[str, ...]:
+        """Return the refs of the words that the user's last message replaces: the application edited it.
+
+        Only the checkpointer tells it. A client that uses an id again brings its words as input.
+        """
+        if begun.state is None or not new or not is_said(new[-1]):
+            return ()
+        last, entries = new[-1], begun.state.unread
+        journal, branch = self.controller.journal, begun.state.branch
+        if not journal.taken(begun.thread, [last.id], begun.head.seq, branch=branch):
+            return ()
+        came = arrivals(given.config, self.input_messages_key, [last.message]).get(last.id)
+        if came is None or not came.is_edit:
+            return ()
+        texts = journal.texts(begun.thread, [entry.ref for entry in entries], branch=branch)
+        return tuple(m.ref for m in texts if m.observation.message == last.id)
 
     def _abandoned(self, begun: Begun, given: Given, rest: Sequence[BaseMessage]) -> frozenset[str]:
         """Return the ids of answers that wait behind the state, and that this run does not come from.

@@ -420,3 +420,27 @@ def test_an_answer_that_is_made_anew_takes_the_place_of_the_one_before(
     memory.flush(key)
     assert "bad" not in str(memory.last_state(key).canonical())
     assert memory.journal.verify([memory.policy]).is_clean
+
+
+@pytest.mark.parametrize("build", [agent_of, recorded_of])
+@pytest.mark.parametrize("make", MEMORIES)
+def test_the_users_last_words_are_edited_as_chat_interfaces_do(make: Any, build: Any) -> None:
+    memory, model = make(), fine()
+    graph = build(memory, model)
+    say(graph, RULE)
+    say(graph, "Never page Ann.")
+    last = "Never page Ann."
+    held = next(
+        each for each in graph.get_state_history(CONFIG)
+        if each.next and each.values["messages"][-1].text == last
+    )  # fmt: skip
+    edited = HumanMessage("Never page Bo.", id=held.values["messages"][-1].id)
+    anew = graph.update_state(held.config, {"messages": [edited]}, as_node="__start__")
+    graph.invoke(None, anew)
+    out = say(graph, "And now?")
+    assert "Ann" not in whole(model.prompts[-1])
+    assert "Never page Bo." in whole(model.prompts[-1])
+    memory.flush("t", branch=state_of(out).branch)
+    new = memory.last_state("t", branch=state_of(out).branch)
+    assert [rule.text_of for rule in new.constraints] == [RULE, "Never page Bo."]
+    assert memory.journal.verify([memory.policy]).is_clean
