@@ -90,7 +90,8 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
 
     The application gives messages to a run: they come, with these words, with the step behind the checkpoint of an
     input. Or it adds them with ``update_state``; words that it puts in the place of others there are nobody's. Inside
-    another graph, whose nodes write the input, nothing is told; nor where checkpoints of inputs are not kept.
+    another graph, whose nodes write the input, nothing is told; nor where checkpoints of inputs are not kept. Only the
+    newest checkpoints are read.
     """
     if "|" in namespace(config) or not messages:
         return {}
@@ -98,7 +99,7 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
     found: dict[str, Came] = {}
     newer, source, has_inputs = set[tuple[str, str]](), "", False
     with suppress(Exception):
-        for each in before(config):
+        for each in islice(before(config), 8 * PAGE):
             there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
             held, came = {name for name, _ in there}, (newer - there) & wanted
             about = each.metadata or {}
