@@ -91,6 +91,8 @@ def taking(
         except ConflictError:
             tries += 1
             begun, clean = yield from joining(parts, head, clean, key)
+            if begun.known is not None:
+                continue  # it was taken along
             if begun.latest.head.epoch != head.epoch:
                 raise  # somebody took the branch over
             is_over = monotonic() >= until
