@@ -24,9 +24,8 @@ from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
 from acc.integrations.delegates import branch_of
 from acc.integrations.delegation import calling
-from acc.integrations.identity import (
-    Owner,
-)
+from acc.integrations.history import arrivals, elsewhere
+from acc.integrations.identity import Owner
 from acc.integrations.leaving import Given, Looked, Passed, by_ref
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
@@ -34,9 +33,7 @@ from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.reviews import reviewed
 from acc.integrations.stepping import synchronous, traced
-from acc.integrations.tailing import (
-    places,
-)
+from acc.integrations.tailing import is_said, places
 from acc.journal import ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState, TailRef
@@ -103,7 +100,7 @@ class AgentMemory(Looking):
             try:
                 looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
                 step = yield from self._stepping(looked, force)
-                if step is not None and (looked.abandoned or looked.edited):
+                if step is not None and looked.new:
                     step = yield Io(partial(self._without_replaced, step, looked))
                 return (yield Io(partial(self._done, looked, step)))  # type: ignore[no-any-return]
             except ConflictError:
@@ -146,16 +143,34 @@ class AgentMemory(Looking):
         return (yield Io(look))  # type: ignore[no-any-return]
 
     def _without_replaced(self, step: Step[Any], looked: Looked) -> Step[Any]:
-        """Return the step without words that others replace on this run's path."""
-        names = {m.ref: m.observation.message for each in step.commits for m in each.given.turn}
-        refs = [ref for ref, name in names.items() if name in looked.abandoned]
-        refs += looked.edited
-        if not refs:
+        """Return the step without words in whose place others stand on this run's path."""
+        if not (refs := self._replaced(step, looked)):
             return step
         thread, branch = looked.thread, step.state.branch
         done = self.controller.withdrawn(refs, "replaced", thread=thread, branch=branch)
         commits = (*step.commits, *done.commits)
         return replace(step, state=done.state, tail=done.tail, commits=commits)
+
+    def _replaced(self, step: Step[Any], looked: Looked) -> list[str]:
+        """Return the refs of an answer that was made anew, and of the user's last words that the application edited.
+
+        The step took the answer along; the run does not come from it. Only the checkpointer tells an edit from the
+        words of a client that uses an id again.
+        """
+        config, key, last = looked.given.config, self.input_messages_key, looked.new[-1]
+        taken = {m.ref: m.observation for each in step.commits for m in each.given.turn}
+        earlier = {m.ref: m.observation for each in step.commits for m in each.given.read}
+        earlier |= {m.ref: m.observation for m in step.tail}
+        there = {"", *(read.id for read in looked.reads)}
+        answers = (o for o in taken.values() if o.channel is Channel.AGENT and not o.is_call)
+        left = {each.message for each in answers} - there
+        gone = elsewhere(config, key, left) if left else frozenset[str]()
+        refs = [ref for ref, each in taken.items() if each.message in gone]
+        old = [r for r, each in earlier.items() if r not in taken and each.message == last.id]
+        if old and is_said(last):
+            came = arrivals(config, key, [last.message]).get(last.id)
+            refs += old if came is not None and came.is_edit else []
+        return refs
 
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:

@@ -25,8 +25,8 @@ def before(config: Config) -> Iterator[Any]:
     if (saver := saver_of(config)) is None:
         return
     configured: Mapping[str, Any] = config.get("configurable") or {}
-    around = namespace(config).rpartition("|")[0]
     where = _place(config)
+    around = where["configurable"]["checkpoint_ns"]
     wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
     last: Any = None
     while True:

@@ -63,9 +63,6 @@ class Looked:
         erased: Ids of messages whose words were erased.
         notes: The notes, with what this pass adds.
         added: Results that a failed run left: they are not in the channel yet.
-        abandoned: Ids of messages that wait in the journal, and that this run does not come from: an answer that is
-            made anew.
-        edited: Refs of the words in whose place the application put the user's last ones.
     """
 
     thread: ThreadKey
@@ -78,8 +75,6 @@ class Looked:
     erased: frozenset[str]
     notes: Notes
     added: tuple[BaseMessage, ...] = ()
-    abandoned: frozenset[str] = frozenset()
-    edited: tuple[str, ...] = ()
 
     @property
     def turn(self) -> Turn:

@@ -7,22 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.messages import (
-    BaseMessage,
-)
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import arrivals, elsewhere, is_running_summary
-from acc.integrations.identity import (
-    Config,
-    Owner,
-    enclosing_nodes,
-    owner,
-    saver_of,
-)
+from acc.integrations.history import is_running_summary
+from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import Given, Looked
 from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
 from acc.integrations.notes import Notes
@@ -44,7 +36,6 @@ from acc.integrations.voices import Read
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.tail import digest_of
-from acc.turn.observations import Channel
 
 State = CompressedCognitiveState
 
@@ -119,41 +110,9 @@ class Looking(Speaking):
                 "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=begun.thread.thread,
             )  # fmt: skip
-        abandoned = self._abandoned(begun, given, rest)
         return Looked(
-            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added),
-            abandoned, self._edited(begun, given, new),
-        )  # fmt: skip
-
-    def _edited(self, begun: Begun, given: Given, new: Sequence[Read]) -> tuple[str, ...]:
-        """Return the refs of the words that the user's last message replaces: the application edited it.
-
-        Only the checkpointer tells it. A client that uses an id again brings its words as input.
-        """
-        if begun.state is None or not new or not is_said(new[-1]):
-            return ()
-        last, entries = new[-1], begun.state.unread
-        journal, branch = self.controller.journal, begun.state.branch
-        if not journal.taken(begun.thread, [last.id], begun.head.seq, branch=branch):
-            return ()
-        came = arrivals(given.config, self.input_messages_key, [last.message]).get(last.id)
-        if came is None or not came.is_edit:
-            return ()
-        texts = journal.texts(begun.thread, [entry.ref for entry in entries], branch=branch)
-        return tuple(m.ref for m in texts if m.observation.message == last.id)
-
-    def _abandoned(self, begun: Begun, given: Given, rest: Sequence[BaseMessage]) -> frozenset[str]:
-        """Return the ids of answers that wait behind the state, and that this run does not come from.
-
-        They stand in a checkpoint of the thread, and in none that led to the run.
-        """
-        if begun.state is None:
-            return frozenset()
-        waiting = self.controller.journal.waiting(begun.thread, begun.state.branch)
-        said = (m.observation for m in waiting if m.channel is Channel.AGENT)
-        there = {"", *(str(m.id) for m in rest)}
-        left = {each.message for each in said if not each.is_call} - there
-        return elsewhere(given.config, self.input_messages_key, left) if left else frozenset()
+            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added)
+        )
 
     def _withdrawn(self, begun: Begun, rest: Sequence[BaseMessage], notes: Notes) -> bool:
         """Return whether the state rested on words that a guard blocked since. It does not any more."""

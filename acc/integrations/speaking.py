@@ -10,10 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from langchain_core.messages import (
-    BaseMessage,
-    HumanMessage,
-)
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from acc.clock import SystemClock
@@ -22,12 +19,7 @@ from acc.integrations.delegates import DELEGATES, Delegates
 from acc.integrations.delegation import misplaced, tasks_of
 from acc.integrations.guards import blocked_in
 from acc.integrations.history import Came, arrivals
-from acc.integrations.identity import (
-    Identify,
-    Identity,
-    Owner,
-    thread_of,
-)
+from acc.integrations.identity import Identify, Identity, Owner, thread_of
 from acc.integrations.leaving import Given
 from acc.integrations.messages import is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key

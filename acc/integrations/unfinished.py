@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from acc.integrations.identity import Config, saver_of
+from acc.integrations.history import before
+from acc.integrations.identity import Config
 from acc.integrations.reviews import calls_of
 from acc.logs import log_event
 
 NEWEST = 8
-"""Checkpoints that are read."""
+"""Checkpoints that led to the run and are read."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -27,29 +29,17 @@ def results_left(messages: Sequence[BaseMessage], config: Config) -> list[ToolMe
     answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     called = {call_id for message in messages for call_id, _ in calls_of(message)}
     left = called - answered
-    saver = saver_of(config)
-    if not left or saver is None:
-        return []
-    configured = config.get("configurable") or {}
-    where = {
-        "configurable": {
-            "thread_id": configured.get("thread_id"),
-            "checkpoint_ns": configured.get("checkpoint_ns", "").rpartition("|")[0],
-        }
-    }
+    found: dict[str, ToolMessage] = {}
     try:
-        held = list(saver.list(where, limit=NEWEST))
+        for each in islice(before(config), NEWEST) if left else ():
+            for message in _written(each.pending_writes or ()):
+                if message.tool_call_id in left:
+                    found.setdefault(message.tool_call_id, message)
     except Exception as error:
         log_event(
             _LOG, logging.WARNING, "results_unknown",
             f"the checkpointer cannot be asked for the results of a failed run: {type(error).__name__}",
         )  # fmt: skip
-        return []
-    found: dict[str, ToolMessage] = {}
-    for each in reversed(held):
-        for message in _written(each.pending_writes or ()):
-            if message.tool_call_id in left:
-                found[message.tool_call_id] = message
     return list(found.values())
 
 

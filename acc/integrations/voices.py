@@ -13,19 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
-from langchain_core.messages import (
-    BaseMessage,
-    ChatMessage,
-    HumanMessage,
-    ToolMessage,
-)
+from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
 from acc.errors import InputError
 from acc.integrations.messages import is_marked
 from acc.integrations.reviews import MADE, Marks, outcome
 from acc.logs import log_event
 from acc.tail import digest_of
-from acc.turn.chat_messages import TIMES
+from acc.turn.chat_messages import LANGCHAIN, TIMES
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
 from acc.turn.times import time_in
@@ -36,8 +31,6 @@ EVIDENCE_TOOL = "open_evidence"
 
 
 _LOG = logging.getLogger(__name__)
-
-_ROLES = ("user", "human", "assistant", "ai", "system", "tool")
 
 WRITTEN = "not the user"
 """Name of a human message that a tool or a middleware wrote, or that a guard kept from the agent: a document."""
@@ -214,7 +207,7 @@ def _readable(message: BaseMessage) -> BaseMessage:
     A time that is none is no time. A role that no provider knows is a name, and its words are a document.
     """
     told = message.additional_kwargs
-    if isinstance(message, ChatMessage) and message.role not in _ROLES:
+    if isinstance(message, ChatMessage) and message.role not in LANGCHAIN:
         message = HumanMessage(message.content, id=message.id, name=message.role)
         told = {**told, MADE: True}
     odd = [name for name in TIMES if name in told and not _is_time(told[name])]

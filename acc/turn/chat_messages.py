@@ -25,7 +25,8 @@ _ROLES: Mapping[str, Role] = {
 }  # fmt: skip
 _IN_PARTS: Mapping[str, Role] = {**_ROLES, "model": "assistant", "chatbot": "assistant"}
 """Gemini's and LlamaIndex's roles."""
-_LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
+LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
+"""The role of a LangChain message, by its kind."""
 
 _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
 """Type suffixes of Responses items that are not messages and have no role."""
@@ -72,7 +73,7 @@ def read_message(raw: Any, where: str) -> Message:
         InputError: ``raw`` has no supported form; the error names ``where``.
     """
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
-        return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)
+        return _chat({"content": raw[1]}, _role(raw[0], LANGCHAIN, where), where)
     if _is_langchain(raw):
         return _langchain(str(raw.type), vars(raw), where)
     raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
@@ -121,16 +122,16 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
     plain = kind.removesuffix("Chunk").removesuffix("Message").lower()
     if plain == "chat":
         plain = str(fields.get("role"))
-    if plain not in _LANGCHAIN:
+    if plain not in LANGCHAIN:
         raise InputError(
             f"unknown type of message: {kind!r}",
             where=where,
-            hint=f"use one of {', '.join(_LANGCHAIN)}",
+            hint=f"use one of {', '.join(LANGCHAIN)}",
         )
     more = fields.get("additional_kwargs")
     if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
         return _summary(_chat(fields, "user", where).parts, fields)
-    return _chat(fields, _LANGCHAIN[plain], where)
+    return _chat(fields, LANGCHAIN[plain], where)
 
 
 def _summary(parts: Sequence[Part], raw: Mapping[str, Any]) -> Message:
