@@ -302,9 +302,8 @@ class AsyncMemoryController(Common[S]):
         self._beside.close()
 
     async def _done(self, doing: Doing[T]) -> T:
-        if (
-            not identifier.cache_info().currsize
-        ):  # loading it would block the loop for half a second
+        if not identifier.cache_info().currsize:
+            # To load it here would block the loop for half a second.
             await self.beside(identifier)
         return await aperform(doing, self._beside.run)
 

@@ -100,22 +100,12 @@ class Speaking:
             shared.told if shared is not None else None,
         )
         others = {str(m.id) for m in heard} - tasks
-        written: set[str] | frozenset[str] = frozenset()
-        came: dict[str, Came] = {}
-        if self._moves_over(given, whose.thread):
-            pass
-        elif is_same_run:
-            written = others
-        else:
-            written = misplaced(rest) & others
-            if written == others:
-                # A client whose ids begin anew puts its words in the place of earlier ones.
-                written -= notes.users.keys()
-            # The last one is the run's. Others may be of a run that failed, or of a node at a run's end.
-            asked = [m for m in heard if m.id in written or (m.id in others and m is not heard[-1])]
-            came = arrivals(given.config, self.input_messages_key, asked)
-            written = {name for name in others if name in written or name in came}
-            written -= {name for name, each in came.items() if each.is_given}
+        written, came = set[str](), dict[str, Came]()
+        if not self._moves_over(given, whose.thread):
+            if is_same_run:
+                written = others
+            else:
+                written, came = self._strangers(given, rest, heard, others, notes)
         users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
         known = {name: came[name].user for name in users if name in came and came[name].user}
         speakers = {name: known.get(name, whose.user) for name in users}
@@ -129,6 +119,33 @@ class Speaking:
         return replace(notes, thread=whose.thread).and_these(
             users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers
         )
+
+    def _strangers(
+        self,
+        given: Given,
+        rest: Sequence[BaseMessage],
+        heard: Sequence[HumanMessage],
+        others: set[str],
+        notes: Notes,
+    ) -> tuple[set[str], dict[str, Came]]:
+        """Return which messages, as a run begins, are nobody's words to the agent, and how messages came.
+
+        Args:
+            given: The channels.
+            rest: The messages.
+            heard: Those of humans that are not known yet.
+            others: The ids of those that are no other agent's tasks.
+            notes: What the runs noted.
+        """
+        written = set(misplaced(rest) & others)
+        if written == others:
+            # A client whose ids begin anew puts its words in the place of earlier ones.
+            written -= notes.users.keys()
+        # The last one is the run's. Others may be of a run that failed, or of a node at a run's end.
+        asked = [m for m in heard if m.id in written or (m.id in others and m is not heard[-1])]
+        came = arrivals(given.config, self.input_messages_key, asked)
+        written |= others & came.keys()
+        return written - {name for name, each in came.items() if each.is_given}, came
 
     def _moves_over(self, given: Given, thread: ThreadKey) -> bool:
         """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""

@@ -105,7 +105,7 @@ class Committing(Appending):
     ) -> Appended:
         """Do what `append` and `commit` do, in one transaction, where nothing has to be asked in between.
 
-        ``waiting``: messages that were appended before (`acc.journal.reading.Latest`), which the first commit takes, too.
+        ``waiting``: messages that were appended before (`Latest.waiting`), which the first commit takes, too.
 
         Returns:
             The turn, committed. ``head`` is the new head. Of a repeated step it is what was committed before, which
