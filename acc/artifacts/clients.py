@@ -6,18 +6,16 @@ import ctypes
 import os
 import re
 import shutil
-import sqlite3
 import struct
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from acc.artifacts.faults import translated
 from acc.errors import StoreError, StoreLockedError
-from acc.mounts import file_system, is_network
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -53,7 +51,6 @@ class EmbeddedClient:
     def opened(self) -> ClientAPI:
         """Open the client, without the vector indexes that a power cut has left cut: Chroma would crash on them."""
         self.broken += _drop_broken(self.folder)
-        _set_mode(self.folder)
         with translated("the embedded Chroma cannot be opened", self.where):
             import chromadb
 
@@ -87,11 +84,8 @@ class EmbeddedClient:
         with translated("the embedded Chroma cannot be closed", self.where):
             self.client.close()  # type: ignore[attr-defined]
             _forget(self.where)
-        # Chroma leaves connections open for a while, and with them its log.
-        with suppress(sqlite3.Error), closing(sqlite3.connect(self.folder / DATABASE)) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            for index in index_folders(self.folder):
-                _blank(index)
+        for index in index_folders(self.folder):
+            _blank(index)
 
 
 def _forget(path: str) -> None:
@@ -225,16 +219,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _set_mode(folder: Path) -> None:
-    """Let Chroma's SQLite keep a write-ahead log, as the journal does: an add takes half the time, and waits for the
-    disk once for each transaction. On a network file system such a log damages the database.
-    """
-    mode = "delete" if is_network(file_system(folder)) else "wal"
-    # Of a database that is damaged, Chroma says what is wrong.
-    with suppress(sqlite3.Error), closing(sqlite3.connect(folder / DATABASE)) as database:
-        database.execute(f"PRAGMA journal_mode = {mode}")
 
 
 _HEADER = struct.Struct("<i4Q")

@@ -114,7 +114,6 @@ def scrub(folder: Path) -> None:
             database.execute(statement.format(gone=_GONE))
         database.execute("COMMIT")
         database.execute("VACUUM")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         live = {row[0] for row in database.execute("SELECT id FROM segments")}
     for path in index_folders(folder):
         if path.name not in live:
