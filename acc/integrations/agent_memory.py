@@ -26,7 +26,7 @@ from acc.integrations.delegates import branch_of
 from acc.integrations.delegation import calling
 from acc.integrations.history import arrivals, elsewhere
 from acc.integrations.identity import Owner
-from acc.integrations.leaving import Given, Looked, Passed, by_ref
+from acc.integrations.leaving import Given, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes
@@ -179,6 +179,18 @@ class AgentMemory(Looking):
                 replace(looked, notes=notes), step, step.state, step.tail, self.controller.policy
             )
         return Passed(looked, None, looked.state, (), self.controller.policy)
+
+    def _update(self, passed: Passed | None) -> dict[str, Any]:
+        """Return the update of the channels, without those that stay as they are."""
+        if passed is None:
+            return {}
+        ccs, notes = channels(passed, stay=self.is_shadow)
+        update = {
+            self.state_key: ccs,
+            self.run_key: notes,
+            self.input_messages_key: changed(passed, is_shadow=self.is_shadow) or None,
+        }
+        return {key: value for key, value in update.items() if value is not None}
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[Any], Any]) -> Any:
         """Note on the result what a human's part in the call was, and hand over what a sub-agent may read."""

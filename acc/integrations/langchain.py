@@ -8,11 +8,11 @@ what redacts messages or writes prompts.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -22,19 +22,16 @@ from langgraph.runtime import Runtime
 from acc.driving import Doing, one
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.delegates import DELEGATES
 from acc.integrations.graph_channels import OwnState, owned
-from acc.integrations.identity import Identify, Owner
-from acc.integrations.leaving import Looked, Passed, changed, channels, marked
+from acc.integrations.identity import Owner
+from acc.integrations.leaving import Looked, Passed, marked
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
 from acc.integrations.prompting import with_memory
-from acc.integrations.sharing import Share, To
+from acc.integrations.speaking import Settings
 from acc.integrations.stepping import Controller
-from acc.integrations.voices import Voices
 from acc.integrations.watching import watching
-from acc.turn.observations import Channel
 
 with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
     from langchain.agents.middleware.types import (
@@ -74,16 +71,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         controller: Controller | str,
         *,
         folder: str | Path | None = None,
-        identity: Identify | None = None,
-        channels: Mapping[str, Channel] | None = None,
-        speakers: Collection[str] | None = None,
-        human: Channel | str = Channel.OPERATOR,
-        resume: bool | None = None,
-        tell_time: bool = False,
-        share: Share | None = None,
-        to: To = "",
-        delegates: Mapping[str, str] = DELEGATES,
-        mode: str = "memory",
+        **settings: Unpack[Settings],
     ) -> None:
         """Set up the middleware.
 
@@ -92,31 +80,12 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
                 the rules without a model: then the middleware opens the memory. An `AsyncMemoryController` only for
                 an agent that always runs asynchronously.
             folder: Folder of a memory that the middleware opens; ``memory`` in the working folder by default.
-            identity: Finds the thread of a run; by default from its ``thread_id`` and ``user_id``.
-            channels: Channel by tool name, and by name of human messages that are not from the user.
-            speakers: Names of people who speak as the user; other names are documents. None accepts every name.
-            human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an interrupt. By
-                default a reviewer is an operator, whose rules the user cannot end. ``"user"`` where the user
-                reviews; ``"document"`` where a reviewer's words shall bind nobody.
-            resume: If the checkpoint has no state, continue from the thread's last state. None does so unless the
-                checkpointer holds states of the thread: the run then goes back to before the first turn. False
-                begins anew, without the thread's rules.
-            tell_time: The model reads the time of the controller's clock after the state.
-            share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to
-                all of them (`acc.integrations.sharing`).
-            to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
-            delegates: Tools that run a sub-agent, with the argument that holds its task. The board is added to the
-                task, for agents without the memory. Such a tool does not receive this agent's state.
-            mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
+            settings: See `acc.integrations.speaking.Settings`.
 
         Raises:
             ConfigurationError: ``controller`` is neither a memory nor a name, or the settings contradict each other.
         """
-        memory = opened(controller, folder)
-        super().__init__(
-            memory, Voices.of(channels, speakers, human), identity=identity, resume=resume,
-            tell_time=tell_time, share=share, to=to, mode=mode, delegates=delegates,
-        )  # fmt: skip
+        super().__init__(opened(controller, folder), **settings)
         self._hook()
         self.tools = []
 
@@ -143,13 +112,13 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             StoreError: The journal cannot be written; nothing was committed.
         """
         given, whose = self._of(state, get_config())
-        return self._update(self._passed(given, whose, is_same_run=True), state)
+        return self._left(self._passed(given, whose, is_same_run=True), state)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         given, whose = self._of(state, get_config())
         passed = await self._apassed(given, whose, is_same_run=True)
-        return self._update(passed, state)
+        return self._left(passed, state)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -223,20 +192,9 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         messages = [*marked(looked), *looked.added]
         return update | ({"messages": messages} if messages else {})
 
-    def _update(self, passed: Passed | None, state: Any) -> dict[str, Any]:
-        if passed is None:
-            return {}
-        ccs, notes = channels(passed, stay=self.is_shadow)
-        update: dict[str, Any] = {}
-        if ccs is not None:
-            update["ccs"] = ccs
-        if notes is not None:
-            update["ccs_run"] = notes
-        if messages := changed(passed, is_shadow=self.is_shadow):
-            update["messages"] = messages
-            if state.get(PLACES):
-                update[PLACES] = None
-        return update
+    def _left(self, passed: Passed | None, state: Any) -> dict[str, Any]:
+        update = self._update(passed)
+        return update | {PLACES: None} if "messages" in update and state.get(PLACES) else update
 
     def _shown(
         self, request: ModelRequest[Any], config: RunnableConfig

@@ -8,17 +8,18 @@ It commits the messages that no commit has taken, and lets those leave that a co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Unpack
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
+from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.delegates import DELEGATES, FOR_A_TASK
+from acc.integrations.delegates import FOR_A_TASK
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -28,18 +29,15 @@ from acc.integrations.graph_channels import (
     read,
     state_channels,
 )
-from acc.integrations.identity import Identify, Owner
-from acc.integrations.leaving import Given, Looked, Passed, changed, channels, kept
+from acc.integrations.identity import Owner
+from acc.integrations.leaving import Given, Looked, Passed
 from acc.integrations.messages import as_messages, role_and_rest
-from acc.integrations.notes import Notes
 from acc.integrations.prompting import with_memory
-from acc.integrations.sharing import Share, To
+from acc.integrations.speaking import Settings
 from acc.integrations.stepping import Controller, Runs
 from acc.integrations.stepping import worth_retrying as worth_retrying
-from acc.integrations.voices import Voices
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
-from acc.turn.observations import Channel
 
 _RUNS = Runs()
 
@@ -51,9 +49,10 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
         START -> memory -> model -> tools -> memory
 
-    It can also be the ``pre_model_hook`` of `create_react_agent`. The model's node reads ``node.prompt(role)(state)``,
-    or ``output_messages_key``. With ``add_conditional_edges("tools", node.due, {True: "memory", False: "model"})``
-    a loop goes through it only when there is something to compress.
+    The model's node reads ``node.prompt(role)(state)``. As the ``pre_model_hook`` of `create_react_agent` it writes
+    the prompt to ``output_messages_key``. With
+    ``add_conditional_edges("tools", node.due, {True: "memory", False: "model"})`` a loop goes through it only when
+    there is something to compress.
     """
 
     def __init__(
@@ -66,54 +65,29 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         run_key: str = "ccs_run",
         name: str = "memory",
         role: str = "",
-        channels: Mapping[str, Channel] | None = None,
-        speakers: Collection[str] | None = None,
-        human: Channel | str = Channel.OPERATOR,
-        identity: Identify | None = None,
-        resume: bool | None = None,
-        tell_time: bool = False,
-        share: Share | None = None,
-        to: To = "",
-        delegates: Mapping[str, str] = DELEGATES,
         force: bool = False,
-        mode: str = "memory",
+        **settings: Unpack[Settings],
     ) -> None:
         """Set up the node.
 
         Args:
             controller: The memory. A graph that also runs with ``invoke`` needs the synchronous one.
             input_messages_key: Channel of the messages, with LangGraph's reducer.
-            output_messages_key: Channel for what the model reads; ``llm_input_messages`` in a ``pre_model_hook``.
-                Then the messages stay as they are. None writes no view, and lets compressed messages leave.
+            output_messages_key: Channel for the prompt: ``llm_input_messages`` in a ``pre_model_hook``. None writes
+                none.
             state_key: Channel of the state, as plain JSON.
             run_key: Private channel of the memory's notes.
             name: Name in traces.
-            role: The agent's role, before the state in the view.
-            channels: Channel by tool name (``{"ask": Channel.USER}``), and by name of human messages that are not
-                the user's.
-            speakers: Names of people who speak as the user; other names are documents. None accepts every name.
-            human: Channel of a human who reviews a call or answers an interrupt, if the tools run in `tool_node`. By
-                default an operator, whose rules the user cannot end; ``"user"`` where the user reviews;
-                ``"document"`` where a reviewer's words shall bind nobody.
-            identity: Finds the thread of a run; `Identity()` by default.
-            resume: If the graph has no state, continue from the thread's last state. None does so unless the
-                checkpointer holds states of the thread: the run then goes back to before the first turn. False
-                begins anew, without the thread's rules.
-            tell_time: The model reads the time of the controller's clock after the state.
-            share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to
-                all of them (`acc.integrations.sharing`).
-            to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
-            delegates: Tools of `tool_node` that run a sub-agent, with the argument that holds its task.
+            role: The agent's role, in that prompt.
             force: Compress at each pass, whatever the size: before a `Send`, a hand-over, a planning node.
-            mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
+            settings: See `acc.integrations.speaking.Settings`. ``human`` needs the tools in `tool_node`.
 
         Raises:
             ConfigurationError: The settings contradict each other.
         """
         super().__init__(
-            controller, Voices.of(channels, speakers, human), identity=identity, resume=resume,
-            tell_time=tell_time, share=share, to=to, mode=mode, delegates=delegates,
-            state_key=state_key, run_key=run_key, messages_key=input_messages_key,
+            controller, state_key=state_key, run_key=run_key, messages_key=input_messages_key,
+            **settings,
         )  # fmt: skip
         self.name = name
         self.role = role
@@ -147,14 +121,14 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         passed = self._passed(
             given, whose, force=self.force, is_same_run=self._is_same(given, whose)
         )
-        return self._update(input, given, passed)
+        return self._left(input, given, passed)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
         given, whose = self._of(input, ensure_config(config))
         is_same = self._is_same(given, whose)
         passed = await self._apassed(given, whose, force=self.force, is_same_run=is_same)
-        return await self.controller.beside(self._update, input, given, passed)
+        return await self.controller.beside(self._left, input, given, passed)
 
     def due(self, state: Any) -> bool:
         """Return whether a pass is due in a loop of tool calls: whether what waits is over the memory's limit.
@@ -162,7 +136,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         Without it the messages wait in their channel, and the next pass takes them.
         """
         if self.output_messages_key or self.force:
-            return True  # each model call needs a new view
+            return True  # each model call needs a new prompt
         counter, cadence = self.controller.policy.counter, self.controller.cadence
         waiting = sum(counter(str(m.text)) for m in as_messages(self._messages(state)))
         return waiting > cadence.compress_over
@@ -265,77 +239,46 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """Return whether this run has passed before: then it was given nothing since."""
         return _RUNS.has(given.config, whose.thread)
 
-    def _staying(self, passed: Passed) -> list[BaseMessage]:
-        """Return the messages that the model reads: what a compression has read stays in the channel alone."""
-        looked, whole = passed.looked, [*passed.looked.role, *passed.looked.rest]
-        if self.is_shadow or passed.state is None:
-            return whole
-        ids = kept(passed).union(str(m.id) for m in looked.added)
-        return [m for m in whole if m.id in ids]
-
     def _prompted(
         self, role: str, state: Mapping[str, Any], config: RunnableConfig
     ) -> list[BaseMessage]:
-        shown = self.output_messages_key or self.input_messages_key
-        what = "from which the prompt is made"
-        messages = needed(shown, read(state, shown), where=self.name, what=what)
-        if self.output_messages_key:
-            own, rest = role_and_rest(as_messages(messages))
-            lead = "\n\n".join(part for part in (role, *(str(m.text) for m in own)) if part)
-            return [SystemMessage(lead), *rest]
-        check_messages(messages, shown)
+        key, what = self.input_messages_key, "from which the prompt is made"
+        check_messages(needed(key, read(state, key), where=self.name, what=what), key)
         if not self.is_shadow:
             needed(self.state_key, read(state, self.state_key), where=self.name, what=what)
-        given, whose = self._of(state, config)
-        return self._model_input(role, given, whose.thread, self._loaded(given.raw), given.notes)
+        return self._model_input(role, state, config)
 
     def _model_input(
-        self,
-        role: str,
-        given: Given,
-        thread: ThreadKey,
-        state: CompressedCognitiveState | None,
-        notes: Notes,
+        self, role: str, state: Mapping[str, Any], config: RunnableConfig
     ) -> list[BaseMessage]:
         """Return role, state and messages, as the model reads them; a shadow shows no state."""
-        own, rest = role_and_rest(as_messages(given.messages))
-        if self.is_shadow:
-            lead = "\n\n".join(part for part in (role, *(str(m.text) for m in own)) if part)
-            return [*([SystemMessage(lead)] if lead else []), *rest]
-        view = self._view(state, given.messages, notes, lambda: thread)
-        lead = "\n\n".join(part for part in (role, *(str(m.text) for m in own)) if part)
-        memory = self._memory_text(state, view, given.config, thread)
-        system = with_memory(SystemMessage(lead) if lead else None, memory)
-        return [*([system] if system is not None else []), *view.messages]
+        given, whose = self._of(state, config)
+        own, messages = role_and_rest(as_messages(given.messages))
+        memory = ""
+        if not self.is_shadow:
+            ccs = self._loaded(given.raw)
+            view = self._view(ccs, given.messages, given.notes, lambda: whose.thread)
+            memory, messages = self._memory_text(ccs, view, config, whose.thread), view.messages
+        system = None
+        for part in filter(None, (role, *(str(m.text) for m in own), memory)):
+            system = with_memory(system, part)
+        return [*([system] if system is not None else []), *messages]
 
-    def _update(self, state: Any, given: Given, passed: Passed | None) -> dict[str, Any]:
-        """Return the channel updates."""
-        update: dict[str, Any] = {}
-        if passed is None:
-            return (
-                {self.output_messages_key: list(given.messages)} if self.output_messages_key else {}
-            )
-        stay = self.is_shadow or self.output_messages_key is not None
-        ccs, notes = channels(passed, stay=stay)
-        if ccs is not None:
-            update[self.state_key] = ccs
-        if notes is not None:
-            update[self.run_key] = notes
+    def _left(self, state: Any, given: Given, passed: Passed | None) -> dict[str, Any]:
+        update = self._update(passed)
+        if passed is not None:
+            _RUNS.passed(given.config, passed.looked.thread)
         if self.output_messages_key:
-            looked = passed.looked
-            whole = given._replace(messages=self._staying(passed))
-            view = self._model_input(self.role, whole, looked.thread, passed.state, looked.notes)
-            if looked.added:
-                update[self.input_messages_key] = list(looked.added)
-            # Not a message object: LangGraph would show it in the user's message stream.
-            update[self.output_messages_key] = [_plain(message) for message in view]
-        elif messages := changed(passed, is_shadow=self.is_shadow):
-            update[self.input_messages_key] = messages
-        _RUNS.passed(given.config, passed.looked.thread)
+            key = self.input_messages_key
+            held = {each: read(state, each) for each in (self.state_key, self.run_key)}
+            messages = add_messages(list(given.messages), update.get(key, []))
+            after = {**held, **update, key: messages}
+            shown = self._model_input(self.role, after, given.config)
+            # Not message objects: LangGraph would show the system's in the user's message stream.
+            update[self.output_messages_key] = [_plain(message) for message in shown]
         return update
 
 
 def _plain(message: BaseMessage) -> Any:
-    if isinstance(message, SystemMessage):
-        return {"role": "system", "content": message.content}
-    return message
+    is_system = isinstance(message, SystemMessage)
+    return {"role": "system", "content": message.content} if is_system else message

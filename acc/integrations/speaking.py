@@ -6,9 +6,10 @@ it, a tool or a node wrote. The notes and the checkpointer's history tell the re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -33,24 +34,61 @@ from acc.tail import Message
 from acc.turn.observations import Channel
 
 
+class Settings(TypedDict, total=False):
+    """What an agent's memory can be told, beside which memory it is.
+
+    Attributes:
+        channels: Channel by tool name (``{"ask": Channel.USER}``), and by name of human messages that are not the
+            user's. A tool's result is a tool's by default.
+        speakers: Names of people who speak as the user; other names are documents. None accepts every name.
+        human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an interrupt. By default
+            an operator, whose rules the user cannot end. ``"user"`` where the user reviews; ``"document"`` where a
+            reviewer's words shall bind nobody.
+        identity: Finds the thread of a run; `Identity()` by default.
+        resume: If the checkpoint has no state, continue from the thread's last state. None does so unless the
+            checkpointer holds states of the thread: the run then goes back to before the first turn. False begins
+            anew, without the thread's rules.
+        tell_time: The model reads the time of the controller's clock after the state.
+        share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to all
+            of them (`acc.integrations.sharing`).
+        to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
+        delegates: Tools that run a sub-agent, with the argument that holds its task. The board is added to the task,
+            for agents without the memory. Such a tool does not receive this agent's state.
+        mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
+    """
+
+    channels: Mapping[str, Channel] | None
+    speakers: Collection[str] | None
+    human: Channel | str
+    identity: Identify | None
+    resume: bool | None
+    tell_time: bool
+    share: Share | None
+    to: To
+    delegates: Mapping[str, str]
+    mode: str
+
+
 class Speaking:
     """The settings of an agent's memory, and who speaks in its graph."""
 
     def __init__(
         self,
         controller: Controller,
-        voices: Voices,
         *,
-        identity: Identify | None,
-        resume: bool | None,
-        tell_time: bool,
-        share: Share | None,
-        to: To,
-        mode: str,
-        delegates: Mapping[str, str] = DELEGATES,
         state_key: str = "ccs",
         run_key: str = "ccs_run",
         messages_key: str = "messages",
+        channels: Mapping[str, Channel] | None = None,
+        speakers: Collection[str] | None = None,
+        human: Channel | str = Channel.OPERATOR,
+        identity: Identify | None = None,
+        resume: bool | None = None,
+        tell_time: bool = False,
+        share: Share | None = None,
+        to: To = "",
+        delegates: Mapping[str, str] = DELEGATES,
+        mode: str = "memory",
     ) -> None:
         check_controller(controller)
         settings = controller.settings
@@ -58,8 +96,10 @@ class Speaking:
         self.identity = identity or Identity()
         self.key = notes_key(controller)
         self.voices = heard_by(
-            voices, redact=controller.parts.redact, key=controller.policy.digest_key,
-        )  # fmt: skip
+            Voices.of(channels, speakers, human),
+            redact=controller.parts.redact,
+            key=controller.policy.digest_key,
+        )
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.own_channels = (state_key, run_key)
         self.delegates = Delegates(delegates, self.identity, self.own_channels)

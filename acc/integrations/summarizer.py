@@ -28,7 +28,6 @@ from acc.integrations.messages import as_messages, is_summary
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND
 from acc.integrations.stepping import Controller
-from acc.integrations.voices import Voices
 from acc.state.render import render
 from acc.turn.observations import Channel
 
@@ -57,9 +56,8 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
             ConfigurationError: ``controller`` is not a memory.
         """
         super().__init__(
-            controller, Voices.of(channels, None, Channel.OPERATOR), identity=identity, resume=True,
-            tell_time=False, share=None, to="", mode="memory", state_key="",
-        )  # fmt: skip
+            controller, identity=identity, channels=channels, resume=True, state_key=""
+        )
 
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any

@@ -82,6 +82,6 @@ def test_a_hooks_view_is_bounded() -> None:
     graph.checkpointer = graph_of(memory, model).checkpointer
     for text in (RULE, *(f"Message {n}." for n in range(9))):
         out = say(graph, text)
-    assert len(out["messages"]) == 20, "they stay in the channel"
+    assert len(out["messages"]) <= 4
     assert len(spoken(model.prompts[-1])) <= 4
     assert whole(model.prompts[-1]).count(RULE) == 1
