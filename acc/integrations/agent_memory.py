@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.messages import BaseMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
@@ -220,17 +220,31 @@ class AgentMemory(Looking):
         who, kept = self._reviewer(whose), self.own_channels
         return reviewed(request, result, self.voices.marks, who=who, kept=kept)
 
+    def _told(
+        self, given: Given, whose: Owner, messages: Sequence[Any]
+    ) -> tuple[str, list[BaseMessage]]:
+        """Return what stands behind the role, and the messages, as the model reads them."""
+        state = self._loaded(given.raw)
+        view = self._view(state, messages, given.notes, whose.thread)
+        if (shared := self._shared(given.config, whose.thread)) is not None:
+            body = shared.text(state)
+        else:
+            body = render(state, self.controller.policy.style) if state is not None else ""
+        now = now_line(self.clock) if self.clock is not None else ""
+        owner = whose.thread.user if given.notes.is_shared else ""
+        return carried(body, view, now, owner), view.messages
+
     def _view(
-        self, state: State | None, messages: Sequence[Any], notes: Notes, thread: Any
+        self, state: State | None, messages: Sequence[Any], notes: Notes, thread: ThreadKey
     ) -> View:
-        """Return what the model reads of the channel; ``thread`` returns the thread, if the journal is needed."""
+        """Return what the model reads of the channel."""
         _, rest = role_and_rest(as_messages(messages))
         reads = self.voices.read(healed(rest), notes.voiced)
         entries: Sequence[TailRef] = state.unread if state is not None else ()
         shown = Shown(reads, places(reads, entries), {}, entries)
         if state is not None and (missing := shown.missing):
             refs = [entry.ref for entry in missing]
-            texts = self.controller.journal.texts(thread(), refs, branch=state.branch)
+            texts = self.controller.journal.texts(thread, refs, branch=state.branch)
             shown = shown._replace(texts=by_ref(texts))
         view = viewed(shown, self.controller.policy, self.controller.cadence)
         if state is None or not notes.admitted:
@@ -239,19 +253,8 @@ class AgentMemory(Looking):
             [Verdict(ref, place, "admitted") for ref, place in pieces]
             for pieces in notes.admitted.values()
         ]
-        found = self.controller.admitted(*asked, thread=thread(), branch=state.branch)
+        found = self.controller.admitted(*asked, thread=thread, branch=state.branch)
         return with_evidence(view, dict(zip(notes.admitted, found, strict=True)))
-
-    def _memory_text(
-        self, state: State | None, view: View, config: RunnableConfig, thread: ThreadKey
-    ) -> str:
-        """Return what stands behind the role."""
-        now = now_line(self.clock) if self.clock is not None else ""
-        if (shared := self._shared(config, thread)) is not None:
-            body = shared.text(state)
-        else:
-            body = render(state, self.controller.policy.style) if state is not None else ""
-        return carried(body, view, now)
 
 
 def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, Unpack
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
@@ -203,15 +203,12 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         if self.is_shadow:
             return "", request
         given, whose = self._of(request.state, config)
-        state = self._loaded(given.raw)
-        view = self._view(state, request.messages, given.notes, lambda: whose.thread)
-        memory = self._memory_text(state, view, given.config, whose.thread)
-        messages: list[AnyMessage] = view.messages  # type: ignore[assignment]
+        memory, messages = self._told(given, whose, request.messages)
         role, _ = role_and_rest(as_messages(request.messages))
         whole = request.system_message
         for each in role:  # what the application put in front of its messages
             whole = with_memory(whole, str(each.text))
-        shown = request.override(system_message=with_memory(whole, memory), messages=messages)
+        shown = request.override(system_message=with_memory(whole, memory), messages=messages)  # type: ignore[arg-type]
         return memory, shown
 
 

@@ -256,9 +256,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         own, messages = role_and_rest(as_messages(given.messages))
         memory = ""
         if not self.is_shadow:
-            ccs = self._loaded(given.raw)
-            view = self._view(ccs, given.messages, given.notes, lambda: whose.thread)
-            memory, messages = self._memory_text(ccs, view, config, whose.thread), view.messages
+            memory, messages = self._told(given, whose, given.messages)
         system = None
         for part in filter(None, (role, *(str(m.text) for m in own), memory)):
             system = with_memory(system, part)

@@ -168,10 +168,14 @@ def _with(message: BaseMessage, content: Any) -> BaseMessage:
     return message.model_copy(update={"content": content})
 
 
-def carried(body: str, view: View, now: str = "") -> str:
-    """Return what stands behind the role: ``body`` with its legend, what was said earlier, the time."""
+def carried(body: str, view: View, now: str = "", owner: str = "") -> str:
+    """Return what stands behind the role: ``body`` with its legend, what was said earlier, the time.
+
+    ``owner``: whose words have no name, in a thread in which several speak.
+    """
     earlier = "\n".join((EARLIER, *view.earlier)) if view.earlier else ""
-    memory = f"{LEGEND}\n\n{body}" if body else ""
+    legend = f"{LEGEND} Rules and goals without a name are {owner}'s." if owner else LEGEND
+    memory = f"{legend}\n\n{body}" if body else ""
     return "\n\n".join(part for part in (memory, earlier, now) if part)
 
 

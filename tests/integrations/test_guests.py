@@ -47,6 +47,7 @@ def test_a_guests_words_carry_the_guests_name(build: Any) -> None:
     assert _rules(memory) == [("", ANN), ("bob", BOB)], "the thread's own user needs no name"
     assert f"[bob] {BOB}" in whole(model.prompts[1])
     assert "[ann] And now?" in whole(model.prompts[-1]), "from then on everybody is named"
+    assert "Rules and goals without a name are ann's." in whole(model.prompts[-1])
 
 
 @pytest.mark.parametrize("build", BUILDERS)
