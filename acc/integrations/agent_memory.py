@@ -24,7 +24,7 @@ from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
 from acc.integrations.delegates import branch_of
 from acc.integrations.delegation import calling
-from acc.integrations.history import arrivals, elsewhere
+from acc.integrations.history import arrivals, elsewhere, taken_back
 from acc.integrations.identity import Owner
 from acc.integrations.leaving import Given, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
@@ -164,7 +164,7 @@ class AgentMemory(Looking):
         there = {"", *(read.id for read in looked.reads)}
         answers = (o for o in taken.values() if o.channel is Channel.AGENT and not o.is_call)
         left = {each.message for each in answers} - there
-        gone = elsewhere(config, key, left) if left else frozenset[str]()
+        gone = elsewhere(config, key, left) | taken_back(config, key, left) if left else set[str]()
         refs = [ref for ref, each in taken.items() if each.message in gone]
         old = [r for r, each in earlier.items() if r not in taken and each.message == last.id]
         if old and is_said(last):

@@ -66,6 +66,28 @@ def elsewhere(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
     return frozenset()
 
 
+def taken_back(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
+    """Return those of some messages that the application took out of the channel: with ``update_state``, or as it gave
+    a run its input.
+
+    What it removes in front of all that stays is trimmed, not taken back. Only the newest checkpoints are read.
+    """
+    wanted, gone = set(ids), set[str]()
+    held, is_update = set[str](), False
+    with suppress(Exception):
+        for each in islice(before(config) if wanted else (), PAGE):
+            there = [str(m.id) for m in messages_in(each, key)]
+            source = str((each.metadata or {}).get("source"))
+            if is_update or source == "input":
+                first = next((i for i, name in enumerate(there) if name in held), len(there))
+                gone |= wanted & set(there[first:]) - held
+            wanted.difference_update(there)
+            if not wanted:
+                break
+            held, is_update = set(there), source == "update"
+    return frozenset(gone)
+
+
 def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
     """Return the messages of a checkpoint's channel."""
     return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())

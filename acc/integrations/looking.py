@@ -13,11 +13,12 @@ from langchain_core.runnables import RunnableConfig
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import is_running_summary
+from acc.integrations.history import is_running_summary, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import Given, Looked
 from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
 from acc.integrations.notes import Notes
+from acc.integrations.prompting import Shown
 from acc.integrations.recovering import Recovered, may_sum_up, recovered
 from acc.integrations.resuming import Begun
 from acc.integrations.speaking import Speaking
@@ -100,7 +101,7 @@ class Looking(Speaking):
         told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
         notes = replace(notes, taken={**notes.taken, **told})
         begun = self.resuming.begun(whose.thread, state, reads, given.config)
-        if self._withdrawn(begun, rest, given.notes):
+        if self._withdrawn(begun, reads, given):
             begun = self.resuming.begun(whose.thread, state, reads, given.config)
         new, erased = self._new(reads, begun, notes, given.config)
         new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
@@ -114,17 +115,44 @@ class Looking(Speaking):
             begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added)
         )
 
-    def _withdrawn(self, begun: Begun, rest: Sequence[BaseMessage], notes: Notes) -> bool:
-        """Return whether the state rested on words that a guard blocked since. It does not any more."""
-        ids = blocked_in(rest).difference(notes.written)
-        if begun.state is None or not ids:
+    def _withdrawn(self, begun: Begun, reads: Sequence[Read], given: Given) -> bool:
+        """Return whether the state rested on words that a guard blocked, or that the application took back, since.
+
+        It does not any more.
+        """
+        if (state := begun.state) is None:
             return False
-        reads = self.voices.read([m for m in rest if m.id in ids], notes.voiced)
-        held = places(reads, begun.state.unread)
-        if refs := [entry.ref for entries in held.values() for entry in entries]:
-            branch = begun.state.branch
-            self.controller.withdrawn(refs, "blocked", thread=begun.thread, branch=branch)
-        return bool(refs)
+        messages = [read.message for read in reads]
+        ids = blocked_in(messages).difference(given.notes.written)
+        blocked = self.voices.read([m for m in messages if m.id in ids], given.notes.voiced)
+        held = places(blocked, state.unread)
+        refs = {
+            "blocked": [entry.ref for entries in held.values() for entry in entries],
+            "taken back": self._taken_back(begun, state, reads, given.config),
+        }
+        for reason, those in refs.items():
+            if those:
+                branch = state.branch
+                self.controller.withdrawn(those, reason, thread=begun.thread, branch=branch)
+                log_event(
+                    _LOG, logging.WARNING, "withdrawn",
+                    f"nothing in the state rests on {len(those)} messages any more: {reason}",
+                    thread=begun.thread.thread,
+                )  # fmt: skip
+        return any(refs.values())
+
+    def _taken_back(
+        self, begun: Begun, state: State, reads: Sequence[Read], config: Config
+    ) -> list[str]:
+        """Return the refs of the tail's messages that the application took out of the channel."""
+        missing = Shown(reads, places(reads, state.unread), {}, state.unread).missing
+        if not missing:
+            return []
+        refs = [entry.ref for entry in missing]
+        texts = self.controller.journal.texts(begun.thread, refs, branch=state.branch)
+        ids = {message.observation.message for message in texts}
+        gone = taken_back(config, self.input_messages_key, ids)
+        return [message.ref for message in texts if message.observation.message in gone]
 
     def _is_summary(self, role: BaseMessage, given: Given) -> bool:
         """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
