@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -34,8 +34,8 @@ class Database(Protocol):
     where: str
     dialect: str
 
-    def read(self, job: Callable[[Connection], T]) -> T:
-        """Return what ``job`` reads. It sees one state of the database."""
+    def read(self) -> AbstractContextManager[Connection]:
+        """Give a connection that sees one state of the database; only what opens it is told (`told`)."""
         ...
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:

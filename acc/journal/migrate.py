@@ -10,6 +10,7 @@ from sqlalchemy import Connection, inspect, select
 
 from acc.errors import InputError, StoreError
 from acc.journal.database import Database
+from acc.journal.faults import told
 from acc.journal.tables import FORMAT, METADATA
 
 FORMAT_NUMBER = 2
@@ -40,7 +41,9 @@ def migrate(database: Database, now: str, *, reads_only: bool = False) -> None:
                 FORMAT.insert(), {"number": number, "written_by": written_by(), "at": now}
             )
 
-    if (found := database.read(lambda c: _found(c, database.where))) == FORMAT_NUMBER:
+    with told(database.where), database.read() as connection:
+        found = _found(connection, database.where)
+    if found == FORMAT_NUMBER:
         return
     if reads_only:
         raise InputError(

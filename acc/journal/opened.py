@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import wraps
 from pathlib import Path
@@ -18,6 +19,7 @@ from acc.errors import AuditError, InputError, StateError
 from acc.journal import places
 from acc.journal.connecting import FILE, Where, connected
 from acc.journal.database import Database
+from acc.journal.faults import told
 from acc.journal.migrate import migrate
 from acc.journal.names import MAIN, ThreadKey
 from acc.journal.places import Place
@@ -57,6 +59,7 @@ class Opened:
         self._reads_only = reads_only
         self._connection: Connection | None = None
         self._time = ""
+        self._seen: dict[tuple[ThreadKey, str], Place | None] = {}
         migrate(database, self._now(), reads_only=reads_only)
 
     @classmethod
@@ -141,23 +144,41 @@ class Opened:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """Give the journal as it stands now, for several reads: one transaction, which finds a thread's place once.
+
+        Use it in one thread, for as long as its ``with`` block runs. It writes nothing. The block should be short: on
+        a network file system, nobody commits before it ends.
+        """
+        if self._connection is not None:
+            yield self
+            return
+        with self._database.read() as connection:
+            yield self._within(connection, "")
+
     def _read(self, job: Callable[[Self], T]) -> T:
         """Return what ``job`` makes of the journal in one snapshot, or in the transaction that this is part of."""
-        if self._connection is not None:
+        if self._time:  # a transaction that writes tells its errors as it ends
             return job(self)
-        return self._database.read(lambda connection: job(self._within(connection, "")))
+        with told(self.where), self.snapshot() as seen:
+            return job(seen)
 
     def _write(self, about: Key | None, job: Callable[[Self], T]) -> T:
         """Do a job in one transaction that writes to a thread; to any if ``about`` is None."""
-        if self._connection is not None:
+        if self._time:
             return job(self)
+        if self._connection is not None:
+            raise InputError(
+                "a snapshot only reads", where=self.where, hint="write to the journal itself"
+            )
         now = self._now()
         name = key_of(about).digest(b"") if about is not None else ""
         return self._database.write(lambda connection: job(self._within(connection, now)), name)
 
     def _within(self, connection: Connection, now: str) -> Self:
         journal = copy(self)
-        journal._connection, journal._time = connection, now
+        journal._connection, journal._time, journal._seen = connection, now, {}
         return journal
 
     def _execute(self, statement: Executable, given: Any = None) -> CursorResult[*tuple[Any, ...]]:
@@ -171,7 +192,12 @@ class Opened:
         return self._connection
 
     def _find(self, thread: Key, branch: str = MAIN) -> Place | None:
-        return places.find(self._sql, key_of(thread), branch)
+        key = key_of(thread)
+        if self._time:  # what this transaction writes moves it
+            return places.find(self._sql, key, branch)
+        if (key, branch) not in self._seen:
+            self._seen[key, branch] = places.find(self._sql, key, branch)
+        return self._seen[key, branch]
 
     def _found(self, thread: Key, branch: str = MAIN) -> Place:
         """Return where a branch lies.

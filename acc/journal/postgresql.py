@@ -8,8 +8,8 @@ connection drops the lock.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -38,6 +38,7 @@ _BEGIN = text(
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
     " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 )
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOCK_THREAD = text(
     "SELECT pg_advisory_xact_lock_shared(:locks, 0), pg_advisory_xact_lock(:locks, :thread)"
 )
@@ -79,14 +80,13 @@ class Postgresql:
         self._writing = self._engine.execution_options(
             isolation_level="READ COMMITTED", postgresql_readonly=reads_only
         )
-        self._reading = self._engine.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
+        self._free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._wait = wait
         self._shield = Shield()
         self._is_closed = False
         watch(self)
-        encoding = self.read(lambda c: c.exec_driver_sql("SHOW server_encoding").scalar_one())
+        with told(self.where), self.read() as connection:
+            encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
         if encoding != "UTF8":
             self.close()
             raise ConfigurationError(
@@ -100,14 +100,23 @@ class Postgresql:
         """See `acc.journal.database.Database.address`."""
         return self._engine.url if self._is_own else None
 
-    def read(self, job: Callable[[Connection], T]) -> T:
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
         """See `acc.journal.database.Database.read`."""
+        connection = self._shielded(lambda: _repeated(self._begun))
+        try:
+            yield connection
+        finally:
+            self._shield.run(lambda: _closed(connection))
 
-        def act() -> T:
-            with self._reading.connect() as connection, connection.begin():
-                return job(connection)
-
-        return self._shielded(lambda: _repeated(act))
+    def _begun(self) -> Connection:
+        connection = self._free.connect()
+        try:
+            connection.exec_driver_sql(_BEGIN_READING)
+        except BaseException:
+            _closed(connection)
+            raise
+        return connection
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         """See `acc.journal.database.Database.write`."""
@@ -141,10 +150,9 @@ class Postgresql:
 
     def scrub(self) -> str:
         """See `acc.journal.database.Database.scrub`."""
-        with suppress(StoreError), told(self.where):  # a role that may not, leaves it to the server
-            free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-            with free.connect() as connection:
-                connection.exec_driver_sql(f"VACUUM {', '.join(_ERASED_FROM)}")
+        # a role that may not, leaves it to the server
+        with suppress(StoreError), told(self.where), self._free.connect() as connection:
+            connection.exec_driver_sql(f"VACUUM {', '.join(_ERASED_FROM)}")
         return _LEFT
 
     def back_up(self, path: Path) -> None:
@@ -166,7 +174,8 @@ class Postgresql:
         """See `acc.journal.database.Database.size`."""
         tables = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n"
         here = "ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"
-        return int(self.read(lambda c: c.exec_driver_sql(f"{tables} {here}").scalar_one()))
+        with told(self.where), self.read() as connection:
+            return int(connection.exec_driver_sql(f"{tables} {here}").scalar_one())
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -211,14 +220,18 @@ class _Open:
 
     def close(self) -> None:
         """Give the connection back; what was not committed is undone."""
-        with suppress(DBAPIError):
-            self._connection.close()
+        _closed(self._connection)
 
     def __enter__(self) -> _Open:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _closed(connection: Connection) -> None:
+    with suppress(DBAPIError):
+        connection.close()
 
 
 def _commit(transaction: _Open, where: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -135,19 +135,21 @@ class Sqlite:
                 raise problem
             time.sleep(0.02)
 
-    def read(self, job: Callable[[Connection], T]) -> T:
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
         """See `acc.journal.database.Database.read`."""
-        with self._gate, told(self.where):
-            with self._open() as connection:
+        with self._gate:
+            with told(self.where):
+                connection = self._open()
+            with connection:
                 driver: Any = connection.connection.driver_connection
                 driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
                 try:
-                    found = job(connection)
+                    yield connection
                     self._files.remember()
                 finally:
                     with suppress(Exception):  # it was read; SQLite may have ended it by itself
                         driver.execute("ROLLBACK")
-            return found
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         """See `acc.journal.database.Database.write`."""

@@ -340,6 +340,18 @@ def _lists(case: Case) -> None:
     expect(not list(case.journal.threads(tenant=tenant, thread="%")), "a name is a pattern")
 
 
+def _gives_snapshots(case: Case) -> None:
+    """A snapshot reads what the journal holds, writes nothing, and ends with its block."""
+    case.step("one")
+    with case.journal.snapshot() as seen, seen.snapshot() as inner:
+        expect(seen.latest(case.key) == case.journal.latest(case.key), "it holds something else")
+        expect(inner.head(case.key) == seen.head(case.key), "a snapshot of it is another one")
+        refused(InputError, lambda: step(seen, case.key, "three"), "a write to it")
+    case.step("two")
+    expect(case.said() == ["one", "two"], "the journal does not go on")
+    refused(StoreError, lambda: seen.texts(case.key, ["u1"]), "a read after its end")
+
+
 def _serves_many(case: Case) -> None:
     """Many threads step at once; nothing is lost, doubled or mixed up."""
     keys = [ThreadKey(f"{case.key.thread}-{n}") for n in range(THREADS)]
@@ -383,5 +395,5 @@ def _closes(case: Case) -> None:
 
 PROMISES = (
     _keeps, _repeats, _conflicts, _races, _takes_over, _forks, _blanks, _exchanges,
-    _takes_any_text, _lists, _serves_many, _takes_states, _closes,
+    _takes_any_text, _lists, _gives_snapshots, _serves_many, _takes_states, _closes,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import pytest
 from journal_steps import core_step, memory
 from sqlalchemy import create_engine, inspect
+from workers import check_snapshot
 
 from acc.commit.commit import Given, commit
 from acc.compress.protocol import Reading
@@ -346,6 +347,11 @@ def test_a_long_thread_is_read_by_its_end(tmp_path: Path) -> None:
         if "MAX" not in plan and "seq" in plan
     )
     assert time.perf_counter() - start < 2
+
+
+def test_a_snapshot_sees_one_moment(tmp_path: Path) -> None:
+    with Journal.open(tmp_path) as journal:
+        check_snapshot(journal)
 
 
 def test_any_loop_may_use_the_threads_beside_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from servers import begin, engine_of, postgresql_server, schema_for, url_of
 from services import PostgreSQL
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
-from workers import check, kills, worker
+from workers import check, check_snapshot, kills, worker
 
 from acc.errors import (
     AccError,
@@ -53,6 +53,11 @@ def test_it_keeps_them_on_the_callers_engine(url: str) -> None:
     engine = engine_of(url)
     check_journal(lambda: Journal.open(engine))
     engine.dispose()
+
+
+def test_a_snapshot_sees_one_moment(url: str) -> None:
+    with Journal.open(url) as journal:
+        check_snapshot(journal)
 
 
 def test_kills_of_workers_lose_and_double_nothing(url: str) -> None:

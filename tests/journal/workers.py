@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from servers import begin
+from sqlalchemy import event
 
 from acc.journal import Journal
 from acc.testing.journal_conformance import POLICY, step
@@ -53,6 +54,21 @@ def check(journal: Journal, acked: list[str]) -> None:
     report = journal.verify([POLICY])
     assert report.is_clean, [str(each) for each in report.damages]
     assert journal.check_pages() == []
+
+
+def check_snapshot(journal: Journal) -> None:
+    """Fail unless a snapshot sees one moment, whoever writes, and finds a thread's place once."""
+    step(journal, "t", "one")
+    asked: list[str] = []
+    engine = journal._database._engine  # type: ignore[attr-defined]
+    with journal.snapshot() as seen:
+        head = seen.head("t")
+        step(journal, "t", "two")
+        event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        assert seen.head("t") == seen.latest("t").head == head
+        assert [each.message.text for each in seen.messages("t")] == ["one"]
+        assert not [each for each in asked if "FROM threads" in each]
+    assert journal.head("t").version == 2
 
 
 def kill_once(place: str | Path, rng: random.Random, acked: list[str], name: str) -> None:
