@@ -34,6 +34,7 @@ from acc.integrations.tailing import (
 )
 from acc.integrations.unfinished import results_left
 from acc.integrations.voices import Read
+from acc.journal import Journal
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.tail import digest_of
@@ -84,87 +85,94 @@ class Looking(Speaking):
         self, given: Given, whose: Owner, is_same_run: bool, *, is_entry: bool = False
     ) -> Looked:
         """Return what a pass finds; at a run's entry who speaks is enough, once the thread has a state."""
+        with self.controller.journal.snapshot() as journal:
+            looked, gone = self._found(journal, given, whose, is_same_run, is_entry)
+        if not gone:
+            return looked
+        for reason, refs in gone.items():
+            self._withdraw(looked, reason, refs)
+        return self._look(given, whose, is_same_run, is_entry=is_entry)
+
+    def _found(
+        self, journal: Journal, given: Given, whose: Owner, is_same_run: bool, is_entry: bool
+    ) -> tuple[Looked, Mapping[str, list[str]]]:
+        """Return what a pass finds, and what the state has to let go of first: refs by reason."""
         role, rest = role_and_rest(as_messages(given.messages))
         if role and self._is_summary(role[0], given):
             role, rest = [], [as_summary(role[0]), *rest]
         added = [] if is_same_run else as_messages(results_left(rest, given.config))
         rest += added
         state = self._loaded(given.raw)
-        past = self._recovered(given, whose, state, [*role, *rest])
+        past = self._recovered(journal, given, whose, state, [*role, *rest])
         whole = [*past.messages, *rest]
-        notes = self._noted(given, whose, whole, is_same_run=is_same_run)
+        notes = self._noted(journal, given, whose, whole, is_same_run=is_same_run)
+        looked = Looked(
+            whose.thread, state, given, role, rest, [], (), frozenset(), notes, tuple(added)
+        )
         if is_entry and state is not None:
-            return Looked(
-                whose.thread, state, given, role, rest, [], (), frozenset(), notes, tuple(added)
-            )
+            return looked, {}
         reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
         told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
         notes = replace(notes, taken={**notes.taken, **told})
-        begun = self.resuming.begun(whose.thread, state, reads, given.config)
-        if self._withdrawn(begun, reads, given):
-            begun = self.resuming.begun(whose.thread, state, reads, given.config)
-        new, erased = self._new(reads, begun, notes, given.config)
-        new, notes = self._repeated(reads, new, begun, replace(notes, thread=begun.thread))
+        begun = self.resuming.begun(journal, whose.thread, state, reads, given.config)
+        looked = replace(looked, thread=begun.thread, state=begun.state, reads=reads)
+        if gone := self._gone(journal, looked):
+            return looked, gone
+        new, erased = self._new(journal, reads, begun, notes, given.config)
+        notes = replace(notes, thread=begun.thread)
+        new, notes = self._repeated(journal, reads, new, begun, notes)
         if begun.state is None and whole and whole[0].type == "ai":
             log_event(
                 _LOG, logging.WARNING, "begun_in_the_middle",
                 "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=begun.thread.thread,
             )  # fmt: skip
-        return Looked(
-            begun.thread, begun.state, given, role, rest, reads, new, erased, notes, tuple(added)
-        )
+        return replace(looked, new=new, erased=erased, notes=notes), {}
 
-    def _withdrawn(self, begun: Begun, reads: Sequence[Read], given: Given) -> bool:
-        """Return whether the state rested on words that a guard blocked, or that the application took back, since.
-
-        It does not any more.
-        """
-        if (state := begun.state) is None:
-            return False
-        messages = [read.message for read in reads]
+    def _gone(self, journal: Journal, looked: Looked) -> dict[str, list[str]]:
+        """Return the refs of the tail's messages that a guard blocked since, or that the application took out of the
+        channel, by reason."""
+        if (state := looked.state) is None:
+            return {}
+        messages, given = [read.message for read in looked.reads], looked.given
         ids = blocked_in(messages).difference(given.notes.written)
         blocked = self.voices.read([m for m in messages if m.id in ids], given.notes.voiced)
         held = places(blocked, state.unread)
-        refs = {
-            "blocked": [entry.ref for entries in held.values() for entry in entries],
-            "taken back": self._taken_back(begun, state, reads, given.config),
-        }
-        for reason, those in refs.items():
-            if those:
-                branch = state.branch
-                self.controller.withdrawn(those, reason, thread=begun.thread, branch=branch)
-                log_event(
-                    _LOG, logging.WARNING, "withdrawn",
-                    f"nothing in the state rests on {len(those)} messages any more: {reason}",
-                    thread=begun.thread.thread,
-                )  # fmt: skip
-        return any(refs.values())
+        found = {"blocked": [entry.ref for entries in held.values() for entry in entries]}
+        missing = Shown(looked.reads, places(looked.reads, state.unread), {}, state.unread).missing
+        if missing:
+            refs = [entry.ref for entry in missing]
+            texts = journal.texts(looked.thread, refs, branch=state.branch)
+            names = {message.observation.message for message in texts}
+            back = taken_back(given.config, self.input_messages_key, names)
+            found["taken back"] = [m.ref for m in texts if m.observation.message in back]
+        return {reason: refs for reason, refs in found.items() if refs}
 
-    def _taken_back(
-        self, begun: Begun, state: State, reads: Sequence[Read], config: Config
-    ) -> list[str]:
-        """Return the refs of the tail's messages that the application took out of the channel."""
-        missing = Shown(reads, places(reads, state.unread), {}, state.unread).missing
-        if not missing:
-            return []
-        refs = [entry.ref for entry in missing]
-        texts = self.controller.journal.texts(begun.thread, refs, branch=state.branch)
-        ids = {message.observation.message for message in texts}
-        gone = taken_back(config, self.input_messages_key, ids)
-        return [message.ref for message in texts if message.observation.message in gone]
+    def _withdraw(self, looked: Looked, reason: str, refs: list[str]) -> None:
+        branch = looked.state.branch if looked.state is not None else "main"
+        self.controller.withdrawn(refs, reason, thread=looked.thread, branch=branch)
+        log_event(
+            _LOG, logging.WARNING, "withdrawn",
+            f"nothing in the state rests on {len(refs)} messages any more: {reason}",
+            thread=looked.thread.thread,
+        )  # fmt: skip
 
     def _is_summary(self, role: BaseMessage, given: Given) -> bool:
         """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
         return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
 
     def _recovered(
-        self, given: Given, whose: Owner, state: State | None, messages: Sequence[BaseMessage]
+        self,
+        journal: Journal,
+        given: Given,
+        whose: Owner,
+        state: State | None,
+        messages: Sequence[BaseMessage],
     ) -> Recovered:
         """Return what another summariser removed and this memory has not taken."""
         if not any(may_sum_up(message) for message in messages):
             return Recovered()
-        journal, branch = self.controller.journal, state.branch if state is not None else "main"
+        branch = state.branch if state is not None else "main"
         head = journal.head(whose.thread, branch)
 
         def knows(ids: Collection[str]) -> Collection[str]:
@@ -178,10 +186,15 @@ class Looking(Speaking):
         )
 
     def _new(
-        self, reads: Sequence[Read], begun: Begun, notes: Notes, config: Config
+        self,
+        journal: Journal,
+        reads: Sequence[Read],
+        begun: Begun,
+        notes: Notes,
+        config: Config,
     ) -> tuple[tuple[Read, ...], frozenset[str]]:
         """Return the messages that no commit up to ``head`` has taken, and the ids of erased ones."""
-        journal, thread, head = self.controller.journal, begun.thread, begun.head
+        thread, head = begun.thread, begun.head
         if not head.hash:
             return unknown(reads, Past(())), frozenset()
         ids = [read.id for read in reads]
@@ -189,19 +202,26 @@ class Looking(Speaking):
         new = unknown(reads, Past(pairs, notes.taken))
         if sum(map(is_said, new)) >= MANY:
             key = self.controller.policy.digest_key
-            whole = [(m, digest_of(m.observation, key)) for m in self._past(thread, head, 0)]
+            whole = [
+                (m, digest_of(m.observation, key)) for m in self._past(journal, thread, head, 0)
+            ]
             as_said = notes.voiced._replace(written=())
             again = sent_again(self.voices.read([r.message for r in new], as_said), whole)
             new = tuple(read for read in new if read.id not in again)
         if saver_of(config) is None and len(new) > 1:
             waiting = journal.waiting(thread, head.branch)
-            new = without_answers(new, reads, [*self._past(thread, head, 0), *waiting])
+            new = without_answers(new, reads, [*self._past(journal, thread, head, 0), *waiting])
         gone = journal.erased(thread, [(r.id, d) for r in new for d in r.digests])
         erased = frozenset(r.id for r in new if any((r.id, d) in gone for d in r.digests))
         return tuple(read for read in new if read.id not in erased), erased
 
     def _repeated(
-        self, reads: Sequence[Read], new: tuple[Read, ...], begun: Begun, notes: Notes
+        self,
+        journal: Journal,
+        reads: Sequence[Read],
+        new: tuple[Read, ...],
+        begun: Begun,
+        notes: Notes,
     ) -> tuple[tuple[Read, ...], Notes]:
         """Take out of ``new`` what a killed run has said already, and note it.
 
@@ -210,7 +230,7 @@ class Looking(Speaking):
         if not new or not (notes.again or begun.since is not None):
             return new, notes
         first, end = notes.again or (begun.since or 0, begun.head.seq)
-        journal, key = self.controller.journal, self.controller.policy.digest_key
+        key = self.controller.policy.digest_key
         there = {(read.id, digest) for read in reads for digest in read.digests}
         since = [
             (each.seq, each.message, digest)

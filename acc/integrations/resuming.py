@@ -55,20 +55,23 @@ class Resuming:
     """Finds where a run's memory stands.
 
     Attributes:
-        journal: The journal.
         policy: The memory's policy.
         wanted: What a run without a state does: True goes on from the thread's last state, False begins anew, None
             begins anew if the checkpointer holds states of the thread.
         state_key: Channel of the state.
     """
 
-    journal: Journal
     policy: Policy
     wanted: bool | None
     state_key: str
 
     def begun(
-        self, thread: ThreadKey, state: State | None, reads: Sequence[Read], config: Config
+        self,
+        journal: Journal,
+        thread: ThreadKey,
+        state: State | None,
+        reads: Sequence[Read],
+        config: Config,
     ) -> Begun:
         """Return where the memory of a run stands whose channels hold ``state`` and the messages ``reads``.
 
@@ -76,19 +79,23 @@ class Resuming:
             ConfigurationError: The checkpointer cannot say whether the run goes back in time.
         """
         branch = state.branch if state is not None else "main"
-        last = self.journal.head(thread, state.branch if state is not None else "main")
+        last = journal.head(thread, state.branch if state is not None else "main")
         if last.hash == (state.hash if state is not None else ""):
             return Begun(thread, state, last)
-        held = self.journal.commit_with(thread, state.hash) if state is not None else None
+        held = journal.commit_with(thread, state.hash) if state is not None else None
         if state is not None and held is None:
-            return self._after_erasure(thread, state) or Begun(thread, state, Head(thread, branch))
-        latest: Latest[State] = self.journal.latest(
+            return self._after_erasure(journal, thread, state) or Begun(
+                thread, state, Head(thread, branch)
+            )
+        latest: Latest[State] = journal.latest(
             thread, branch=held.branch if held else branch, schema=self.policy.schema
         )
         before = held or Head(thread, branch)
         if latest.state is None or latest.head.hash == before.hash:
             return Begun(thread, state, before)
-        if self._is_repeated(latest, before, reads) or not self._goes_back(latest, before, config):
+        if self._is_repeated(journal, latest, before, reads) or not self._goes_back(
+            journal, latest, before, config
+        ):
             self._tell(thread, before, latest)
             is_kept = before.hash or (self.state_key and saver_of(config) is not None)
             since = before.seq if is_kept else None
@@ -96,23 +103,25 @@ class Resuming:
         if state is not None:
             return Begun(thread, state, before)
         anew = self._anew(thread, reads)
-        again: Latest[State] = self.journal.latest(anew, schema=self.policy.schema)
+        again: Latest[State] = journal.latest(anew, schema=self.policy.schema)
         return Begun(anew, again.state, again.head)
 
-    def _after_erasure(self, thread: ThreadKey, state: State) -> Begun | None:
+    def _after_erasure(self, journal: Journal, thread: ThreadKey, state: State) -> Begun | None:
         """Return what an erasure left of the checkpoint's state, if that was the thread's last one."""
-        if self.journal.was_deleted(thread) or not self.journal.was_erased(thread, state.hash):
+        if journal.was_deleted(thread) or not journal.was_erased(thread, state.hash):
             return None
-        latest: Latest[State] = self.journal.latest(
+        latest: Latest[State] = journal.latest(
             thread, branch=state.branch, schema=self.policy.schema
         )
         if latest.state is None or latest.state.turn != state.turn:
             return None
         return Begun(thread, latest.state, latest.head)
 
-    def _is_repeated(self, latest: Latest[State], before: Head, reads: Sequence[Read]) -> bool:
+    def _is_repeated(
+        self, journal: Journal, latest: Latest[State], before: Head, reads: Sequence[Read]
+    ) -> bool:
         """Return whether the channel holds everything that was committed since: the checkpoint alone is missing."""
-        since = self.journal.messages(latest.head.thread, before.seq + 1, branch=latest.head.branch)
+        since = journal.messages(latest.head.thread, before.seq + 1, branch=latest.head.branch)
         there = {(read.id, digest) for read in reads for digest in read.digests}
         return all(
             (
@@ -124,12 +133,14 @@ class Resuming:
             if m.seq <= latest.head.seq
         )
 
-    def _goes_back(self, latest: Latest[State], before: Head, config: Config) -> bool:
+    def _goes_back(
+        self, journal: Journal, latest: Latest[State], before: Head, config: Config
+    ) -> bool:
         if not before.hash and self.wanted is not None:
             return not self.wanted
         later = frozenset(
             each.hash
-            for each in self.journal.commits(latest.head.thread, latest.head.branch, before.version)
+            for each in journal.commits(latest.head.thread, latest.head.branch, before.version)
         )
         return self._are_kept(later, latest.head.thread, config)
 

@@ -29,7 +29,7 @@ from acc.integrations.reviews import Marks, is_decided
 from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.stepping import Controller, check_controller
 from acc.integrations.voices import Voices, heard_by
-from acc.journal import Head, ThreadKey
+from acc.journal import Head, Journal, ThreadKey
 from acc.tail import Message
 from acc.turn.observations import Channel
 
@@ -103,7 +103,7 @@ class Speaking:
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.own_channels = (state_key, run_key)
         self.delegates = Delegates(delegates, self.identity, self.own_channels)
-        self.resuming = Resuming(controller.journal, controller.policy, resume, state_key)
+        self.resuming = Resuming(controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
             raise ConfigurationError(
@@ -118,7 +118,13 @@ class Speaking:
         self.voices = replace(self.voices, marks=Marks(self.key))
 
     def _noted(
-        self, given: Given, whose: Owner, rest: Sequence[BaseMessage], *, is_same_run: bool
+        self,
+        journal: Journal,
+        given: Given,
+        whose: Owner,
+        rest: Sequence[BaseMessage],
+        *,
+        is_same_run: bool,
     ) -> Notes:
         """Return the notes with who wrote the human messages that are seen for the first time.
 
@@ -136,12 +142,12 @@ class Speaking:
         tasks = tasks_of(
             heard,
             given.config,
-            partial(self._knows, given.config),
+            partial(self._knows, journal, given.config),
             shared.told if shared is not None else None,
         )
         others = {str(m.id) for m in heard} - tasks
         written, came = set[str](), dict[str, Came]()
-        if not self._moves_over(given, whose.thread):
+        if not self._moves_over(journal, given, whose.thread):
             if is_same_run:
                 written = others
             else:
@@ -187,13 +193,13 @@ class Speaking:
         written |= others & came.keys()
         return written - {name for name, each in came.items() if each.is_given}, came
 
-    def _moves_over(self, given: Given, thread: ThreadKey) -> bool:
+    def _moves_over(self, journal: Journal, given: Given, thread: ThreadKey) -> bool:
         """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""
         notes = given.notes
         if not (notes.is_new or notes.is_foreign):
             return False
         is_first = notes.is_new and not given.raw
-        return is_first or not self.controller.journal.head(thread).hash
+        return is_first or not journal.head(thread).hash
 
     def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
         """Check that nobody put something else in the place of the user's words.
@@ -209,14 +215,16 @@ class Speaking:
                     hint="give what the middleware adds an id of its own",
                 )
 
-    def _knows(self, config: RunnableConfig, messages: Sequence[BaseMessage]) -> bool | None:
+    def _knows(
+        self, journal: Journal, config: RunnableConfig, messages: Sequence[BaseMessage]
+    ) -> bool | None:
         """Return whether the conversation at the top has taken one of these messages; None if it has no memory."""
         key = thread_of(config, self.identity)
-        last = self.controller.journal.head(key)
+        last = journal.head(key)
         if not last.hash:
             return None
         ids = {str(m.id) for m in messages}
-        past = self._past(key, last, max(0, last.seq - 256))
+        past = self._past(journal, key, last, max(0, last.seq - 256))
         return any(m.observation.message in ids for m in past)
 
     def _reviewer(self, whose: Owner) -> str:
@@ -228,8 +236,8 @@ class Speaking:
         """Return the board of a run; None if the agent shares none."""
         return self.sharing.of_run(config, thread) if self.sharing is not None else None
 
-    def _past(self, thread: ThreadKey, head: Head, first: int) -> list[Message]:
-        stored = self.controller.journal.messages(thread, first, branch=head.branch)
+    def _past(self, journal: Journal, thread: ThreadKey, head: Head, first: int) -> list[Message]:
+        stored = journal.messages(thread, first, branch=head.branch)
         return [each.message for each in stored if each.seq <= head.seq]
 
 
