@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -139,9 +140,10 @@ class Looking(Speaking):
         blocked = self.voices.read([m for m in messages if m.id in ids], given.notes.voiced)
         held = places(blocked, state.unread)
         found = {"blocked": [entry.ref for entries in held.values() for entry in entries]}
-        missing = Shown(looked.reads, places(looked.reads, state.unread), {}, state.unread).missing
-        if missing:
-            refs = [entry.ref for entry in missing]
+        there = Counter(digest for read in looked.reads for digest in read.digests)
+        if Counter(entry.digest for entry in state.unread) - there:
+            shown = Shown(looked.reads, places(looked.reads, state.unread), {}, state.unread)
+            refs = [entry.ref for entry in shown.missing]
             texts = journal.texts(looked.thread, refs, branch=state.branch)
             names = {message.observation.message for message in texts}
             back = taken_back(given.config, self.input_messages_key, names)
