@@ -1,12 +1,11 @@
 """What ways to keep a LangGraph agent's memory cost, over 200 ReAct turns, side by side in one run.
 
-    python benchmarks/langgraph_memory.py [--turns 200] [--chat] [--json]
+    python benchmarks/langgraph_memory.py [--turns 200] [--chat] [--size 1] [--json]
 
-Each turn the user says 300 bytes, the agent calls a tool that returns 1.5 KB, and answers in 600
-bytes; with ``--chat`` it calls no tool. The model is scripted and the same for all; so is the role.
-Every way has a SQLite file of
-its own, and the turns go round: turn n of each way before turn n + 1 of any, so that a busy
-machine is busy for all of them. Read ratios, not absolutes.
+Each turn the user says 300 bytes, the agent calls a tool that returns 1.5 KB, and answers in 600 bytes; with
+``--chat`` it calls no tool, and ``--size 0.5`` halves every text. The model is scripted and the same for all; so is
+the role. Every way has a SQLite file of its own, and the turns go round: turn n of each way before turn n + 1 of any,
+so that a busy machine is busy for all of them. Read ratios, not absolutes.
 """
 
 from __future__ import annotations
@@ -70,9 +69,8 @@ class Measured:
         return self._same / self._all
 
 
-def measured(turns: int, is_chat: bool) -> list[Measured]:
+def measured(turns: int, workload: Workload) -> list[Measured]:
     """Run every way for ``turns`` turns."""
-    workload = Workload(is_chat)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
         found = [
             Measured(way, Path(folder) / f"{place}.sqlite", opened)
@@ -132,11 +130,12 @@ def main() -> None:
     )
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--chat", action="store_true", help="the agent calls no tool")
+    parser.add_argument("--size", type=float, default=1.0, help="part of each text; 1 by default")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.turns < 2 * WINDOW:
         parser.error(f"at least {2 * WINDOW} turns, of which the first and last are compared")
-    found = figures(measured(options.turns, options.chat))
+    found = figures(measured(options.turns, Workload(options.chat, options.size)))
     print(json.dumps(found) if options.json else table(found))
 
 

@@ -19,9 +19,9 @@ _NUMBER = re.compile(r"turn (\d+)")
 class Workload:
     """The texts of each turn; the same however often, and by whichever way, they are asked for."""
 
-    def __init__(self, is_chat: bool = False) -> None:
-        """Prepare a conversation; in a chat the agent calls no tool."""
-        self.is_chat = is_chat
+    def __init__(self, is_chat: bool = False, size: float = 1.0) -> None:
+        """Prepare a conversation; in a chat the agent calls no tool. ``size``: the part of each text that is said."""
+        self.is_chat, self._size = is_chat, size
 
     def said(self, number: int) -> str:
         """What the user says: 300 bytes."""
@@ -66,4 +66,5 @@ class Workload:
         return ScriptedChatModel(script=summarize)
 
     def _text(self, number: int, place: int) -> str:
-        return observed(number, random.Random(number)).observations[place].text
+        text = observed(number, random.Random(number)).observations[place].text
+        return text[: int(len(text) * self._size)]

@@ -76,6 +76,8 @@ BENCHMARKS = (
     Benchmark("pipeline", "the case study of arXiv 2508.08997, by rule", ("-m", "benchmarks.pipeline_study")),
     Benchmark("langgraph", "prompts, checkpoints and milliseconds of ways to keep an agent's memory",
               ("langgraph_memory.py",)),
+    Benchmark("prefix", "share of the prompts that a provider can cache: 50 turns of chat",
+              ("langgraph_memory.py", "--turns", "50", "--chat", "--size", "0.45")),
     Benchmark("pddl", "sentences of a world that a planner needs: followed, not played",
               ("-m", "benchmarks.pddl", "--held-only")),
     Benchmark("experience", "addition and deletion of arXiv 2505.16067: a quick look at its study",
