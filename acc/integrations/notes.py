@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Self
 
 from langchain_core.messages import BaseMessage
+from pydantic import TypeAdapter
 
 from acc.errors import StateError
 from acc.integrations.voices import Voiced
@@ -26,7 +28,9 @@ Pieces = tuple[tuple[str, int], ...]
 MOST_PIECES = 24
 """Pieces of evidence that stand in a prompt. With one more, those for earlier messages leave, all at once."""
 
-_IDS, _SIGNED = ("tasks", "written"), "signed"
+_SIGNED = "signed"
+_LOWERING = ("tasks", "written")
+"""Notes that only lower trust: believed whoever wrote them."""
 
 
 def notes_key(controller: Any) -> bytes:
@@ -76,7 +80,7 @@ class Notes:
     key: bytes = field(default=b"", repr=False)
 
     @classmethod
-    def load(cls, raw: Any, key: bytes = b"") -> Self:
+    def load(cls, raw: Any, key: bytes = b"") -> Notes:
         """Load what `dump` made with the same key; None and an empty mapping make new notes.
 
         Raises:
@@ -85,41 +89,23 @@ class Notes:
         if not raw:
             return cls(key=key)
         try:
-            tasks, written = (tuple(map(str, raw.get(name, ()))) for name in _IDS)
-            if not hmac.compare_digest(str(raw.get(_SIGNED, "")), _signature(raw, key)):
-                return cls(tasks=tasks, written=written, is_new=False, is_foreign=True, key=key)
-            users = {str(k): str(v) for k, v in dict(raw.get("users", {})).items()}
-            speakers = {str(k): str(v) for k, v in dict(raw.get("speakers", {})).items()}
-            taken = {str(k): str(v) for k, v in dict(raw.get("taken", {})).items()}
-            named = raw.get("thread")
-            thread = ThreadKey(*map(str, named)) if named else None
-            again = tuple(map(int, raw.get("again", ())))
-            admitted = {
-                str(k): tuple((str(ref), int(place)) for ref, place in found)
-                for k, found in dict(raw.get("admitted", {})).items()
-            }
-            return cls(
-                thread, users, tasks, written, speakers=speakers, taken=taken, again=again, is_new=False, key=key,
-                admitted=admitted, is_shared=raw.get("shared") is True,
-            )  # fmt: skip
+            noted = {k: v for k, v in dict(raw).items() if k not in (_SIGNED, OWNER)}
+            is_ours = hmac.compare_digest(str(raw.get(_SIGNED, "")), _signature(noted, key))
+            known = noted if is_ours else {k: v for k, v in noted.items() if k in _LOWERING}
+            notes = _form().validate_python(known)
         except (AttributeError, TypeError, ValueError) as error:
             raise StateError(
                 "the memory's notes in the checkpoint are damaged",
                 where=type(raw).__name__,
                 hint="leave the channel as the memory wrote it",
             ) from error
+        return replace(notes, is_new=False, is_foreign=not is_ours, key=key)
 
     def dump(self) -> dict[str, Any]:
         """Return plain JSON values with a signature; empty fields are left out."""
-        noted: dict[str, Any] = {name: list(getattr(self, name)) for name in _IDS}
-        noted["users"] = dict(self.users)
-        noted["thread"] = list(astuple(self.thread)) if self.thread else []
-        noted["speakers"] = dict(self.speakers)
-        noted["taken"] = dict(self.taken)
-        noted["again"] = list(self.again)
-        noted["shared"] = self.is_shared
-        noted["admitted"] = {k: [list(each) for each in v] for k, v in self.admitted.items()}
-        noted = {name: value for name, value in noted.items() if value}
+        noted: dict[str, Any] = _form().dump_python(
+            self, mode="json", exclude={"is_new", "is_foreign", "key"}, exclude_defaults=True
+        )
         return {**noted, _SIGNED: _signature(noted, self.key)} if noted else {}
 
     def within(self, ids: Collection[str]) -> Self:
@@ -177,9 +163,13 @@ class Notes:
         return Voiced(frozenset(self.tasks), frozenset(self.written), self.speakers)
 
 
+@cache
+def _form() -> TypeAdapter[Notes]:
+    return TypeAdapter(Notes)
+
+
 def _signature(noted: Mapping[str, Any], key: bytes) -> str:
-    body = {name: value for name, value in noted.items() if name not in (_SIGNED, OWNER)}
-    return hmac.new(key, canonical_json(body).encode(), hashlib.sha256).hexdigest()[:32]
+    return hmac.new(key, canonical_json(noted).encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def _those(noted: Sequence[str], ids: Collection[str]) -> tuple[str, ...]:
