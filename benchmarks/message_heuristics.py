@@ -8,7 +8,7 @@
   document there was pasted, or was lost from the user's own words: read it with ``--examples``.
 - secrets: those messages, and what tools and agents say in the scenarios. Nobody put a secret into them on purpose.
 
-Pastes that bear marks are no matter of rates: `tests/laws/test_pasted.py` tries every one.
+Pastes that bear marks are no matter of rates: `tests/turn/test_pasted.py` tries every one.
 """
 
 from __future__ import annotations
