@@ -18,7 +18,6 @@ from acc.board.writing import Desk, retiring
 from acc.compress.judge import ModelJudge
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.controller.signing import keys_of, signed
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.journal import Latest, StoredCommit, ThreadKey
@@ -169,7 +168,7 @@ class _Common(Generic[C]):
         except ConflictError:
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
-        state = signed(own.state, key, keys_of(self.memory.settings.state_key))
+        state = self.memory.signed(own.state, thread=key)
         commits = (*first.commits, *own.commits)
         return replace(made, step=replace(first, state=state, commits=commits, tail=tail))
 

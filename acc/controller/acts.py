@@ -1,79 +1,29 @@
-"""What the agent does beside a step: flush and record."""
+"""What is done beside a step: record words, and the operator's acts: retire items, withdraw messages."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.controller.joining import is_newest
 from acc.controller.parts import Parts
-from acc.controller.turning import clean_turn, entries_of
 from acc.driving import Doing, Io
-from acc.errors import ConflictError
-from acc.journal import Latest, ThreadKey
-from acc.journal.names import MAIN
+from acc.errors import InputError
+from acc.journal import Entry, Latest, ThreadKey
+from acc.journal.names import MAIN, Head
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
-from acc.step import Step, stepping
-from acc.tail import marked, messages_of
+from acc.state.proposal import Proposal
+from acc.step import Step
+from acc.tail import messages_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
 _LOG = logging.getLogger(__name__)
-
-
-def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
-    """Compress what waits in a thread's tail; return None if nothing does.
-
-    Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
-    nothing else was compressed, the result is committed anew on it. Else it is dropped: the tail still has the words.
-
-    Raises:
-        ConflictError: Something else was compressed meanwhile.
-    """
-    latest: Latest[S] = yield parts.latest(key, branch)
-    state = latest.state
-    if state is None or all(entry.status == "read" for entry in state.unread):
-        return None
-    nothing = Turn(observations=()).numbered(state.turn)
-    step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
-    while True:
-        try:
-            yield parts.committing(latest.head, entries_of(step))
-        except ConflictError:
-            earlier, latest = latest, (yield parts.latest(key, branch))
-            if not _only_turns_since(earlier, latest):
-                raise
-            step = _rebased(step, latest)
-        else:
-            return step
-
-
-def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
-    """Whether nothing changed since but the tail, at its end."""
-    before, after = earlier.state, latest.state
-    if before is None or after is None or earlier.head.epoch != latest.head.epoch:
-        return False
-    is_same = list(before.items()) == list(after.items()) and before.gone == after.gone
-    return is_same and after.unread[: len(before.unread)] == before.unread
-
-
-def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
-    """Commit what a step proposed anew on a state that has a longer tail."""
-    state: Any = latest.state
-    commits: list[Commit[S]] = []
-    for each in step.commits:
-        given = {**vars(each.given), "number": state.turn}
-        commits.append(commit(state, step.policy, **given))
-        state = commits[-1].state
-    return Step(
-        state, marked(state.unread, latest.tail), tuple(commits), step.usage, step.failure,
-        step.policy, step.cadence,
-    )  # fmt: skip
 
 
 def recording(
@@ -95,7 +45,7 @@ def recording(
         )  # fmt: skip
         return False
     waiting = latest.waiting.messages
-    given = clean_turn(parts, Turn(observations=as_observations(observations, "record")), "record")
+    given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
     there = {message.observation.identity for message in waiting}
     new = [each for each in given.observations if each.identity not in there]
     if not new:
@@ -104,9 +54,91 @@ def recording(
     number = (latest.state.turn if latest.state is not None else 0) + 1
     whole = Turn(observations=(*said, *new), at=given.at).numbered(number)
     messages = messages_of(whole)[len(said) :]
-    yield Io(
-        lambda: parts.journal.append(
-            key, messages, follows=head.hash, branch=branch, is_record=True
-        )
-    )
+    where: dict[str, Any] = {"follows": head.hash, "branch": branch, "is_record": True}
+    yield Io(lambda: parts.journal.append(key, messages, **where))
     return True
+
+
+def operators_act(record: Any) -> Any:
+    """Return the proposal of a commit's record if the operator made it; None if not."""
+    proposal = ((record or {}).get("given") or {}).get("proposal")
+    return proposal if proposal and proposal.get("author") == "operator" else None
+
+
+def retiring(
+    parts: Parts[S], key: ThreadKey, branch: str, words: Collection[tuple[str, str]], reason: str
+) -> Doing[Commit[S] | None]:
+    """Commit that the operator retires items of a branch's head; return None if it holds none of them.
+
+    ``words``: slot and text of each item. Ids are given anew on each branch.
+    """
+    latest: Latest[S] = yield parts.latest(key, branch)
+    state = latest.state
+    items = state.items() if state is not None else ()
+    there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
+    if state is None or not there:
+        return None
+    done = commit(state, parts.memory.policy, proposal=Proposal(drop=there, author="operator"))
+    yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
+    return done
+
+
+def retiring_everywhere(
+    parts: Parts[S], ids: Sequence[str], reason: str, state: S | None, key: ThreadKey
+) -> Doing[Step[S]]:
+    """Retire items as the operator, on every branch of the thread that holds them.
+
+    Args:
+        parts: The memory.
+        ids: Ids of items as the state's branch has them.
+        reason: Why.
+        state: Whose branch is meant; None for the main branch.
+        key: The thread.
+
+    Returns:
+        What became of the state's branch.
+
+    Raises:
+        InputError: The branch does not hold one of the items. Nothing was retired.
+    """
+    own = state.branch if state is not None else MAIN
+    latest: Latest[S] = yield parts.latest(key, own)
+    found = {each: latest.state.find(each) if latest.state else None for each in ids}
+    if missing := [each for each, item in found.items() if item is None]:
+        raise InputError(
+            f"there is no item {', '.join(missing) or '(none was named)'}",
+            where=f"{key}, branch {own}",
+            hint="acc show lists the items with their ids",
+        )
+    words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
+    reason = parts.redact(reason) if parts.redact is not None else reason
+    heads: tuple[Head, ...] = yield Io(lambda: parts.journal.branches(key))
+    for head in heads:
+        if head.branch != own:
+            yield from retiring(parts, key, head.branch, words, reason)
+    made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
+    latest = yield parts.latest(key, own)
+    assert latest.state is not None
+    return parts.step(latest.state, latest.tail, [made] if made is not None else [])
+
+
+def withdrawing(
+    parts: Parts[S], refs: Sequence[str], reason: str, key: ThreadKey, branch: str
+) -> Doing[Step[S]]:
+    """Withdraw messages: nothing in the state of a branch rests on them any more. Their rows stay in the journal.
+
+    Raises:
+        InputError: The branch has no state.
+    """
+    latest: Latest[S] = yield parts.latest(key, branch)
+    if latest.state is None:
+        raise InputError(
+            "there is nothing to withdraw from", where=f"{key}, branch {branch}",
+            hint="name the thread as its steps do",
+        )  # fmt: skip
+    done = commit(latest.state, parts.memory.policy, withdrawn=refs)
+    if not done.notes and done.state.unread == latest.state.unread:
+        return parts.step(latest.state, latest.tail)
+    yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
+    latest = yield parts.latest(key, branch)
+    return parts.step(done.state, latest.tail, [done])

@@ -1,25 +1,83 @@
-"""Compress behind the agent: a worker asks the model after a step, and the next step adopts what it committed.
+"""Compress what waits in a tail: at a flush, or behind the agent.
 
-Until then the tail carries the agent. If the worker fails, or something else was compressed meanwhile, nothing is
-lost: the words are still in the tail, and the next step has them compressed.
+Behind the agent, a worker asks the model after a step, and the next step adopts what it committed. Until then the tail
+carries the agent. If the worker fails, or something else was compressed meanwhile, nothing is lost: the words are
+still in the tail, and the next step has them compressed.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from acc.controller.acts import flushing
+from acc.commit.commit import Commit, commit
 from acc.controller.parts import Parts
-from acc.driving import perform
+from acc.controller.turning import entries_of
+from acc.driving import Doing, perform
 from acc.errors import ConflictError
-from acc.journal import ThreadKey
-from acc.step import Cadence, Step
+from acc.journal import Latest, ThreadKey
+from acc.logs import code, log_event
+from acc.state.model import CompressedCognitiveState
+from acc.step import Cadence, Step, stepping
+from acc.tail import marked
+from acc.turn.turn import Turn
+
+S = TypeVar("S", bound=CompressedCognitiveState)
 
 WORKERS = 4
+
+_LOG = logging.getLogger(__name__)
+
+
+def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
+    """Compress what waits in a thread's tail; return None if nothing does.
+
+    Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
+    nothing else was compressed, the result is committed anew on it. Else it is dropped: the tail still has the words.
+
+    Raises:
+        ConflictError: Something else was compressed meanwhile.
+    """
+    latest: Latest[S] = yield parts.latest(key, branch)
+    state = latest.state
+    if state is None or all(entry.status == "read" for entry in state.unread):
+        return None
+    nothing = Turn(observations=()).numbered(state.turn)
+    step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
+    while True:
+        try:
+            yield parts.committing(latest.head, entries_of(step))
+        except ConflictError:
+            earlier, latest = latest, (yield parts.latest(key, branch))
+            if not _only_turns_since(earlier, latest):
+                raise
+            step = _rebased(step, latest)
+        else:
+            return step
+
+
+def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
+    """Whether nothing changed since but the tail, at its end."""
+    before, after = earlier.state, latest.state
+    if before is None or after is None or earlier.head.epoch != latest.head.epoch:
+        return False
+    is_same = list(before.items()) == list(after.items()) and before.gone == after.gone
+    return is_same and after.unread[: len(before.unread)] == before.unread
+
+
+def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
+    """Commit what a step proposed anew on a state that has a longer tail."""
+    state: Any = latest.state
+    commits: list[Commit[S]] = []
+    for each in step.commits:
+        given = {**vars(each.given), "number": state.turn}
+        commits.append(commit(state, step.policy, **given))
+        state = commits[-1].state
+    tail = marked(state.unread, latest.tail)
+    return replace(step, state=state, tail=tail, commits=tuple(commits))
 
 
 def patient(cadence: Cadence) -> Cadence:
@@ -32,11 +90,10 @@ class Behind:
 
     Args:
         parts: The memory, with the cadence that says when to compress.
-        told: Gets each compression that came to nothing: its thread, and why in one word.
     """
 
-    def __init__(self, parts: Parts[Any], told: Callable[[ThreadKey, str], None]) -> None:
-        self._parts, self._told = parts, told
+    def __init__(self, parts: Parts[Any]) -> None:
+        self._parts = parts
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
         self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
         self._lock = threading.Lock()
@@ -55,13 +112,16 @@ class Behind:
     def _compress(self, key: ThreadKey, branch: str) -> None:
         try:
             step: Step[Any] | None = perform(flushing(self._parts, key, branch))
+            failure = step.failure.partition(":")[0] if step is not None else ""
         except ConflictError:
-            self._told(key, "overtaken")
+            failure = "overtaken"
         except Exception as error:  # a worker has nobody above it who could be told
-            self._told(key, type(error).__name__)
-        else:
-            if step is not None and step.failure:
-                self._told(key, step.failure.partition(":")[0])
+            failure = type(error).__name__
+        if failure:
+            log_event(
+                _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
+                thread=key.thread, outcome=code(failure),
+            )  # fmt: skip
 
     def settle(self, key: ThreadKey | None = None, timeout: float | None = None) -> bool:
         """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -13,65 +12,36 @@ from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
-from acc.clock import SystemClock, stamp
-from acc.controller.acts import flushing, recording
-from acc.controller.behind import Behind, patient
+from acc.controller.acts import recording, retiring_everywhere, withdrawing
+from acc.controller.behind import Behind, flushing, patient
 from acc.controller.documents import document
 from acc.controller.indexing import Indexing
-from acc.controller.joining import arriving
-from acc.controller.parts import Parts, Taken
+from acc.controller.joining import arriving, evidence_of
+from acc.controller.parts import Parts
 from acc.controller.queues import Queues
-from acc.controller.repeating import evidence_of
-from acc.controller.retiring import retiring_everywhere, withdrawing
-from acc.controller.room import with_room
 from acc.controller.settings import Settings
-from acc.controller.signing import keys_of, signed, signed_step
-from acc.controller.turning import taking
+from acc.controller.turning import Taken, taking, with_room
 from acc.driving import Doing, Io, perform
 from acc.errors import ConfigurationError, InputError
 from acc.folders import expanded
 from acc.gate import Verdict
-from acc.journal import Journal, Latest, ThreadKey
+from acc.journal import Head, Journal, Latest, ThreadKey
 from acc.journal.connecting import is_url
-from acc.journal.names import Head
 from acc.journal.opened import key_of
-from acc.logs import code, log_event
-from acc.models.protocol import Usage
+from acc.logs import log_event
 from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.render import render
-from acc.step import Cadence, Memory, Step
-from acc.tail import Message, marked
-from acc.telemetry.observer import Observers
-from acc.telemetry.step_log import StepLog
+from acc.step import Cadence, Step
+from acc.tail import Message
 from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Evidence, Observation, is_ingested
-from acc.turn.redact import redactor
 from acc.turn.turn import Turn
-from acc.update import Options, bound_of, memory_of
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 
 _LOG = logging.getLogger(__name__)
-
-
-def _parts(journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
-    redact = redactor(settings.redact, journal.key("secrets") if settings.redact else b"")
-    options = Options(
-        model=settings.model, compressor=settings.compressor, judge=settings.judge,
-        cadence=settings.cadence, redact=redact,
-    )  # fmt: skip
-    policy = settings.policy or Policy(max_tokens=bound_of(options))
-    memory: Memory[Any] = memory_of(options, policy)
-    clock = settings.clock or SystemClock()
-    marks = policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
-    own = [settings.telemetry] if settings.telemetry is not None else []
-    observers = Observers(StepLog(), *own)
-    return Parts(
-        journal, memory, index, settings.gate, redact,
-        lambda: stamp(clock.now()), settings.fork, keys_of(settings.state_key), marks, observers,
-    )  # fmt: skip
 
 
 class Common(Generic[S]):
@@ -82,6 +52,7 @@ class Common(Generic[S]):
         folder: The memory's folder; None for a journal that was opened elsewhere.
         journal: Where what happened is kept.
         index: The artifacts of the memory.
+        parts: What a step needs, made of these.
     """
 
     def __init__(
@@ -96,15 +67,15 @@ class Common(Generic[S]):
         self.folder = expanded(folder).absolute() if folder is not None else None
         chosen = self.settings
         self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
+        self.parts: Parts[Any] = Parts.of(journal, chosen, self.index)
         self._queues = Queues(chosen.busy_wait)
-        self._whole: Parts[Any] = _parts(journal, chosen, self.index)
-        self._parts, self._behind = self._whole, None
+        self._behind: Behind | None = None
+        self._stepping_parts = self.parts
         if chosen.behind:
-            memory = self._whole.memory
-            self._parts = replace(
-                self._whole, memory=replace(memory, cadence=patient(memory.cadence))
-            )
-            self._behind = Behind(self._whole, _tell_behind)
+            memory = self.parts.memory
+            waits = replace(memory, cadence=patient(memory.cadence))
+            self._stepping_parts = replace(self.parts, memory=waits)
+            self._behind = Behind(self.parts)
 
     @classmethod
     def open(cls, where: str | Path, **settings: Any) -> Self:
@@ -137,23 +108,19 @@ class Common(Generic[S]):
             raise
 
     @property
-    def parts(self) -> Parts[Any]:
-        """What a step needs: journal, memory, index, settings."""
-        return self._whole
-
-    @property
     def policy(self) -> Policy:
         """The policy of commits."""
-        return self._whole.memory.policy
+        return self.parts.memory.policy
 
     @property
     def cadence(self) -> Cadence:
         """When the memory compresses."""
-        return self._whole.memory.cadence
+        return self.parts.memory.cadence
 
     def signed(self, state: S, *, thread: ThreadKey | str) -> S:
         """Sign a state that no commit of the thread made, such as a seed's, so that the thread may begin with it."""
-        return signed(state, key_of(thread), self._whole.keys)
+        mine: S = self.parts.signed_state(state, key_of(thread))
+        return mine
 
     def loaded(self, raw: Any) -> S:
         """Return a state that was kept elsewhere, such as in a checkpoint (`CompressedCognitiveState.load`).
@@ -179,14 +146,14 @@ class Common(Generic[S]):
                 hint="give Turn.said(text), or Turn.from_messages",
             )
         key, start = key_of(thread), _checked(state)
-        parts, handler = self._parts, self.settings.on_overflow
-        until = monotonic() + self.settings.busy_wait
+        parts, wait = self._stepping_parts, self.settings.busy_wait
+        until = monotonic() + wait
         with (
             parts.observers.watching(key, self.policy) as watch,
             closing(self._queues.place(key)) as place,
         ):
             since: Head | None = None
-            if place.is_behind and self.settings.busy_wait:
+            if place.is_behind and wait:
                 since = yield from arriving(parts, start, key)
                 log_event(
                     _LOG, logging.INFO, "queued", "a step waits for another one of its thread",
@@ -197,7 +164,7 @@ class Common(Generic[S]):
                 parts, start, turn, key, watch=watch, force=force, adopt=adopt, since=since, until=until
             )  # fmt: skip
             try:
-                step = yield from with_room(parts, handler, key, taken, watch)
+                step = yield from with_room(parts, self.settings.on_overflow, key, taken, watch)
             except PinnedOverflow as overflow:
                 watch.ends(overflow.step)
                 raise
@@ -210,27 +177,27 @@ class Common(Generic[S]):
         key, behind = key_of(thread), self._behind
         if behind is not None:
             yield Io(lambda: behind.settle(key))
-        step: Step[S] | None = yield from flushing(self._whole, key, branch)
-        return None if step is None else signed_step(step, key, self._whole.keys)
+        step: Step[S] | None = yield from flushing(self.parts, key, branch)
+        return None if step is None else self.parts.signed(step, key)
 
     def _recording(
         self, observations: Sequence[Observation], state: S | None, thread: ThreadKey | str
     ) -> Doing[bool]:
-        return recording(self._parts, observations, _checked(state), key_of(thread))
+        return recording(self.parts, observations, _checked(state), key_of(thread))
 
     def _retiring(
         self, ids: Sequence[str], reason: str, state: S | None, thread: ThreadKey | str
     ) -> Doing[Step[S]]:
-        key, parts = key_of(thread), self._parts
-        step: Step[S] = yield from retiring_everywhere(parts, ids, reason, _checked(state), key)
-        return signed_step(step, key, parts.keys)
+        key = key_of(thread)
+        step = yield from retiring_everywhere(self.parts, ids, reason, _checked(state), key)
+        return self.parts.signed(step, key)
 
     def _withdrawing(
         self, refs: Sequence[str], reason: str, thread: ThreadKey | str, branch: str
     ) -> Doing[Step[S]]:
         key = key_of(thread)
-        step: Step[S] = yield from withdrawing(self._parts, refs, reason, key, branch)
-        return signed_step(step, key, self._parts.keys)
+        step: Step[S] = yield from withdrawing(self.parts, refs, reason, key, branch)
+        return self.parts.signed(step, key)
 
     def withdrawn(
         self, refs: Sequence[str], reason: str, *, thread: ThreadKey | str, branch: str
@@ -250,9 +217,8 @@ class Common(Generic[S]):
                 f"there is no thread {key_of(thread)}", where="export_messages",
                 hint="name it with its user: MemoryController.threads() tells the names",
             )  # fmt: skip
-        tail = (*marked(latest.state.unread, latest.tail), *latest.waiting.messages)
-        step = Step(latest.state, tail, (), Usage(), "", self.policy, self.cadence)
-        said = step.messages(SUMMARY)
+        step = self.parts.step(latest.state, latest.tail)
+        said = replace(step, tail=(*step.tail, *latest.waiting.messages)).messages(SUMMARY)
         is_empty = not render(latest.state, self.policy.style)
         return said[1:] if is_empty else [{**said[0], "role": "user"}, *said[1:]]
 
@@ -282,7 +248,7 @@ class Common(Generic[S]):
 
         What was erased since is left out.
         """
-        return perform(evidence_of(self._parts, key_of(thread), branch, asked))
+        return perform(evidence_of(self.parts, key_of(thread), branch, asked))
 
     def _close(self) -> None:
         if self._behind is not None:
@@ -299,10 +265,3 @@ def _checked(state: S | None) -> S | None:
             hint="give the state of the last step, or None to go on where the thread stopped",
         )
     return state
-
-
-def _tell_behind(thread: ThreadKey, why: str) -> None:
-    log_event(
-        _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
-        thread=thread.thread, outcome=code(why),
-    )  # fmt: skip

@@ -10,7 +10,6 @@ from acc.artifacts.filling import Index
 from acc.artifacts.protocol import ArtifactStore
 from acc.clock import Clock
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
-from acc.controller.signing import StateKey, keys_of
 from acc.errors import ConfigurationError
 from acc.gate import Gate
 from acc.overflow import PinnedOverflow
@@ -21,6 +20,29 @@ from acc.turn.redact import Redact
 from acc.update import check_types
 
 OnOverflow = Callable[[PinnedOverflow], Sequence[str]]
+StateKey = bytes | str | Sequence[bytes | str] | None
+
+LEAST = 16
+"""Bytes of a state key at least."""
+
+
+def keys_of(given: StateKey) -> tuple[bytes, ...]:
+    """Return the keys that sign states.
+
+    Raises:
+        ConfigurationError: A key is too short.
+    """
+    if given is None:
+        return ()
+    each = [given] if isinstance(given, bytes | str) else list(given)
+    keys = tuple(key.encode() if isinstance(key, str) else key for key in each)
+    if not keys or any(not isinstance(key, bytes) or len(key) < LEAST for key in keys):
+        raise ConfigurationError(
+            f"a state_key has fewer than {LEAST} bytes",
+            where="Settings",
+            hint="give secrets.token_bytes(32), from where your secrets are",
+        )
+    return keys
 
 
 @dataclass(frozen=True)

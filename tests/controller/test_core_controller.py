@@ -284,13 +284,13 @@ def test_the_next_step_takes_what_a_killed_one_left(tmp_path: Path) -> None:
         step: Any = memory.step(None, Turn.said("Why is checkout slow?"), thread="t")
         assert RULE in step.text()
         assert step.state.turn == 1, "both are one turn"
-        empty = memory._parts.memory.policy.schema.empty()
+        empty = memory.policy.schema.empty()
         again: Any = memory.step(empty, Turn.said(RULE), thread="t")
         assert again.state.turn == 1, "the killed step is repeated and finds its commit"
 
 
 def test_the_first_step_is_repeated_with_an_empty_state(memory: MemoryController[Any]) -> None:
-    empty = memory._parts.memory.policy.schema.empty()
+    empty = memory.policy.schema.empty()
     one = memory.step(empty, Turn.said(RULE), thread="t")
     assert memory.step(empty, Turn.said(RULE), thread="t").state == one.state
     with pytest.raises(StateError, match="has begun"):
@@ -303,7 +303,7 @@ def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(PinnedOverflow) as caught:
                 memory.step(
-                    memory._parts.memory.policy.schema.empty(), Turn.said(rules), thread="t"
+                    memory.policy.schema.empty(), Turn.said(rules), thread="t"
                 )
             assert caught.value.refused
             assert caught.value.step.notes
