@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.controller.joining import is_newest
 from acc.controller.parts import Parts
 from acc.driving import Doing, Io
 from acc.errors import InputError
@@ -37,7 +36,7 @@ def recording(
     branch = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, branch, has_tail=False)
     head = latest.head
-    if state is not None and state.version and not (yield from is_newest(parts, state, head)):
+    if state is not None and state.version and not (yield from _is_newest(parts, state, head)):
         log_event(
             _LOG, logging.WARNING, "not_recorded",
             "the thread went on from the state: its next step has to bring the words along",
@@ -57,6 +56,17 @@ def recording(
     where: dict[str, Any] = {"follows": head.hash, "branch": branch, "is_record": True}
     yield Io(lambda: parts.journal.append(key, messages, **where))
     return True
+
+
+def _is_newest(parts: Parts[S], state: CompressedCognitiveState, head: Head) -> Doing[bool]:
+    """Whether a state is that of its branch's head, or what was committed since took no message."""
+    if head.hash == state.hash:
+        return True
+    held: Head | None = yield Io(lambda: parts.journal.commit_with(head.thread, state.hash))
+    if held is None:
+        return False
+    adopted: Head = yield Io(lambda: parts.journal.without_news(held))
+    return adopted.hash == head.hash
 
 
 def operators_act(record: Any) -> Any:

@@ -21,7 +21,7 @@ from acc.errors import ConflictError
 from acc.journal import Latest, ThreadKey
 from acc.logs import code, log_event
 from acc.state.model import CompressedCognitiveState
-from acc.step import Cadence, Step, stepping
+from acc.step import Memory, Step, stepping
 from acc.tail import marked
 from acc.turn.turn import Turn
 
@@ -80,9 +80,10 @@ def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
     return replace(step, state=state, tail=tail, commits=tuple(commits))
 
 
-def patient(cadence: Cadence) -> Cadence:
-    """Return a cadence that asks no model before the tail is full."""
-    return replace(cadence, compress_over=cadence.tail_bound)
+def patient(memory: Memory[S]) -> Memory[S]:
+    """Return who compresses, with a cadence that asks no model before the tail is full."""
+    cadence = memory.cadence
+    return replace(memory, cadence=replace(cadence, compress_over=cadence.tail_bound))
 
 
 class Behind:

@@ -1,22 +1,19 @@
-"""What `MemoryController` and `AsyncMemoryController` share: a memory that is open, and what they do with it."""
+"""What `MemoryController` and `AsyncMemoryController` share: a memory that is open, and its acts as computations."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
 from acc.controller.acts import recording, retiring_everywhere, withdrawing
 from acc.controller.behind import Behind, flushing, patient
-from acc.controller.documents import document
 from acc.controller.indexing import Indexing
-from acc.controller.joining import arriving, evidence_of
+from acc.controller.joining import evidence_of
 from acc.controller.parts import Parts
 from acc.controller.queues import Queues
 from acc.controller.settings import Settings
@@ -25,23 +22,20 @@ from acc.driving import Doing, Io, perform
 from acc.errors import ConfigurationError, InputError
 from acc.folders import expanded
 from acc.gate import Verdict
-from acc.journal import Head, Journal, Latest, ThreadKey
+from acc.journal import Journal, ThreadKey
 from acc.journal.connecting import is_url
 from acc.journal.opened import key_of
-from acc.logs import log_event
-from acc.overflow import PinnedOverflow
+from acc.overflow import PinnedOverflow, raise_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.render import render
 from acc.step import Cadence, Step
-from acc.tail import Message
-from acc.turn.chat_messages import SUMMARY
-from acc.turn.observations import Evidence, Observation, is_ingested
+from acc.turn.observations import Evidence, Observation
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 
-_LOG = logging.getLogger(__name__)
+Key = ThreadKey | str
+"""A thread; a string is its name, without tenant, user and agent."""
 
 
 class Common(Generic[S]):
@@ -62,20 +56,13 @@ class Common(Generic[S]):
         folder: str | Path | None = None,
     ) -> None:
         """Create a controller over an open journal, which it closes; without ``folder`` and store, none is indexed."""
-        self.settings = settings or Settings()
+        self.settings = chosen = settings or Settings()
         self.journal = journal
         self.folder = expanded(folder).absolute() if folder is not None else None
-        chosen = self.settings
         self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
         self.parts: Parts[Any] = Parts.of(journal, chosen, self.index)
         self._queues = Queues(chosen.busy_wait)
-        self._behind: Behind | None = None
-        self._stepping_parts = self.parts
-        if chosen.behind:
-            memory = self.parts.memory
-            waits = replace(memory, cadence=patient(memory.cadence))
-            self._stepping_parts = replace(self.parts, memory=waits)
-            self._behind = Behind(self.parts)
+        self._behind = Behind(self.parts) if chosen.behind else None
 
     @classmethod
     def open(cls, where: str | Path, **settings: Any) -> Self:
@@ -117,7 +104,7 @@ class Common(Generic[S]):
         """When the memory compresses."""
         return self.parts.memory.cadence
 
-    def signed(self, state: S, *, thread: ThreadKey | str) -> S:
+    def signed(self, state: S, *, thread: Key) -> S:
         """Sign a state that no commit of the thread made, such as a seed's, so that the thread may begin with it."""
         mine: S = self.parts.signed_state(state, key_of(thread))
         return mine
@@ -136,8 +123,27 @@ class Common(Generic[S]):
         """Yield the threads whose names begin so."""
         return self.journal.threads(**prefixes)
 
-    def _stepping(
-        self, state: S | None, turn: Turn, thread: ThreadKey | str, force: bool, adopt: bool
+    def withdrawn(self, refs: Sequence[str], reason: str, *, thread: Key, branch: str) -> Step[S]:
+        """Do what `withdraw` does. It blocks."""
+        return perform(self._withdraw(refs, reason, thread=thread, branch=branch))
+
+    def admitted(
+        self, *asked: Sequence[Verdict], thread: Key, branch: str = "main"
+    ) -> list[tuple[Evidence, ...]]:
+        """Return the evidence that the verdicts of each step admitted, as the agent reads it. It blocks.
+
+        What was erased since is left out.
+        """
+        return perform(evidence_of(self.parts, key_of(thread), branch, asked))
+
+    def _step(
+        self,
+        state: S | None,
+        turn: Turn,
+        *,
+        thread: Key,
+        force: bool = False,
+        adopt: bool = False,
     ) -> Doing[Step[S]]:
         if not isinstance(turn, Turn):
             raise InputError(
@@ -145,24 +151,16 @@ class Common(Generic[S]):
                 where="step",
                 hint="give Turn.said(text), or Turn.from_messages",
             )
-        key, start = key_of(thread), _checked(state)
-        parts, wait = self._stepping_parts, self.settings.busy_wait
-        until = monotonic() + wait
+        key, start, parts = key_of(thread), _checked(state), self.parts
+        if self._behind is not None:
+            parts = replace(parts, memory=patient(parts.memory))
         with (
             parts.observers.watching(key, self.policy) as watch,
             closing(self._queues.place(key)) as place,
         ):
-            since: Head | None = None
-            if place.is_behind and wait:
-                since = yield from arriving(parts, start, key)
-                log_event(
-                    _LOG, logging.INFO, "queued", "a step waits for another one of its thread",
-                    thread=key.thread,
-                )  # fmt: skip
-            yield place
             taken: Taken[S] = yield from taking(
-                parts, start, turn, key, watch=watch, force=force, adopt=adopt, since=since, until=until
-            )  # fmt: skip
+                parts, start, turn, key, watch=watch, place=place, force=force, adopt=adopt
+            )
             try:
                 step = yield from with_room(parts, self.settings.on_overflow, key, taken, watch)
             except PinnedOverflow as overflow:
@@ -173,82 +171,31 @@ class Common(Generic[S]):
             self._behind.stepped(key, step)
         return step
 
-    def _flushing(self, thread: ThreadKey | str, branch: str) -> Doing[Step[S] | None]:
+    def _flush(self, thread: Key, *, branch: str = "main") -> Doing[Step[S] | None]:
         key, behind = key_of(thread), self._behind
         if behind is not None:
             yield Io(lambda: behind.settle(key))
         step: Step[S] | None = yield from flushing(self.parts, key, branch)
-        return None if step is None else self.parts.signed(step, key)
+        return None if step is None else raise_overflow(self.parts.signed(step, key))
 
-    def _recording(
-        self, observations: Sequence[Observation], state: S | None, thread: ThreadKey | str
+    def _record(
+        self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
     ) -> Doing[bool]:
         return recording(self.parts, observations, _checked(state), key_of(thread))
 
-    def _retiring(
-        self, ids: Sequence[str], reason: str, state: S | None, thread: ThreadKey | str
+    def _retire(
+        self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
     ) -> Doing[Step[S]]:
         key = key_of(thread)
         step = yield from retiring_everywhere(self.parts, ids, reason, _checked(state), key)
         return self.parts.signed(step, key)
 
-    def _withdrawing(
-        self, refs: Sequence[str], reason: str, thread: ThreadKey | str, branch: str
+    def _withdraw(
+        self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
     ) -> Doing[Step[S]]:
         key = key_of(thread)
         step: Step[S] = yield from withdrawing(self.parts, refs, reason, key, branch)
         return self.parts.signed(step, key)
-
-    def withdrawn(
-        self, refs: Sequence[str], reason: str, *, thread: ThreadKey | str, branch: str
-    ) -> Step[S]:
-        """Do what `withdraw` does. It blocks."""
-        return perform(self._withdrawing(refs, reason, thread, branch))
-
-    def _state(self, thread: ThreadKey | str, branch: str, at: str | int | None = None) -> S | None:
-        schema: Any = self.policy.schema
-        found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
-        return found
-
-    def _exported(self, thread: ThreadKey | str, branch: str) -> list[dict[str, str]]:
-        latest = self._latest(thread, branch)
-        if latest.state is None:
-            raise InputError(
-                f"there is no thread {key_of(thread)}", where="export_messages",
-                hint="name it with its user: MemoryController.threads() tells the names",
-            )  # fmt: skip
-        step = self.parts.step(latest.state, latest.tail)
-        said = replace(step, tail=(*step.tail, *latest.waiting.messages)).messages(SUMMARY)
-        is_empty = not render(latest.state, self.policy.style)
-        return said[1:] if is_empty else [{**said[0], "role": "user"}, *said[1:]]
-
-    def _latest(self, thread: ThreadKey | str, branch: str) -> Latest[S]:
-        schema: Any = self.policy.schema
-        found: Latest[S] = self.journal.latest(key_of(thread), branch=branch, schema=schema)
-        return found
-
-    def _opened(self, ref: str, thread: ThreadKey | str, branch: str) -> Message:
-        key = key_of(thread)
-        own = self.journal.texts(key, [ref], branch=branch)
-        found = own[0] if own else None
-        if found is None and is_ingested(ref):
-            found = document(self.journal, key, ref)
-        if found is None:
-            raise InputError(
-                f"there is no evidence {ref!r}",
-                where=str(key),
-                hint="give a ref as the state shows it, such as u7; it may have been erased",
-            )
-        return found
-
-    def admitted(
-        self, *asked: Sequence[Verdict], thread: ThreadKey | str, branch: str = "main"
-    ) -> list[tuple[Evidence, ...]]:
-        """Return the evidence that the verdicts of each step admitted, as the agent reads it. It blocks.
-
-        What was erased since is left out.
-        """
-        return perform(evidence_of(self.parts, key_of(thread), branch, asked))
 
     def _close(self) -> None:
         if self._behind is not None:

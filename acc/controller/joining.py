@@ -17,7 +17,7 @@ from acc.controller.parts import Parts
 from acc.driving import Doing, Io
 from acc.gate import Verdict, admitted_again
 from acc.journal import Appended, Latest, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, Head, StoredMessage, Waiting
+from acc.journal.names import StoredMessage, Waiting
 from acc.journal.record import notes_of
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step
@@ -47,32 +47,14 @@ class Beginning(Generic[S]):
     warning: str = ""
 
 
-def is_newest(parts: Parts[S], state: CompressedCognitiveState, head: Head) -> Doing[bool]:
-    """Whether a state is that of its branch's head, or what was committed since took no message."""
-    if head.hash == state.hash:
-        return True
-    held: Head | None = yield Io(lambda: parts.journal.commit_with(head.thread, state.hash))
-    if held is None:
-        return False
-    adopted: Head = yield Io(lambda: parts.journal.without_news(held))
-    return adopted.hash == head.hash
-
-
-def arriving(parts: Parts[S], state: S | None, key: ThreadKey) -> Doing[Head | None]:
-    """Return the head that a step from ``state`` goes on from; None if it goes on from elsewhere."""
-    head: Head = yield Io(lambda: parts.journal.head(key, state.branch if state else MAIN))
-    if state is None or not (head.hash or state.version):
-        return head
-    return head if (yield from is_newest(parts, state, head)) else None
-
-
 def joining(
-    parts: Parts[S], since: Head, turn: Turn, key: ThreadKey
+    parts: Parts[S], begun: Beginning[S], turn: Turn, key: ThreadKey
 ) -> Doing[tuple[Beginning[S], Turn]]:
-    """Return where a step begins that was to go on from ``since``, and waited or was overtaken: at the head now.
+    """Return where a step begins that waited, or was overtaken, since it had ``begun``: at the head now.
 
     With it comes the turn without what others have committed of it meanwhile.
     """
+    since = begun.latest.head
     latest: Latest[S] = yield parts.latest(key, since.branch)
     stored: list[StoredMessage] = yield Io(
         lambda: list(parts.journal.messages(key, since.seq + 1, branch=since.branch))
@@ -86,7 +68,7 @@ def joining(
         known: Appended | None = yield Io(lambda: parts.journal.said_after(before, said))
         return Beginning(latest, known), turn
     rest = turn.observations[_overlap(there, said) :]
-    warning = WENT_ON if since_then else ""
+    warning = WENT_ON if since_then else begun.warning
     return Beginning(latest, None, warning), turn.model_copy(update={"observations": rest})
 
 

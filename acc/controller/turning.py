@@ -6,6 +6,7 @@ journal first; the model runs outside of any transaction; the commits follow by 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -17,13 +18,14 @@ from acc.controller.acts import retiring_everywhere
 from acc.controller.beginning import beginning
 from acc.controller.joining import again, joining, with_waiting
 from acc.controller.parts import Parts
+from acc.controller.queues import Place
 from acc.controller.settings import OnOverflow
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
-from acc.journal.committing import Overtaken
 from acc.journal.names import StoredMessage, Waiting
+from acc.logs import log_event
 from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
@@ -34,6 +36,8 @@ from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
+
+_LOG = logging.getLogger(__name__)
 
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
 
@@ -58,10 +62,9 @@ def taking(
     key: ThreadKey,
     *,
     watch: Watch,
+    place: Place | None = None,
     force: bool = False,
     adopt: bool = False,
-    since: Head | None = None,
-    until: float = 0.0,
 ) -> Doing[Taken[S]]:
     """Take a turn of a thread.
 
@@ -71,10 +74,9 @@ def taking(
         turn: What happened.
         key: The thread.
         watch: Is told of each stage.
+        place: Where it stands in the thread's queue. A step of before may still be at work.
         force: Compress now, whatever the size.
         adopt: Go on from a state that the journal does not hold.
-        since: The head that it was to go on from, if it waited for others who did.
-        until: When to give up, as `time.monotonic` counts, if others commit all the time.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
@@ -85,17 +87,22 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    if since is None:
-        begun = yield from beginning(parts, state, clean, key, adopt=adopt)
-    else:
-        begun, clean = yield from joining(parts, since, clean, key)
+    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    until = monotonic() + (place.wait if place is not None else 0)
+    if place is not None and place.is_behind and begun.known is None:
+        log_event(
+            _LOG, logging.INFO, "queued", "a step waits for another one of its thread",
+            thread=key.thread,
+        )  # fmt: skip
+        yield place
+        begun, clean = yield from joining(parts, begun, clean, key)
     while begun.known is None:
-        head = begun.latest.head
         try:
             taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
-            begun, clean = yield from joining(parts, head, clean, key)
-            is_taken_over = begun.latest.head.epoch != head.epoch
+            epoch = begun.latest.head.epoch
+            begun, clean = yield from joining(parts, begun, clean, key)
+            is_taken_over = begun.latest.head.epoch != epoch
             if begun.known is None and (is_taken_over or monotonic() >= until):
                 raise
         else:
@@ -202,8 +209,6 @@ class _Writing(Generic[S]):
         try:
             with self.watch.stage("persist"):
                 yield self.parts.committing(self.head, entries, whole)
-        except Overtaken:
-            raise
         except ConflictError:
             said = self.own or self.messages
             found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))

@@ -99,7 +99,7 @@ def queued() -> Iterator[threading.Semaphore]:
             if getattr(record, "acc", {}).get("event") == "queued":
                 there.release()
 
-    log, handler = logging.getLogger("acc.controller.common"), Handler()
+    log, handler = logging.getLogger("acc.controller.turning"), Handler()
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)

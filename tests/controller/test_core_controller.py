@@ -302,9 +302,7 @@ def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path, policy=Policy(max_tokens=120)) as memory:
         for _ in range(2):
             with pytest.raises(PinnedOverflow) as caught:
-                memory.step(
-                    memory.policy.schema.empty(), Turn.said(rules), thread="t"
-                )
+                memory.step(memory.policy.schema.empty(), Turn.said(rules), thread="t")
             assert caught.value.refused
             assert caught.value.step.notes
 
