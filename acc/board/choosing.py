@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from acc.board.batch import Batch, State
 from acc.board.board import Board, Shareable
-from acc.board.hearing import Beside, is_earlier
-from acc.board.marks import Marks
-from acc.board.origins import Known, Origin
+from acc.board.hearing import Beside, Marks, is_earlier
+from acc.board.origins import Batch, Known, Origin, State
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
 from acc.state.items import Item, Pinned, Record, Words

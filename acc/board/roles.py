@@ -18,7 +18,7 @@ from acc.board.board import AGENT, Board, To
 from acc.board.context import construct_context
 from acc.board.listener import ModelListener
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.shown import HEADING, OWN_HEADING
+from acc.board.sharing import HEADING, OWN_HEADING
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.controller.controller import AsyncMemoryController, MemoryController

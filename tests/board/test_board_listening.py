@@ -25,12 +25,13 @@ from helpers_board import (
 )
 
 from acc.board.board import Board
+from acc.board.hearing import Heard, Quoted
 from acc.board.listener import INSTRUCTION, Listener, ModelListener
-from acc.board.marks import Heard, Quoted
 from acc.board.memory import BoardMemory
 from acc.commit.endings import Judgement, claim_digest
 from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
+from acc.controller.settings import Settings
 from acc.errors import CompressionError
 from acc.keyless.compressor import compress as keyless
 from acc.models.protocol import Completion, Usage
@@ -356,10 +357,11 @@ def test_the_memorys_model_listens_with_a_prompt_of_the_boards(tmp_path: Path) -
 
 
 def test_who_listens() -> None:
-    assert Listener.of(None, None).compressor is keyless
-    assert Listener.of(None, takes_all).compressor is takes_all
-    assert Listener.of(None, False).compressor is None
-    assert isinstance(Listener.of(Model(), None).compressor, ModelListener)
+    own = Settings(model=Model())
+    assert Listener.of(Settings()).compressor is keyless
+    assert Listener.of(own, takes_all).compressor is takes_all
+    assert Listener.of(own, False).compressor is None
+    assert isinstance(Listener.of(own).compressor, ModelListener)
 
 
 def test_a_private_about_stays_private(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from helpers_board import LIFT, RULE, said, takes_all
 
 from acc.board.board import AGENT, Board, BoardState
 from acc.board.roles import AsyncRoleMemory, Role, RoleMemory, for_role
-from acc.board.shown import HEADING
+from acc.board.sharing import HEADING
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
