@@ -126,11 +126,6 @@ class _Common(Generic[C]):
             raise overflow
         return made
 
-    def _share(self, step: Step[Any], *, thread: Key, to: To = "") -> Doing[SharedStep]:
-        """Share a step that ``memory.step`` made."""
-        check_to(to)
-        return self._sharing(step, key_of(thread), None, to)
-
     def _sharing(
         self, step: Step[Any], key: ThreadKey, after: int | None, to: To
     ) -> Doing[SharedStep]:
@@ -237,9 +232,11 @@ class _Common(Generic[C]):
         return Origin.of(self._opened(ref, thread))
 
 
-def _performed(
+def performed(
     method: Callable[Concatenate[Any, P], Doing[T]],
 ) -> Callable[Concatenate[Any, P], T]:
+    """Return a method of a memory for threads: it carries out the computation that ``method`` returns."""
+
     @wraps(method)
     def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return perform(method(self, *args, **kwargs))
@@ -250,10 +247,9 @@ def _performed(
 class BoardMemory(_Common[MemoryController[Any]]):
     """A memory whose agents share a board. Threads and processes may share it as they share the memory."""
 
-    step = _performed(_Common._step)
-    flush = _performed(_Common._flush)
-    share = _performed(_Common._share)
-    retire = _performed(_Common._retire)
+    step = performed(_Common._step)
+    flush = performed(_Common._flush)
+    retire = performed(_Common._retire)
     head, history = _Common._head, _Common._history
     open_evidence, origin = _Common._opened, _Common._origin
 
@@ -263,7 +259,6 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
 
     step = awaited(_Common._step)
     flush = awaited(_Common._flush)
-    share = awaited(_Common._share)
     retire = awaited(_Common._retire)
     head, history = beside(_Common._head), beside(_Common._history)
     open_evidence, origin = beside(_Common._opened), beside(_Common._origin)

@@ -1,5 +1,7 @@
 """Role memories: a thread of the memory for each role of a team, a board between them.
 
+The paper is *Intrinsic Memory Agents* (arXiv 2508.08997).
+
 team = RoleMemory(memory, [Role("planner"), Role("engineer")], thread="pipeline", board=Board("pipeline"))
 reads = team.context("planner", task, history, max_tokens=4_000)
 team.update("planner", answer)
@@ -15,20 +17,20 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import create_model
 
 from acc.board.board import AGENT, Board, To
-from acc.board.context import construct_context
 from acc.board.listener import ModelListener
-from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.sharing import HEADING, OWN_HEADING
+from acc.board.memory import AsyncBoardMemory, BoardMemory, performed
+from acc.board.sharing import SharedStep
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
-from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.controller import AsyncMemoryController, MemoryController, awaited
+from acc.driving import Doing, Io, Own, aperform
 from acc.errors import ConfigurationError, InputError
 from acc.journal import Latest, ThreadKey
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message
+from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -39,6 +41,7 @@ _AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a 
 """What a model is told beside its instructions: the first words of the paper's Figure 2, and the role."""
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -195,14 +198,6 @@ class _Roles(Generic[C]):
             states = render(own, policy.style) if own is not None else ""
         return "\n\n".join(filter(None, (self.roles[role].text, states)))
 
-    def bound(self, role: str) -> int:
-        """Return the most tokens that `reads` ever has: description, headings, and the bounds of what is read."""
-        policy: Policy = self.memory(role).policy
-        most = policy.max_tokens + policy.counter(f"{self.roles[role].text}\n\n")
-        if self.board is not None:
-            most += self.board.policy.max_tokens + policy.counter(f"{HEADING}\n{OWN_HEADING}\n")
-        return most
-
     def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
         """Return what a role reads before it speaks: the task, `reads`, and the newest turns that fit."""
         counter = self.memory(role).policy.counter
@@ -253,11 +248,7 @@ class _Roles(Generic[C]):
             )
         return said.model_copy(update={"observations": tuple(own)})
 
-
-class RoleMemory(_Roles[MemoryController[Any]]):
-    """The memories of a team: a state and a thread for each role, on one journal."""
-
-    def update(self, role: str, said: str | Turn, *, to: To = "all") -> Step[Any]:
+    def _update(self, role: str, said: str | Turn, *, to: To = "all") -> Doing[Step[Any]]:
         """Commit a role's next state: M = f(M, O), the paper's memory update function.
 
         Args:
@@ -271,25 +262,82 @@ class RoleMemory(_Roles[MemoryController[Any]]):
             InputError: A turn without an output of the agent, or with words of the user that nothing would keep.
             PinnedOverflow, StoreError: See `MemoryController.step`.
         """
-        turn, thread = self._turn(role, said), self.thread(role)
+        turn, where = self._turn(role, said), self.thread(role)
         if self.board is None:
-            return self.memory(role).step(None, turn, thread=thread)
-        shared: BoardMemory = self._boards[role]
-        return shared.step(None, turn, thread=thread, to=_addressed(turn, to)).step
+            return (yield Io(Own(self.memory(role).step, None, turn, thread=where)))  # type: ignore[no-any-return]
+        has_people = any(o.trust >= Trust.USER for o in turn.observations)
+        act = Own(self._boards[role].step, None, turn, thread=where, to=to if has_people else "")
+        shared: SharedStep = yield Io(act)
+        return shared.step
+
+
+class RoleMemory(_Roles[MemoryController[Any]]):
+    """The memories of a team: a state and a thread for each role, on one journal."""
+
+    update = performed(_Roles._update)
 
 
 class AsyncRoleMemory(_Roles[AsyncMemoryController[Any]]):
     """`RoleMemory` on an `AsyncMemoryController`. Pass what blocks to ``asyncio.to_thread``."""
 
-    async def update(self, role: str, said: str | Turn, *, to: To = "all") -> Step[Any]:
-        """Do what `RoleMemory.update` does."""
-        turn, thread = self._turn(role, said), self.thread(role)
-        if self.board is None:
-            return await self.memory(role).step(None, turn, thread=thread)
-        shared: AsyncBoardMemory = self._boards[role]
-        return (await shared.step(None, turn, thread=thread, to=_addressed(turn, to))).step
+    update = awaited(_Roles._update)
+
+    async def carried_out(self, doing: Doing[T]) -> T:
+        """Carry out a computation: all that it does is to be awaited."""
+        return await aperform(doing, lambda act: act())
 
 
-def _addressed(turn: Turn, to: To) -> To:
-    """Return to whom a turn is said; one without words of people is nobody's to address."""
-    return to if any(o.trust >= Trust.USER for o in turn.observations) else ""
+def construct_context(
+    task: str,
+    memory: str,
+    history: Sequence[str],
+    max_tokens: int,
+    *,
+    counter: TokenCounter = utf8_quarter,
+) -> list[str]:
+    """Return what an agent reads: the task, its memory, and the newest turns that fit (the paper's Algorithm 1).
+
+    The paper passes the task as the first turn; here it is an argument. As there, the first turn that does not fit ends
+    the search, so that the turns have no gap. There, a task and a memory beyond the limit give a longer context; here
+    they are an error. What a model's API adds to each message is not counted.
+
+    Args:
+        task: The initial task description.
+        memory: The agent's memory, rendered; it has its place if it is empty, too.
+        history: The turns of the conversation after the task, oldest first.
+        max_tokens: The limit on all parts together.
+        counter: Counts tokens. If it fails, tokens are estimated.
+
+    Raises:
+        ConfigurationError: Task and memory alone exceed ``max_tokens``, or it is not a number of tokens.
+        InputError: The task, the memory or the history is not made of texts.
+    """
+    is_list = isinstance(history, Sequence) and not isinstance(history, str)
+    if not is_list or not all(isinstance(each, str) for each in (task, memory, *history)):
+        raise InputError(
+            "the task, the memory or a turn of the history is no text", where="construct_context",
+            hint="pass texts, and the history as a list of texts that name their speakers",
+        )  # fmt: skip
+    if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
+        raise ConfigurationError(
+            f"max_tokens is {max_tokens!r}",
+            where="construct_context",
+            hint="give a number of tokens",
+        )
+    count = guarded(counter)
+    task_tokens, memory_tokens = count(task), count(memory)
+    remaining = max_tokens - task_tokens - memory_tokens
+    if remaining < 0:
+        raise ConfigurationError(
+            f"the task takes {task_tokens} tokens and the memory {memory_tokens}, of {max_tokens}",
+            where="construct_context",
+            hint=f"set max_tokens to {task_tokens + memory_tokens} or more, shorten the task, or bound the memory "
+            "by Policy(max_tokens=...)",
+        )
+    recent: list[str] = []
+    for turn in reversed(history):
+        remaining -= count(turn)
+        if remaining < 0:
+            break
+        recent.append(turn)
+    return [task, memory, *reversed(recent)]

@@ -8,11 +8,11 @@ from typing import Any
 
 from acc import errors
 from acc.board.board import Board, To
-from acc.board.choosing import Choosing, Chosen, held_on
+from acc.board.choosing import Choosing, Why, held_on
 from acc.board.hearing import Heard, Marks, beside, tried
 from acc.board.listener import Listener
 from acc.board.origins import Batch, Known, State, batch_of
-from acc.board.writing import Desk, delivery, writing
+from acc.board.writing import Delivery, Desk, writing
 from acc.commit.commit import Commit, Judgement, commit
 from acc.commit.endings import claim_digest
 from acc.driving import Doing
@@ -150,7 +150,7 @@ class Telling:
         listener: Who reads for it.
         latest: Where the board stands.
         commits: What was committed on it.
-        chosen: What was shared, and what was not.
+        why: Why what was shared, and what was not.
         failure: Why listener or judge failed; empty if they did not. The next step asks again.
     """
 
@@ -159,17 +159,15 @@ class Telling:
     listener: Listener
     latest: Latest[Any]
     commits: list[Commit[Any]] = field(default_factory=list)
-    chosen: Chosen = field(default_factory=Chosen)
+    why: Why = field(default_factory=Why)
     failure: str = ""
 
     def of_step(self, step: Step[Any]) -> SharedStep:
         """Return what became of it, with the agent's step."""
-        failures = [f"the board: {self.failure}"] if self.failure else []
         made = self.desk.step(self.latest, self.commits) if self.commits else None
-        return SharedStep(
-            step, self.latest, made, self.desk.policy, tuple(self.chosen.shared),
-            tuple(self.chosen.private), (*self.chosen.warnings, *failures),
-        )  # fmt: skip
+        warnings = (*self.why.warnings, *([f"the board: {self.failure}"] if self.failure else ()))
+        why = tuple(self.why.shared), tuple(self.why.private), warnings
+        return SharedStep(step, self.latest, made, self.desk.policy, *why)
 
     def tell(self, batch: Batch, to: To) -> Doing[None]:
         """Tell what a batch brought; ``to`` says to whom the user spoke."""
@@ -215,18 +213,20 @@ class Telling:
         """Return the commit on a state of the board; None if it would change nothing but times."""
         policy = self.desk.policy
         agreed = {each.digest for each in judged if each.verdict == "ends"}
-        self.chosen = chosen = Choosing(
-            self.board, batch, beside(heard or Heard(), batch, state, policy, agreed),
-            Marks(heard, batch, policy) if heard is not None else None, state, known,
-            batch.said if to == "all" else (),
-        ).chosen()  # fmt: skip
-        messages, proposal = delivery(chosen, batch, state, known)
+        marks = Marks(heard, batch, policy) if heard is not None else None
+        delivery = Delivery(batch, state, known)
+        to_all = batch.said if to == "all" else ()
+        choosing = Choosing(self.board, delivery, marks, to_all)
+        choosing.choose(beside(heard or Heard(), batch, state, policy, agreed))
+        messages = delivery.messages
         done = commit(
-            state, policy, turn=messages, number=state.turn + 1, read=messages, proposal=proposal
-        )
-        chosen.warnings += sorted({f"the board refused: {note}" for note in done.refused})
-        is_news = set(_standing(state)) != set(_standing(done.state))
-        return done if is_news or done.no_room or chosen.to_all else None
+            state, policy, turn=messages, number=state.turn + 1, read=messages,
+            proposal=delivery.proposal(),
+        )  # fmt: skip
+        self.why = choosing.why
+        self.why.warnings += sorted({f"the board refused: {note}" for note in done.refused})
+        is_news = delivery.remembers or set(_standing(state)) != set(_standing(done.state))
+        return done if is_news or done.no_room else None
 
     def _settle(self, judged: Sequence[Judgement]) -> Doing[None]:
         """Write the verdicts on claims that stand on the board: they name rule and words, for any newer state."""

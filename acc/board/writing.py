@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from acc.artifacts.protocol import Artifact
-from acc.board.choosing import Chosen
 from acc.board.hearing import Beside
 from acc.board.origins import Batch, Known, Origin, Origins, State
 from acc.commit.commit import Commit, commit
@@ -46,52 +45,59 @@ MOST_TRIES = 200
 """Times that a commit is made anew because another writer was faster. Each time that one has got further."""
 
 
-def delivery(
-    chosen: Chosen, batch: Batch, state: State, known: Known
-) -> tuple[tuple[Message, ...], Proposal]:
-    """Return the board's turn after ``state``: its new messages, and what changes."""
-    making = _Delivery(batch, state, known)
-    for message in chosen.to_all:
-        making.remember(message)
-    for number, (slot, item) in enumerate(chosen.new):
-        making.bring(slot.name, item, f"new{number}")
-    for each in chosen.beside:
-        making.bring_beside(each)
-    for slot, record in chosen.facts:
-        making.tell(slot.name, record)
-    return making.made()
+class Delivery:
+    """What one turn of an agent brings to the board.
 
+    Args:
+        batch: What the agent's commits made.
+        state: The board's state.
+        known: What the board has already.
 
-class _Delivery:
-    """What one turn of an agent brings to the board."""
+    Attributes:
+        messages: The board's new messages.
+        remembers: Whether one of them says of a message that it was said to all.
+    """
 
     def __init__(self, batch: Batch, state: State, known: Known) -> None:
-        self._batch, self._state, self._known = batch, state, known
-        self._number = state.turn + 1
+        self.batch, self.state, self._known = batch, state, known
+        self.messages: list[Message] = []
+        self.remembers = False
         self._used: Counter[Channel] = Counter()
-        self._messages: list[Message] = []
         self._refs: dict[tuple[str, str], str] = {}
         self._pins: dict[str, list[ProposedPin]] = {"constraints": [], "goal_orientation": []}
         self._later: list[ProposedLater] = []
         self._done: list[ProposedDone] = []
         self._records: list[ProposedRecord] = []
 
+    def is_news(self, words: Words) -> bool:
+        """Whether words of the agent's thread were not brought before."""
+        return not self._known.has(self._origin(words.ref), words.text)
+
+    def is_to_all(self, ref: str) -> bool:
+        """Whether the board knows that a message of the agent's was said to all."""
+        return self._known.is_to_all(self._origin(ref))
+
+    def has_item(self, item_id: str) -> bool:
+        """Whether a fact of the agent's was brought before, in any form."""
+        return self._known.has_item(self._origin("", item_id))
+
     def remember(self, message: Message) -> None:
         """Bring that a message was said to all."""
         seen = message.observation.model_copy(update={"text": SAID_TO_ALL})
-        self._add(seen, message.at, is_to_all=True)
+        self._add(seen, message.at, self._origin(message.ref, is_to_all=True))
+        self.remembers = True
 
-    def bring(self, slot: str, item: Pinned, label: str) -> None:
+    def bring(self, slot: str, item: Pinned) -> None:
         """Bring a rule or goal with what belongs to it."""
-        about, scope = item.about, item.scope
-        for words in filter(None, (about, scope)):
+        for words in filter(None, (item.about, item.scope)):
             self._said(words)
-        texts = (about.text if about else "", scope.text if scope else "")
+        texts = (words.text if words else "" for words in (item.about, item.scope))
+        label = f"new{sum(map(len, self._pins.values()))}"
         pin = ProposedPin(item.words.text, self._said(item.words), label, *texts)
         self._pins[slot].append(pin)
         self._later += [ProposedLater(label, words.text, self._said(words)) for words in item.later]
 
-    def bring_beside(self, each: Beside) -> None:
+    def stand_beside(self, each: Beside) -> None:
         """Bring words about an item of the board. Those of a message that closes a goal stay where they are."""
         words, item_id = each.words, each.item.id
         if each.kind == "done":
@@ -106,48 +112,49 @@ class _Delivery:
     def tell(self, slot: str, record: Record) -> None:
         """Bring a fact as the agent's words, or as a tool's or document's if it rests on them."""
         channel = Channel.AGENT if record.trust >= Trust.AGENT else Channel(record.trust.word)
-        seen = Observation(channel=channel, text=record.text_of, ref=" ".join(record.sources))
-        ref = self._add(seen, self._batch.at, item=record.id).ref
+        seen = Observation(channel=channel, text=record.text_of)
+        origin = self._origin(" ".join(record.sources), record.id)
+        ref = self._add(seen, self.batch.at, origin)
         own = type(record).own_fields()
         fields: dict[str, Any] = {n: v for n in own if (v := getattr(record, n)) not in ("", None)}
         self._records.append(ProposedRecord(slot, fields, (ref,), self._earlier(slot, record.id)))
 
     def _earlier(self, slot: str, item_id: str) -> str:
         """Return the board's record that an earlier version of the agent's record became."""
-        for held in getattr(self._state, slot):
+        for held in getattr(self.state, slot):
             origins = filter(None, map(self._known.by_ref.get, held.sources))
-            if any((o.thread, o.item) == (self._batch.thread, item_id) for o in origins):
+            if any((o.thread, o.item) == (self.batch.thread, item_id) for o in origins):
                 return str(held.id)
         return ""
+
+    def _origin(self, ref: str, item: str = "", *, is_to_all: bool = False) -> Origin:
+        state = self.batch.state
+        return Origin(self.batch.thread, state.branch, state.version, ref, item, is_to_all)
 
     def _said(self, words: Words) -> str:
         """Return the ref of the message that holds words; the board's own need none."""
         key = (words.ref, words.text)
         if words.ref and key not in self._refs:
             name = words.speaker if words.channel is Channel.USER else ""
-            seen = Observation(channel=words.channel, text=words.text, name=name, ref=words.ref)
-            self._refs[key] = self._add(seen, words.at).ref
+            seen = Observation(channel=words.channel, text=words.text, name=name)
+            self._refs[key] = self._add(seen, words.at, self._origin(words.ref))
         return self._refs.get(key, "")
 
-    def _add(
-        self, seen: Observation, at: str, item: str = "", *, is_to_all: bool = False
-    ) -> Message:
-        state, used = self._batch.state, self._used[seen.channel]
+    def _add(self, seen: Observation, at: str, origin: Origin) -> str:
+        """Add a message, and return its ref."""
+        number, used = self.state.turn + 1, self._used[seen.channel]
         self._used[seen.channel] += 1
-        origin = Origin(self._batch.thread, state.branch, state.version, seen.ref, item, is_to_all)
-        ref = f"{seen.channel.value[0]}{self._number}" + (f".{used}" if used else "")
+        ref = f"{seen.channel.value[0]}{number}" + (f".{used}" if used else "")
         changes = {"ref": ref, "message": origin.mark, "at": at, "call_id": ""}
-        message = Message(seen.model_copy(update=changes).as_split(), self._number, at)
-        self._messages.append(message)
-        return message
+        self.messages.append(Message(seen.model_copy(update=changes).as_split(), number, at))
+        return ref
 
-    def made(self) -> tuple[tuple[Message, ...], Proposal]:
-        """Return messages and proposal."""
-        proposal = Proposal(
+    def proposal(self) -> Proposal:
+        """Return what changes."""
+        return Proposal(
             rules=tuple(self._pins["constraints"]), goals=tuple(self._pins["goal_orientation"]),
             later=tuple(self._later), done=tuple(self._done), records=tuple(self._records),
         )  # fmt: skip
-        return tuple(self._messages), proposal
 
 
 Make = Callable[[State, Known], Commit[Any] | None]
@@ -202,17 +209,16 @@ def writing(
     Raises:
         ConflictError: Other writers were faster all the time.
     """
-    for tries in range(1, MOST_TRIES + 1):
+    for left in reversed(range(MOST_TRIES)):
         latest: Latest[Any] = yield desk.latest()
         known: Known = yield Io(lambda: desk.origins.of(desk.key))
-        state = desk.state_of(latest)
-        done = make(state, known)
+        done = make(desk.state_of(latest), known)
         if done is None:
             break
         try:
             yield Io(lambda a=latest, b=done: desk.persist(a, b, reason))  # type: ignore[misc]
         except ConflictError:
-            if tries == MOST_TRIES:
+            if not left:
                 raise
         else:
             return (yield desk.latest()), done

@@ -461,13 +461,6 @@ def test_what_was_compressed_behind_the_agent_is_shared_with_its_next_step(tmp_p
         assert rules(shared) == [RULE]
 
 
-def test_share_takes_a_step_that_was_made_elsewhere(shared: BoardMemory) -> None:
-    step = shared.memory.step(None, Turn.said(RULE), thread=TRIAGE)
-    made = shared.share(step, thread=TRIAGE, to="all")
-    assert rules(shared) == [RULE]
-    assert not made.state.constraints
-
-
 def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
     first = speak(shared, TRIAGE, "Hello.")
     shared.step(first.state, Turn.said("On main."), thread=TRIAGE)
@@ -494,9 +487,6 @@ def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
             await shared.retire(["c1"], thread=FIXER)
             assert not (await shared.head(TRIAGE)).state.constraints
             assert await shared.flush(TRIAGE) is None
-            made = await memory.step(None, Turn.said("Never stop."), thread=TRIAGE)
-            await shared.share(made, thread=TRIAGE, to="all")
-            assert len((await shared.head(TRIAGE)).state.constraints) == 1
 
     asyncio.run(run())
 

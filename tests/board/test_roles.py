@@ -12,7 +12,7 @@ from helpers_board import LIFT, RULE, said, takes_all
 
 from acc.board.board import AGENT, Board, BoardState
 from acc.board.roles import AsyncRoleMemory, Role, RoleMemory, for_role
-from acc.board.sharing import HEADING
+from acc.board.sharing import HEADING, OWN_HEADING
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
@@ -86,7 +86,9 @@ def test_it_reads_description_board_and_own_state_within_its_bound(
     reads = team.reads("planner")
     assert reads.startswith(f"You plan.\n\n{HEADING}\n")
     assert reads.index("Never stop") < reads.index("runs")
-    assert memory.policy.counter(reads) <= team.bound("planner")
+    most = memory.policy.max_tokens + BoardState.max_tokens
+    headings = f"You plan.\n\n{HEADING}\n{OWN_HEADING}\n"
+    assert memory.policy.counter(reads) <= most + memory.policy.counter(headings)
 
 
 def test_the_context_is_task_memory_and_the_newest_turns(memory: MemoryController[Any]) -> None:
@@ -134,7 +136,7 @@ def test_each_role_is_an_agent_of_the_conversation(memory: MemoryController[Any]
     team.update("planner", "Node 1 runs.")
     assert list(memory.threads()) == [team.thread("planner")]
     assert team.memory("planner").last_state(team.thread("planner")) == team.state("planner")
-    for call in (team.thread, team.memory, team.state, team.reads, team.bound):
+    for call in (team.thread, team.memory, team.state, team.reads):
         with pytest.raises(InputError, match="no role"):
             call("boss")
 
