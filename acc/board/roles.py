@@ -9,14 +9,11 @@ team.update("planner", answer)
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import create_model
-
-from acc.board.board import AGENT, Board, To
+from acc.board.board import Board, Role, To, for_role
 from acc.board.listener import ModelListener
 from acc.board.memory import AsyncBoardMemory, BoardMemory, performed
 from acc.board.sharing import SharedStep
@@ -25,8 +22,8 @@ from acc.compress.judge import ModelJudge
 from acc.controller.controller import AsyncMemoryController, MemoryController, awaited
 from acc.driving import Doing, Io, Own, aperform
 from acc.errors import ConfigurationError, InputError
-from acc.journal import Latest, ThreadKey
-from acc.state.model import CompressedCognitiveState
+from acc.journal import ThreadKey
+from acc.journal.opened import key_of
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message
@@ -42,61 +39,6 @@ _AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a 
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Role:
-    """One agent of a team.
-
-    Attributes:
-        name: Names the role. It is the agent of the role's thread.
-        text: What the agent is for. It opens what the role reads.
-        schema: State class of the role's memory; None for the memory's. Slots that name other roles are left out.
-        max_tokens: Bound of the role's state; None for that of ``schema``, or of the memory.
-        shares: Channels of this role's messages that the other roles may open. By default they are private.
-
-    Raises:
-        ConfigurationError: The name is empty, a board's, or holds a slash; or the schema is none.
-    """
-
-    name: str
-    text: str = ""
-    schema: type[CompressedCognitiveState] | None = None
-    max_tokens: int | None = None
-    shares: Set[Channel] = field(default=frozenset())
-
-    def __post_init__(self) -> None:
-        name, schema = self.name, self.schema
-        is_name = isinstance(name, str) and name.strip() == name != "" and "/" not in name
-        if not is_name or name.casefold() == AGENT:
-            raise ConfigurationError(
-                f"a role cannot have the name {name!r}", where="Role",
-                hint=f"give letters without a slash, and not {AGENT!r}",
-            )  # fmt: skip
-        if schema is not None and not issubclass(schema, CompressedCognitiveState):
-            raise ConfigurationError(
-                f"schema is {schema!r}", where=f"Role {name!r}", hint="give a state class"
-            )
-
-
-@cache
-def for_role(schema: type[CompressedCognitiveState], role: str) -> type[CompressedCognitiveState]:
-    """Return a state class without the slots that name other roles (`Slot.roles`); ``schema`` if there are none."""
-    hidden = {n for n, s in schema.slots().items() if s.rules.roles and role not in s.rules.roles}
-    if not hidden:
-        return schema
-    base = CompressedCognitiveState
-    own = {
-        name: (info.rebuild_annotation(), info)
-        for name, info in schema.model_fields.items()
-        if name not in hidden and repr(base.model_fields.get(name)) != repr(info)
-    }
-    create: Any = create_model
-    made: type[CompressedCognitiveState] = create(
-        f"{schema.__name__}[{role}]", __base__=base, **own
-    )
-    made.max_tokens = schema.max_tokens
-    return made
 
 
 class _Roles(Generic[C]):
@@ -123,7 +65,7 @@ class _Roles(Generic[C]):
         Raises:
             ConfigurationError: Two roles have one name, a slot names a role that is not there, or a value is invalid.
         """
-        self.team = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
+        self.team = key_of(thread)
         self.roles = {role.name: role for role in roles}
         self.board, self.update_from = board, update_from
         names = {name.casefold() for name in self.roles}
@@ -182,11 +124,8 @@ class _Roles(Generic[C]):
 
     def state(self, role: str) -> Any:
         """Return a role's newest state; None before its first update. It blocks."""
-        return self._latest(role).state
-
-    def _latest(self, role: str) -> Latest[Any]:
         memory = self.memory(role)
-        return memory.journal.latest(self.thread(role), schema=memory.policy.schema)
+        return memory.journal.state(self.thread(role), schema=memory.policy.schema)
 
     def reads(self, role: str) -> str:
         """Return what a role reads of its memory: its description, the board, its own state. It blocks."""
@@ -211,9 +150,8 @@ class _Roles(Generic[C]):
         """
         other, _, own = ref.rpartition("/")
         found = self.memory(role).journal.texts(self.thread(other or role), [own])
-        if not found or (
-            other not in ("", role) and found[0].channel not in self.roles[other].shares
-        ):
+        is_own = other in ("", role)
+        if not found or not (is_own or found[0].channel in self.roles[other].shares):
             raise InputError(
                 f"no evidence {ref!r}", where=f"role {role!r}", hint="use a ref of its own"
             )
@@ -221,15 +159,11 @@ class _Roles(Generic[C]):
 
     def _turn(self, role: str, said: str | Turn) -> Turn:
         """Return what an update reads of what was said."""
-        self.thread(role)
         if isinstance(said, str):
             return Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
         if not isinstance(said, Turn):
-            raise InputError(
-                f"the update is {type(said).__name__}",
-                where=f"role {role!r}",
-                hint="give its output, or a Turn",
-            )
+            what = f"the update is {type(said).__name__}"
+            raise InputError(what, where=f"role {role!r}", hint="give its output, or a Turn")
         if self.update_from == "turn":
             return said
         people = [o for o in said.observations if o.trust >= Trust.USER]
@@ -240,11 +174,9 @@ class _Roles(Generic[C]):
         ]
         if not own or (people and self.board is None):
             raise InputError(
-                "the turn has no output of the agent"
-                if not own
-                else "the turn has words of the user, which nothing would keep",
+                "the turn has no output of the agent, or words of the user, which nothing would keep",
                 where=f"role {role!r}",
-                hint='give its output as text, a board for the user\'s rules, or update_from="turn"',
+                hint='give its output as text, a board for the rules of the user, or update_from="turn"',
             )
         return said.model_copy(update={"observations": tuple(own)})
 
@@ -258,13 +190,12 @@ class _Roles(Generic[C]):
             to: ``""`` if the user speaks to this role alone.
 
         Raises:
-            ConflictError: Another worker updated this role meanwhile. Repeat it.
             InputError: A turn without an output of the agent, or with words of the user that nothing would keep.
-            PinnedOverflow, StoreError: See `MemoryController.step`.
+            AccError: What `MemoryController.step` raises.
         """
-        turn, where = self._turn(role, said), self.thread(role)
+        where, turn = self.thread(role), self._turn(role, said)
         if self.board is None:
-            return (yield Io(Own(self.memory(role).step, None, turn, thread=where)))  # type: ignore[no-any-return]
+            return (yield Io(Own(self._memories[role].step, None, turn, thread=where)))  # type: ignore[no-any-return]
         has_people = any(o.trust >= Trust.USER for o in turn.observations)
         act = Own(self._boards[role].step, None, turn, thread=where, to=to if has_people else "")
         shared: SharedStep = yield Io(act)
@@ -341,3 +272,6 @@ def construct_context(
             break
         recent.append(turn)
     return [task, memory, *reversed(recent)]
+
+
+__all__ = ["AsyncRoleMemory", "Role", "RoleMemory", "construct_context", "for_role"]
