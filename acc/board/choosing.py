@@ -23,13 +23,7 @@ FAILED = "the listener failed, and is asked again"
 
 @dataclass
 class Why:
-    """Why what is shared, and what is not, one line each.
-
-    Attributes:
-        shared: Rules and goals that went to the board.
-        private: What stays with the agent.
-        warnings: Why a filter could not be asked, and what the board refused.
-    """
+    """Why rules and goals are shared, and why what stays private does, one line each; what else went wrong."""
 
     shared: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
@@ -39,11 +33,7 @@ class Why:
 class Choosing:
     """Chooses what of an agent's batch goes to the board, and has it delivered.
 
-    Args:
-        board: The board.
-        delivery: Takes what is chosen.
-        marks: What the listener says of single sentences; None if the listener failed.
-        to_all: Messages that go to all, as the caller says.
+    ``marks`` is None if the listener failed; ``to_all`` are messages that go to all, as the caller says.
     """
 
     def __init__(

@@ -137,15 +137,12 @@ def tried(heard: Heard, batch: Batch, state: State, policy: Policy) -> Commit[St
 
 @dataclass(frozen=True)
 class Beside:
-    """Words of an agent's thread about an item of the board. They carry the agent's ref.
+    """Words of an agent's thread about an item as the board holds it, with the agent's ref.
 
     Attributes:
-        slot: Its slot.
-        item: The item as the board holds it.
         words: The words; without a ref if they stand on the board already and end it now.
         kind: They stand beside it, say it again, or say that it is done.
-        ends: Whether they are said to end it.
-        begins: From when.
+        ends: Whether they are said to end it; ``begins`` says from when.
         is_over: Whether a second reading agrees, or the policy needs none.
     """
 

@@ -9,8 +9,8 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
 
 from acc.board.board import Board, To, check_to
 from acc.board.listener import Listener
-from acc.board.origins import Origin, Origins, begin_of_turn
-from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled, telling
+from acc.board.origins import Origin, Origins, batch_of, begin_of_turn
+from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, retiring
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
 from acc.controller.common import Key
@@ -156,9 +156,8 @@ class _Common(Generic[C]):
         except ConflictError:
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
-        state = self.memory.signed(own.state, thread=key)
         commits = (*first.commits, *own.commits)
-        return replace(made, step=replace(first, state=state, commits=commits, tail=tail))
+        return replace(made, step=replace(first, state=own.state, commits=commits, tail=tail))
 
     def _caught_up(self, key: ThreadKey, branch: str) -> Doing[int]:
         """Tell the board of the turn before, if this process does not know that it was told: its step may have died.
@@ -177,9 +176,10 @@ class _Common(Generic[C]):
 
     def _telling(self, key: ThreadKey, state: Any, after: int, to: To = "") -> Doing[Telling]:
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
-        told = yield from telling(
-            self.board, self._desk(key), self._listener, key, state, after, to
-        )
+        batch = yield from batch_of(self.memory.journal, key, state, after)
+        desk = self._desk(key)
+        told = Telling(self.board, desk, self._listener, (yield desk.latest()))
+        yield from told.tell(batch, to)
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if told.failure else state.version
         while len(self._told_upto) > MOST_THREADS:

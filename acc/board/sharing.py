@@ -11,13 +11,13 @@ from acc.board.board import Board, To
 from acc.board.choosing import Choosing, Why, held_on
 from acc.board.hearing import Heard, Marks, beside, tried
 from acc.board.listener import Listener
-from acc.board.origins import Batch, Known, State, batch_of
+from acc.board.origins import Batch, Known, State
 from acc.board.writing import Delivery, Desk, writing
 from acc.commit.commit import Commit, Judgement, commit
 from acc.commit.endings import claim_digest
 from acc.driving import Doing
 from acc.errors import CompressionError
-from acc.journal import Latest, ThreadKey
+from acc.journal import Latest
 from acc.overflow import PinnedOverflow
 from acc.state.items import Pinned
 from acc.state.policy import Policy
@@ -144,14 +144,7 @@ def doubled(own: State, board: State) -> Iterator[str]:
 class Telling:
     """Tells the board what an agent's commits made.
 
-    Attributes:
-        board: The board.
-        desk: Where its thread is written.
-        listener: Who reads for it.
-        latest: Where the board stands.
-        commits: What was committed on it.
-        why: Why what was shared, and what was not.
-        failure: Why listener or judge failed; empty if they did not. The next step asks again.
+    ``latest`` is where the board stands; ``failure``, why listener or judge failed: the next step asks again.
     """
 
     board: Board
@@ -237,22 +230,6 @@ class Telling:
                 self.desk, lambda s, _: commit(s, self.desk.policy, number=s.turn, **given)
             )
             self.commits += [done] if done is not None else []
-
-
-def telling(
-    board: Board,
-    desk: Desk,
-    listener: Listener,
-    key: ThreadKey,
-    state: State,
-    after: int,
-    to: To = "",
-) -> Doing[Telling]:
-    """Tell the board what the agent's commits after a version made, up to ``state``."""
-    batch: Batch = yield from batch_of(desk.journal, key, state, after)
-    told = Telling(board, desk, listener, (yield desk.latest()))
-    yield from told.tell(batch, to)
-    return told
 
 
 def _standing(state: State) -> Iterator[tuple[object, ...]]:

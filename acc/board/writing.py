@@ -46,16 +46,9 @@ MOST_TRIES = 200
 
 
 class Delivery:
-    """What one turn of an agent brings to the board.
+    """What one turn of an agent brings to a board: its new messages, and what changes.
 
-    Args:
-        batch: What the agent's commits made.
-        state: The board's state.
-        known: What the board has already.
-
-    Attributes:
-        messages: The board's new messages.
-        remembers: Whether one of them says of a message that it was said to all.
+    It ``remembers`` something if a message says of another that it was said to all.
     """
 
     def __init__(self, batch: Batch, state: State, known: Known) -> None:

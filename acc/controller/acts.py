@@ -98,15 +98,7 @@ def retiring_everywhere(
 ) -> Doing[Step[S]]:
     """Retire items as the operator, on every branch of the thread that holds them.
 
-    Args:
-        parts: The memory.
-        ids: Ids of items as the state's branch has them.
-        reason: Why.
-        state: Whose branch is meant; None for the main branch.
-        key: The thread.
-
-    Returns:
-        What became of the state's branch.
+    The ids are those of the state's branch, or else of the main one. What became of it is returned.
 
     Raises:
         InputError: The branch does not hold one of the items. Nothing was retired.

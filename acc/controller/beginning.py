@@ -37,14 +37,7 @@ _GO_ON = "give None to go on from what is left of the thread"
 def beginning(
     parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey, *, adopt: bool = False
 ) -> Doing[Beginning[S]]:
-    """Return where a step begins.
-
-    Args:
-        parts: The memory.
-        state: The state that the caller goes on from; None for where the thread stopped.
-        turn: The turn, by which a repeated step is known.
-        key: The thread.
-        adopt: Take a state that the journal does not hold.
+    """Return where a step begins that the caller goes on with from ``state``; a repeated one is known by its turn.
 
     Raises:
         StateError: The journal does not hold ``state``, and it is not taken; or the state is an empty one, and the

@@ -44,12 +44,7 @@ OVERTAKEN = "another worker committed meanwhile and took the turn along: this is
 
 @dataclass(frozen=True)
 class Taken(Generic[S]):
-    """What became of a turn.
-
-    Attributes:
-        step: The step.
-        is_repeat: Whether the journal held it already: a repeated step, or another worker's with the same words.
-    """
+    """What became of a turn; ``is_repeat``: the journal held it already, from this worker or another one."""
 
     step: Step[S]
     is_repeat: bool
@@ -66,17 +61,9 @@ def taking(
     force: bool = False,
     adopt: bool = False,
 ) -> Doing[Taken[S]]:
-    """Take a turn of a thread.
+    """Take a turn of a thread; ``place`` is where it stands in the thread's queue, if it may have to wait.
 
-    Args:
-        parts: What it needs.
-        state: The state to go on from (`acc.controller.beginning`); None for the head of the main branch.
-        turn: What happened.
-        key: The thread.
-        watch: Is told of each stage.
-        place: Where it stands in the thread's queue. A step of before may still be at work.
-        force: Compress now, whatever the size.
-        adopt: Go on from a state that the journal does not hold.
+    The other arguments are those of `MemoryController.step`.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
@@ -148,15 +135,7 @@ def _going_on(
 
 @dataclass(frozen=True)
 class _Writing(Generic[S]):
-    """Writes a turn and its commits after a head.
-
-    Attributes:
-        parts: What it needs.
-        head: The head.
-        messages: Those of the turn, with what waits in front.
-        waiting: What was appended before.
-        watch: Is told of each stage.
-    """
+    """Writes a turn and its commits after a head. The turn's ``messages`` have in front what was ``waiting``."""
 
     parts: Parts[S]
     head: Head

@@ -28,7 +28,6 @@ from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.origins import Origin
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
 from acc.board.writing import SAID_TO_ALL, SAYS_DONE
-from acc.commit.commit import commit
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
@@ -366,16 +365,6 @@ def test_a_board_that_cannot_be(given: dict[str, Any]) -> None:
         Board(**{"name": "b", **given})
 
 
-def test_what_a_board_memory_needs(memory: MemoryController[Any]) -> None:
-    with pytest.raises(ConfigurationError):
-        BoardMemory(memory, "b")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError):
-        BoardMemory("b", Board("b"))  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="to is 'everybody'"):
-        speak(BoardMemory(memory, Board("b")), TRIAGE, RULE, to="everybody")
-    assert memory.last_state(TRIAGE) is None
-
-
 def test_a_full_board_says_so_loudly_and_the_rule_stays_with_its_agent(
     memory: MemoryController[Any],
 ) -> None:
@@ -394,21 +383,6 @@ def test_a_full_board_says_so_loudly_and_the_rule_stays_with_its_agent(
     assert not rules(shared)
     goes_on = shared.step(error.step.state, Turn.said("Go on."), thread=TRIAGE)
     assert long in goes_on.state_text
-
-
-def test_an_agent_without_room_shares_all_the_same(tmp_path: Path) -> None:
-    policy = Policy(max_tokens=64)
-    with MemoryController.open(
-        tmp_path, index="none", policy=policy, compressor=takes_all
-    ) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        long = "Never do that " + "and also not any of the other things on the list " * 5 + "ever."
-        turn = said(("operator", "Never."), ("user", long))
-        with pytest.raises(PinnedOverflow) as caught:
-            shared.step(None, turn, thread=TRIAGE)
-        assert not isinstance(caught.value, BoardOverflow)
-        assert rules(shared) == ["Never."]
-        assert caught.value.step.state == memory.last_state(TRIAGE)
 
 
 def test_the_agent_reads_role_board_own_state_and_tail(shared: BoardMemory) -> None:
@@ -448,19 +422,6 @@ def test_a_hand_over_flushes_what_waits(tmp_path: Path) -> None:
         assert RULE in shared.rendered(shared.head(FIXER))
 
 
-def test_what_was_compressed_behind_the_agent_is_shared_with_its_next_step(tmp_path: Path) -> None:
-    from acc.step import Cadence
-
-    with MemoryController.open(
-        tmp_path, index="none", cadence=Cadence(compress_over=2_000)
-    ) as memory:
-        shared = BoardMemory(memory, Board("b", allow=lambda _: True))
-        step = speak(shared, TRIAGE, RULE)
-        memory.flush(TRIAGE)  # as a worker does
-        shared.step(step.state, Turn.said("Go on."), thread=TRIAGE)
-        assert rules(shared) == [RULE]
-
-
 def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
     first = speak(shared, TRIAGE, "Hello.")
     shared.step(first.state, Turn.said("On main."), thread=TRIAGE)
@@ -489,16 +450,6 @@ def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
             assert await shared.flush(TRIAGE) is None
 
     asyncio.run(run())
-
-
-def test_commits_on_a_board_keep_the_laws(shared: BoardMemory) -> None:
-    """A delivery is a proposal as any: what is quoted has to stand in what went to the board."""
-    speak(shared, TRIAGE, RULE, to="all")
-    state = shared.head(TRIAGE).state
-    lie = Proposal(rules=(ProposedPin("Restart everything.", "u1"),))
-    read = shared.head(TRIAGE).tail
-    made = commit(state, shared.board.policy, number=9, read=read, proposal=lie)
-    assert [rule.words.text for rule in made.state.constraints] == [RULE]
 
 
 @pytest.mark.parametrize(
@@ -534,29 +485,6 @@ def test_a_sentence_arrives_as_its_agent_held_it(tmp_path: Path, text: str) -> N
             assert rules(shared, ThreadKey("t")) == held
             assert not step.state.constraints
             assert not step.warnings
-
-
-def test_what_the_board_refuses_is_told(tmp_path: Path) -> None:
-    def listener(reading: Reading) -> Proposal:
-        return Proposal(rules=(ProposedPin("Nobody said this.", reading.messages[0].ref),))
-
-    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        step = speak(shared, TRIAGE, ILL)
-        assert not board_texts(shared)
-        assert "Nobody said this." not in step.text()
-
-
-def test_a_boards_messages_are_artifacts_like_any(tmp_path: Path) -> None:
-    from acc.artifacts.memory import InMemoryArtifacts
-
-    store = InMemoryArtifacts()
-    with MemoryController.open(tmp_path, store=store) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        speak(shared, TRIAGE, RULE, to="all")
-        assert memory.index.drain()
-        key = shared.board.key_of(TRIAGE)
-        assert memory.index.recall(memory.journal.head(key), "restart db-2")
 
 
 def test_states_stay_signed(tmp_path: Path) -> None:

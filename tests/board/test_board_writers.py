@@ -76,17 +76,6 @@ def test_a_lifting_that_races_with_another_write_arrives(
     assert rules(shared) == [SECOND]
 
 
-def test_two_liftings_of_one_rule_end_it_once(
-    shared: BoardMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    speak(shared, TRIAGE, RULE, to="all")
-    _between(monkeypatch, lambda: speak(shared, TRIAGE, LIFT))
-    speak(shared, FIXER, LIFT)
-    speak(shared, TRIAGE, "Go on.")
-    assert rules(shared) == []
-    assert is_clean(shared.memory, shared.board)
-
-
 def test_the_same_rule_from_two_agents_stands_once(shared: BoardMemory) -> None:
     speak(shared, TRIAGE, RULE, to="all")
     other = speak(shared, FIXER, RULE, to="all")
