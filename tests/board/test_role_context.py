@@ -74,30 +74,6 @@ def test_it_is_the_papers_listing_wherever_task_and_memory_fit(
     assert made[2:] == history[len(history) - turns :]  # the newest, without a gap
 
 
-def test_lines_5_and_6_the_task_then_the_memory_and_both_always() -> None:
-    assert construct_context("design it", "", [], 2, counter=Words()) == ["design it", ""]
-
-
-def test_lines_12_to_16_the_newest_turns_in_their_order() -> None:
-    history = ["one a", "two b", "three c"]
-    made = construct_context("task", "memory", history, 6, counter=Words())
-    assert made == ["task", "memory", "two b", "three c"]
-
-
-def test_line_14_a_turn_that_takes_exactly_what_remains_fits() -> None:
-    assert len(construct_context("task", "memory", ["a b c"], 5, counter=Words())) == 3
-    assert len(construct_context("task", "memory", ["a b c"], 4, counter=Words())) == 2
-
-
-def test_line_18_the_first_turn_that_does_not_fit_ends_it_even_if_older_ones_would() -> None:
-    history = ["old", "far too long to fit", "new"]
-    assert construct_context("task", "memory", history, 4, counter=Words()) == [
-        "task",
-        "memory",
-        "new",
-    ]
-
-
 def test_line_9_has_no_check_here_it_is_an_error_that_says_how_much_is_needed() -> None:
     with pytest.raises(ConfigurationError) as found:
         construct_context("a long task", "and a memory", ["turn"], 5, counter=Words())

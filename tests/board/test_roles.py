@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from helpers_board import LIFT, RULE, said, takes_all
+from helpers_board import RULE, said, takes_all
 
 from acc.board.board import AGENT, Board, BoardState
 from acc.board.roles import AsyncRoleMemory, Role, RoleMemory, for_role
@@ -57,16 +57,6 @@ def test_what_the_user_says_in_the_conversation_reaches_all_roles(
     assert RULE in team.reads("engineer")
     assert "3 nodes" in team.reads("planner")
     assert "3 nodes" not in team.reads("engineer")
-
-
-def test_a_rule_that_is_lifted_by_any_role_is_lifted_for_all(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none") as memory:
-        team = _team(memory)
-        team.update("planner", Turn.said(RULE))
-        team.update("engineer", Turn.said(LIFT))
-        assert LIFT in team.reads("planner")
-        team.update("planner", Turn.said("Go on."))
-        assert RULE not in team.reads("engineer")
 
 
 def test_what_the_user_says_to_one_role_stays_with_it(memory: MemoryController[Any]) -> None:

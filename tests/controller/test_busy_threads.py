@@ -17,7 +17,7 @@ from helpers_controller import Gated, committed, is_clean
 from acc import AsyncMemoryController, MemoryController, Turn
 from acc.compress.protocol import Call
 from acc.controller.queues import Queues
-from acc.errors import ConfigurationError, ConflictError
+from acc.errors import ConflictError
 from acc.keyless.compressor import compress
 from acc.state.proposal import Proposal
 from acc.step import Cadence
@@ -213,9 +213,3 @@ def test_a_queue_is_in_order_and_who_gives_up_is_passed_over() -> None:
     with places[3]:
         assert queues.place("another").is_behind is False
         assert queues.place("t").is_behind is True
-
-
-@pytest.mark.parametrize("name", ["busy_wait", "store"])
-def test_a_setting_of_another_type_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{name} is a list"):
-        MemoryController.open(tmp_path, **{name: []})

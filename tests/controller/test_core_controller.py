@@ -275,7 +275,15 @@ def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"modle": 1}, {"cadence": 5}, {"policy": "x"}, {"index": "?"}]
+    "settings",
+    [
+        {"modle": 1},
+        {"cadence": 5},
+        {"policy": "x"},
+        {"index": "?"},
+        {"busy_wait": []},
+        {"store": []},
+    ],
 )
 def test_a_wrong_setting_is_told(tmp_path: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(settings))):
