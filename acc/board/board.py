@@ -17,24 +17,13 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import SlotField
 from acc.turn.observations import Channel
+from acc.update import check_types
 
 AGENT = "board"
 """The agent of a board's thread."""
 
 Share = Literal["rules", "rules and goals", "all"]
 To = Literal["", "all"]
-
-
-def check_to(to: object) -> None:
-    """Check that ``to`` says to whom the user speaks.
-
-    Raises:
-        ConfigurationError: It does not.
-    """
-    if to not in get_args(To):
-        raise ConfigurationError(
-            f"to is {to!r}", where="to", hint='give "all", or "" for the agent alone'
-        )
 
 
 class BoardState(CompressedCognitiveState):
@@ -96,17 +85,15 @@ class Board:
     user: str = ""
 
     def __post_init__(self) -> None:
-        checks = (
-            (isinstance(self.name, str) and bool(self.name.strip()), "name", "a name"),
-            (self.share in get_args(Share), "share", ", ".join(map(repr, get_args(Share)))),
-            (self.allow is None or callable(self.allow), "allow", "a function of a Shareable"),
-            (isinstance(self.policy, Policy), "policy", "a Policy"),
-        )
-        for is_fit, name, hint in checks:
-            if not is_fit:
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)!r}", where="Board", hint=f"give {hint}"
-                )
+        check_types(
+            "Board", ("name", self.name, str), ("allow", self.allow, Callable),
+            ("policy", self.policy, Policy),
+        )  # fmt: skip
+        if not self.name.strip() or self.share not in get_args(Share):
+            raise ConfigurationError(
+                f"name is {self.name!r}, share is {self.share!r}", where="Board",
+                hint=f"give a name, and one of {', '.join(map(repr, get_args(Share)))}",
+            )  # fmt: skip
 
     def key_of(self, thread: ThreadKey | str) -> ThreadKey:
         """Return the board's own thread, as seen from an agent's thread: of the same tenant.

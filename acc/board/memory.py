@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
 
-from acc.board.board import Board, To, check_to
+from acc.board.board import Board, To
 from acc.board.listener import Listener
 from acc.board.origins import Origin, Origins, batch_of, begin_of_turn
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
@@ -93,7 +93,9 @@ class _Common(Generic[C]):
             ConflictError: Another worker committed to the agent's thread meanwhile. Repeat the step.
             ConfigurationError: ``to`` is something else.
         """
-        check_to(to)
+        if to not in get_args(To):
+            hint = 'give "all", or "" for the agent alone'
+            raise ConfigurationError(f"to is {to!r}", where="to", hint=hint)
         key, is_now = key_of(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)

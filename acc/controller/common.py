@@ -50,10 +50,7 @@ class Common(Generic[S]):
     """
 
     def __init__(
-        self,
-        journal: Journal,
-        settings: Settings | None = None,
-        folder: str | Path | None = None,
+        self, journal: Journal, settings: Settings | None = None, folder: str | Path | None = None
     ) -> None:
         """Create a controller over an open journal, which it closes; without ``folder`` and store, none is indexed."""
         self.settings = chosen = settings or Settings()
@@ -137,13 +134,7 @@ class Common(Generic[S]):
         return perform(evidence_of(self.parts, key_of(thread), branch, asked))
 
     def _step(
-        self,
-        state: S | None,
-        turn: Turn,
-        *,
-        thread: Key,
-        force: bool = False,
-        adopt: bool = False,
+        self, state: S | None, turn: Turn, *, thread: Key, force: bool = False, adopt: bool = False
     ) -> Doing[Step[S]]:
         if not isinstance(turn, Turn):
             raise InputError(

@@ -40,13 +40,7 @@ class MemoryController(Common[S]):
     """
 
     def step(
-        self,
-        state: S | None,
-        turn: Turn,
-        *,
-        thread: Key,
-        force: bool = False,
-        adopt: bool = False,
+        self, state: S | None, turn: Turn, *, thread: Key, force: bool = False, adopt: bool = False
     ) -> Step[S]:
         """Take a turn of a thread, and return what became of it.
 
@@ -76,11 +70,7 @@ class MemoryController(Common[S]):
         return perform(self._flush(thread, branch=branch))
 
     def record(
-        self,
-        observations: Sequence[Observation],
-        *,
-        thread: Key,
-        state: S | None = None,
+        self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
     ) -> bool:
         """Keep what the agent said, called and got as soon as it exists. Safe to repeat.
 
@@ -98,12 +88,7 @@ class MemoryController(Common[S]):
         return perform(self._record(observations, thread=thread, state=state))
 
     def retire(
-        self,
-        ids: Sequence[str],
-        reason: str = "",
-        *,
-        thread: Key,
-        state: S | None = None,
+        self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
     ) -> Step[S]:
         """End rules, goals or other items as the operator, on every branch of the thread that holds them.
 
@@ -122,12 +107,7 @@ class MemoryController(Common[S]):
         return perform(self._retire(ids, reason, thread=thread, state=state))
 
     def withdraw(
-        self,
-        refs: Sequence[str],
-        reason: str = "",
-        *,
-        thread: Key,
-        branch: str = "main",
+        self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
     ) -> Step[S]:
         """Withdraw messages: nothing in the state rests on them any more, and no compressor reads them.
 
