@@ -16,7 +16,6 @@ from acc.board.origins import Batch, State
 from acc.commit.endings import Judgement, is_to_judge
 from acc.commit.sources import LAWFUL, SPEECH
 from acc.compress.compressor import ModelCompressor
-from acc.compress.judge import ModelJudge
 from acc.compress.prompt import material, unwrapped
 from acc.compress.protocol import (
     Asking,
@@ -27,10 +26,9 @@ from acc.compress.protocol import (
     Judge,
     Reading,
 )
-from acc.controller.settings import Settings
+from acc.controller.common import Common
 from acc.errors import CompressionError
 from acc.keyless.compressor import compress as keyless
-from acc.keyless.judge import judge as keyless_judge
 from acc.models.protocol import PromptMessage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
@@ -119,22 +117,20 @@ class Listener:
     """
 
     compressor: Compressor | AskingCompressor | None
-    judge: Judge | AskingJudge
+    judge: Judge | AskingJudge | None
 
     @classmethod
     def of(
         cls,
-        settings: Settings,
-        listener: Compressor | AskingCompressor | Literal[False] | None = None,
-        judge: Judge | AskingJudge | None = None,
+        memory: Common[Any],
+        listener: Compressor | AskingCompressor | Literal[False] | None,
+        judge: Judge | AskingJudge | None,
     ) -> Listener:
         """Return a board's: what is given, else the memory's model, else the keyless rules, which mark nothing."""
-        model = settings.model
-        asked = ModelListener(model) if model is not None and listener is None else keyless
-        second = judge or settings.judge
-        if second is None:
-            second = ModelJudge(model) if model is not None else keyless_judge
-        return cls(asked if listener is None else listener or None, second)
+        if listener is None:
+            model = memory.settings.model
+            listener = ModelListener(model) if model is not None else keyless
+        return cls(listener or None, judge or memory.parts.memory.judge)
 
     def is_due(self, batch: Batch, state: State, board: Board) -> bool:
         """Return whether anything could come of it: somebody spoke, and there is something that it may be about."""
@@ -181,7 +177,7 @@ class Listener:
             for _, item in state.items()
             if isinstance(item, Pinned) and is_to_judge(item, policy.lifting, at)
         ]
-        if not claims:
+        if self.judge is None or not claims:
             return ()
         if isinstance(self.judge, AskingJudge):
             return (yield from self.judge.judging(claims))

@@ -70,7 +70,7 @@ class _Common(Generic[C]):
             )
         self.memory: C = memory
         self.board = board
-        self._listener = Listener.of(memory.settings, listener, judge)
+        self._listener = Listener.of(memory, listener, judge)
         self._origins = Origins(memory.journal)
         self._told_upto: dict[tuple[ThreadKey, str], int] = {}
 

@@ -18,7 +18,6 @@ from acc.board.listener import ModelListener
 from acc.board.memory import AsyncBoardMemory, BoardMemory, performed
 from acc.board.sharing import SharedStep
 from acc.compress.compressor import ModelCompressor
-from acc.compress.judge import ModelJudge
 from acc.controller.controller import AsyncMemoryController, MemoryController, awaited
 from acc.driving import Doing, Io, Own, aperform
 from acc.errors import ConfigurationError, InputError
@@ -98,7 +97,7 @@ class _Roles(Generic[C]):
         model = memory.settings.model
         if model is not None:
             compressor = ModelCompressor(model, guidance=_AS_ROLE.format(role))
-            judge = memory.settings.judge or ModelJudge(model)
+            judge = memory.parts.memory.judge
             given |= {"model": None, "compressor": compressor, "judge": judge}
             given["cadence"] = memory.cadence
         return type(memory)(memory.journal, replace(memory.settings, **given))

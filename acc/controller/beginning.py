@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 from acc.commit.commit import Commit
 from acc.controller.acts import operators_act, retiring
 from acc.controller.joining import WENT_ON, Beginning
-from acc.controller.parts import Parts
+from acc.controller.settings import Parts
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey

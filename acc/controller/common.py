@@ -10,13 +10,18 @@ from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
-from acc.controller.acts import recording, retiring_everywhere, withdrawing
-from acc.controller.behind import Behind, flushing, patient
+from acc.controller.acts import (
+    Behind,
+    flushing,
+    patient,
+    recording,
+    retiring_everywhere,
+    withdrawing,
+)
 from acc.controller.indexing import Indexing
 from acc.controller.joining import evidence_of
-from acc.controller.parts import Parts
 from acc.controller.queues import Queues
-from acc.controller.settings import Settings
+from acc.controller.settings import Parts, Settings
 from acc.controller.turning import Taken, taking, with_room
 from acc.driving import Doing, Io, perform
 from acc.errors import ConfigurationError, InputError

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from acc.commit.commit import Commit
 from acc.controller.documents import document
-from acc.controller.parts import Parts
+from acc.controller.settings import Parts
 from acc.driving import Doing, Io
 from acc.gate import Verdict, admitted_again
 from acc.journal import Appended, Latest, StoredCommit, ThreadKey

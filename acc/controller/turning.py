@@ -17,9 +17,8 @@ from acc.compress.protocol import Asking, Call
 from acc.controller.acts import retiring_everywhere
 from acc.controller.beginning import beginning
 from acc.controller.joining import again, joining, with_waiting
-from acc.controller.parts import Parts
 from acc.controller.queues import Place
-from acc.controller.settings import OnOverflow
+from acc.controller.settings import OnOverflow, Parts
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, qualify
@@ -118,12 +117,12 @@ def _going_on(
         except StopIteration as stop:
             step = stop.value
     if step is not None:
-        turned = yield from writing.at_once(numbered, entries_of(step, verdicts))
+        turned = yield from writing.at_once(numbered, parts.entries(step, verdicts))
     else:
         turned = yield from writing.store(numbered)
         if not turned.is_committed:
             step = yield from _asked(asking, call, watch)
-            turned = yield from writing.persist(turned, entries_of(step, verdicts))
+            turned = yield from writing.persist(turned, parts.entries(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
         found = yield from again(parts, key, turned)
         return Taken(replace(found, warnings=(OVERTAKEN,)), True)
@@ -232,13 +231,6 @@ def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
     except StopIteration as stop:
         step: Step[S] = stop.value
         return step
-
-
-def entries_of(step: Step[S], verdicts: Sequence[Verdict] = ()) -> list[Entry[S]]:
-    """Return the commits as the journal takes them. Usage and verdicts stand with the first."""
-    found = [Entry(commit, step.policy, failure=step.failure) for commit in step.commits]
-    found[0] = replace(found[0], usage=step.usage, verdicts=tuple(verdicts))
-    return found
 
 
 def with_room(
