@@ -141,6 +141,7 @@ class Common(Generic[S]):
     def _step(
         self, state: S | None, turn: Turn, *, thread: Key, force: bool = False, adopt: bool = False
     ) -> Doing[Step[S]]:
+        """Do what `MemoryController.step` says."""
         if not isinstance(turn, Turn):
             raise InputError(
                 f"the turn is a {type(turn).__name__}",
@@ -168,6 +169,7 @@ class Common(Generic[S]):
         return step
 
     def _flush(self, thread: Key, *, branch: str = "main") -> Doing[Step[S] | None]:
+        """Do what `MemoryController.flush` says."""
         key, behind = key_of(thread), self._behind
         if behind is not None:
             yield Io(lambda: behind.settle(key))
@@ -177,11 +179,13 @@ class Common(Generic[S]):
     def _record(
         self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
     ) -> Doing[bool]:
+        """Do what `MemoryController.record` says."""
         return recording(self.parts, observations, _checked(state), key_of(thread))
 
     def _retire(
         self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
     ) -> Doing[Step[S]]:
+        """Do what `MemoryController.retire` says."""
         key = key_of(thread)
         step = yield from retiring_everywhere(self.parts, ids, reason, _checked(state), key)
         return self.parts.signed(step, key)
@@ -189,6 +193,7 @@ class Common(Generic[S]):
     def _withdraw(
         self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
     ) -> Doing[Step[S]]:
+        """Do what `MemoryController.withdraw` says."""
         key = key_of(thread)
         step: Step[S] = yield from withdrawing(self.parts, refs, reason, key, branch)
         return self.parts.signed(step, key)

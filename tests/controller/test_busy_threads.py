@@ -133,6 +133,16 @@ def test_a_message_that_is_sent_again_meanwhile_is_read_once(
     assert bench.journal() == Counter(["Begin.", FIRST])
 
 
+def test_a_repeated_step_waits_for_nobody(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, MemoryController)
+    bench.model.goes_on.release()
+    done = bench.begin(bench.start, Turn.said(FIRST)).result(20)
+    running = bench.begin(done.state, Turn.said(SECOND))
+    assert bench.step(bench.start, Turn.said(FIRST)).state == done.state
+    bench.model.goes_on.release()
+    assert running.result(20).state.version == 3
+
+
 def test_what_two_turns_begin_with_is_said_once(
     tmp_path: Path, queued: threading.Semaphore
 ) -> None:
