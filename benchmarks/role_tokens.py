@@ -25,9 +25,10 @@ from contextlib import suppress
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from pipeline_study.protocol import Selection
+
 from acc.board.board import Board
-from acc.board.context import Selection, construct_context
-from acc.board.roles import Role, RoleMemory
+from acc.board.roles import Role, RoleMemory, construct_context
 from acc.controller.controller import MemoryController
 from acc.errors import InputError
 from acc.state.model import CompressedCognitiveState

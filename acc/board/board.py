@@ -1,35 +1,29 @@
-"""What a board is: a thread's name, a policy, and what is shared."""
+"""What a board is, and a role of a team: plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from functools import cache
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import create_model
 
 from acc.errors import ConfigurationError
 from acc.journal import ThreadKey
+from acc.journal.opened import key_of
 from acc.state.items import Item, Pinned, Record, Rule, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import SlotField
+from acc.turn.observations import Channel
+from acc.update import check_types
 
 AGENT = "board"
 """The agent of a board's thread."""
 
 Share = Literal["rules", "rules and goals", "all"]
 To = Literal["", "all"]
-
-
-def check_to(to: object) -> None:
-    """Check that ``to`` says to whom the user speaks.
-
-    Raises:
-        ConfigurationError: It does not.
-    """
-    if to not in get_args(To):
-        raise ConfigurationError(
-            f"to is {to!r}", where="to", hint='give "all", or "" for the agent alone'
-        )
 
 
 class BoardState(CompressedCognitiveState):
@@ -91,17 +85,15 @@ class Board:
     user: str = ""
 
     def __post_init__(self) -> None:
-        checks = (
-            (isinstance(self.name, str) and bool(self.name.strip()), "name", "a name"),
-            (self.share in get_args(Share), "share", ", ".join(map(repr, get_args(Share)))),
-            (self.allow is None or callable(self.allow), "allow", "a function of a Shareable"),
-            (isinstance(self.policy, Policy), "policy", "a Policy"),
-        )
-        for is_fit, name, hint in checks:
-            if not is_fit:
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)!r}", where="Board", hint=f"give {hint}"
-                )
+        check_types(
+            "Board", ("name", self.name, str), ("allow", self.allow, Callable),
+            ("policy", self.policy, Policy),
+        )  # fmt: skip
+        if not self.name.strip() or self.share not in get_args(Share):
+            raise ConfigurationError(
+                f"name is {self.name!r}, share is {self.share!r}", where="Board",
+                hint=f"give a name, and one of {', '.join(map(repr, get_args(Share)))}",
+            )  # fmt: skip
 
     def key_of(self, thread: ThreadKey | str) -> ThreadKey:
         """Return the board's own thread, as seen from an agent's thread: of the same tenant.
@@ -109,7 +101,7 @@ class Board:
         Raises:
             ConfigurationError: ``thread`` is the board's own.
         """
-        key = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
+        key = key_of(thread)
         own = ThreadKey(self.name, key.tenant, self.user or key.user, AGENT)
         if own == key:
             raise ConfigurationError(
@@ -125,9 +117,60 @@ class Board:
             return False
         if issubclass(slot.item, Pinned):
             return issubclass(slot.item, Rule) or self.share != "rules"
-        return issubclass(slot.item, Record) and self.share == "all" and _is_told(slot)
+        is_own = slot.name in ("semantic_gist", "focal_entities")  # the agent's alone
+        return issubclass(slot.item, Record) and self.share == "all" and not is_own
 
 
-def _is_told(slot: SlotField) -> bool:
-    """Whether a slot of records says something that others can use: the gist and names are the agent's own."""
-    return slot.name not in ("semantic_gist", "focal_entities")
+@dataclass(frozen=True)
+class Role:
+    """One agent of a team.
+
+    Attributes:
+        name: Names the role. It is the agent of the role's thread.
+        text: What the agent is for. It opens what the role reads.
+        schema: State class of the role's memory; None for the memory's. Slots that name other roles are left out.
+        max_tokens: Bound of the role's state; None for that of ``schema``, or of the memory.
+        shares: Channels of this role's messages that the other roles may open. By default they are private.
+
+    Raises:
+        ConfigurationError: The name is empty, a board's, or holds a slash; or the schema is none.
+    """
+
+    name: str
+    text: str = ""
+    schema: type[CompressedCognitiveState] | None = None
+    max_tokens: int | None = None
+    shares: Set[Channel] = field(default=frozenset())
+
+    def __post_init__(self) -> None:
+        name, schema = self.name, self.schema or CompressedCognitiveState
+        is_name = isinstance(name, str) and name.strip() == name != "" and "/" not in name
+        if (
+            not is_name
+            or name.casefold() == AGENT
+            or not issubclass(schema, CompressedCognitiveState)
+        ):
+            raise ConfigurationError(
+                f"a role cannot have the name {name!r} or the schema {schema!r}", where="Role",
+                hint=f"give letters without a slash, and not {AGENT!r}; and a state class",
+            )  # fmt: skip
+
+
+@cache
+def for_role(schema: type[CompressedCognitiveState], role: str) -> type[CompressedCognitiveState]:
+    """Return a state class without the slots that name other roles (`Slot.roles`); ``schema`` if there are none."""
+    hidden = {n for n, s in schema.slots().items() if s.rules.roles and role not in s.rules.roles}
+    if not hidden:
+        return schema
+    base = CompressedCognitiveState
+    own = {
+        name: (info.rebuild_annotation(), info)
+        for name, info in schema.model_fields.items()
+        if name not in hidden and repr(base.model_fields.get(name)) != repr(info)
+    }
+    create: Any = create_model
+    made: type[CompressedCognitiveState] = create(
+        f"{schema.__name__}[{role}]", __base__=base, **own
+    )
+    made.max_tokens = schema.max_tokens
+    return made

@@ -2,103 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from acc.board.batch import Batch, State
 from acc.board.board import Board, Shareable
-from acc.board.hearing import Beside, is_earlier
-from acc.board.marks import Marks
-from acc.board.origins import Known, Origin
+from acc.board.hearing import Beside, Marks, is_earlier
+from acc.board.writing import Delivery
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
 from acc.state.items import Item, Pinned, Record, Words
+from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField
 from acc.tail import Message
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel
 
 NOBODY = "nobody said it to all"
+FAILED = "the listener failed, and is asked again"
 
 
 @dataclass
-class Chosen:
-    """What goes to the board, and why the rest does not.
+class Why:
+    """Why rules and goals are shared, and why what stays private does, one line each; what else went wrong."""
 
-    Attributes:
-        to_all: Messages that were said to all, and whose sentences may come later.
-        new: Rules and goals.
-        beside: Words about items of the board.
-        facts: The agent's own words.
-        shared: Why a rule or goal is shared, one line each.
-        private: What stays with the agent, and why, one line each.
-        warnings: Why a filter could not be asked.
-    """
-
-    to_all: list[Message] = field(default_factory=list)
-    new: list[tuple[SlotField, Pinned]] = field(default_factory=list)
-    beside: list[Beside] = field(default_factory=list)
-    facts: list[tuple[SlotField, Record]] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass
 class Choosing:
-    """Chooses for one batch of an agent, beside the board's state and what is known of its messages.
+    """Chooses what of an agent's batch goes to the board, and has it delivered.
 
-    Attributes:
-        board: The board.
-        batch: What the agent's commits made.
-        beside: Words of it about the board's own items.
-        marks: What the listener says of its sentences; None if the listener failed.
-        state: The board's state.
-        known: What the board has already.
-        to_all: Messages that go to all, as the caller says.
+    ``marks`` is None if the listener failed; ``to_all`` are messages that go to all, as the caller says.
     """
 
-    board: Board
-    batch: Batch
-    beside: Sequence[Beside]
-    marks: Marks | None
-    state: State
-    known: Known
-    to_all: Sequence[Message]
-    found: Chosen = field(default_factory=Chosen)
+    def __init__(
+        self, board: Board, delivery: Delivery, marks: Marks | None, to_all: Sequence[Message]
+    ) -> None:
+        self._board, self._delivery, self._marks = board, delivery, marks
+        self._to_all = {message.ref: message for message in to_all}
+        self.why = Why()
 
-    def chosen(self) -> Chosen:
-        """Return what goes to the board."""
-        for slot, item in self.batch.brought:
-            if self.board.shares(slot):
-                self._own(slot, item)
-        self.found.beside += filter(self._may_stand, self.beside)
-        for message in filter(self._is_open, self.to_all):
-            self.found.to_all.append(message)
+    def choose(self, beside: Iterable[Beside]) -> None:
+        """Choose among what the batch brought, and the words ``beside`` items of the board."""
+        delivery = self._delivery
+        for slot, item in delivery.batch.brought:
+            if not self._board.shares(slot):
+                continue
+            if isinstance(item, Pinned):
+                self._pin(slot, item)
+            elif isinstance(item, Record):
+                self._record(slot, item)
+        for each in filter(self._may_stand, beside):
+            delivery.stand_beside(each)
+        for message in filter(self._is_open, self._to_all.values()):
+            delivery.remember(message)
             self._stays(words_of(message, message.text), "what was said to all is not read yet")
-        return self.found
 
     def _is_open(self, message: Message) -> bool:
         """Whether it has to be remembered that a message was said to all: not all of it was read."""
-        is_read = self.marks is not None and self.batch.is_settled(message.ref)
-        return not is_read and not self.known.is_to_all(self._origin(message.ref))
-
-    def _own(self, slot: SlotField, item: Item) -> None:
-        """Choose whether an item that the agent's own compression brought is shared."""
-        if isinstance(item, Record):
-            self._fact(slot, item)
-            return
-        assert isinstance(item, Pinned)
-        held = held_on(self.state, slot, item)
-        if held is None:
-            self._pin(slot, item)
-        elif self._is_news(item.words) and not is_earlier(item.words, held.words):
-            self.found.beside.append(Beside(slot, held, item.words, "again"))
+        is_read = self._marks is not None and self._delivery.batch.is_settled(message.ref)
+        return not is_read and not self._delivery.is_to_all(message.ref)
 
     def _pin(self, slot: SlotField, item: Pinned) -> None:
         """Choose a rule or goal with what may go along, unless the board had it before."""
-        words = said_last(item)
-        if not self._is_news(words):
+        delivery, words = self._delivery, said_last(item)
+        held = held_on(delivery.state, slot, item)
+        if held is not None:
+            if delivery.is_news(item.words) and not is_earlier(item.words, held.words):
+                delivery.stand_beside(Beside(slot, held, item.words, "again"))
+            return
+        if not delivery.is_news(words):
             return
         reason, why = self._judged(slot, item, words)
         if reason and getattr(item, "offer", None) is not None:
@@ -114,8 +88,8 @@ class Choosing:
             aside: Words | None = getattr(item, name)
             if aside and self._is_kept(slot, item, aside, name):
                 update[name] = None
-        self.found.new.append((slot, item.model_copy(update=update)))
-        self.found.shared.append(f"{_named(words)} is shared: {reason}")
+        delivery.bring(slot.name, item.model_copy(update=update))
+        self.why.shared.append(f"{_named(words)} is shared: {reason}")
 
     def _is_kept(self, slot: SlotField, item: Item, words: Words, name: str) -> bool:
         """Whether words that belong to a shared rule stay with the agent. It is told."""
@@ -128,20 +102,21 @@ class Choosing:
         """Return why words are shared, or else why they are not; one of both is empty."""
         if words.channel is Channel.OPERATOR:
             return "the operator said it", ""
-        if self.marks is None:
-            return "", "the listener failed, and is asked again"
-        if self.marks.is_private(words):
+        if self._marks is None:
+            return "", FAILED
+        if self._marks.is_private(words):
             return "", "the listener calls it private"
-        if to := self.marks.to(words):
+        if to := self._marks.to(words):
             return f'the user says "{to[:80]}"', ""
-        if self._said_to_all(words):
+        is_to_all = words.ref in self._to_all or self._delivery.is_to_all(words.ref)
+        if is_to_all and words.channel is Channel.USER:
             return "it was said to all", ""
         if self._allows(slot, item, words):
             return "the board's filter allows it", ""
         return "", NOBODY
 
     def _stays(self, words: Words, why: str) -> None:
-        self.found.private.append(f"{_named(words)} stays private: {why}")
+        self.why.private.append(f"{_named(words)} stays private: {why}")
 
     def _may_stand(self, each: Beside) -> bool:
         """Whether words about an item of the board may be read by all.
@@ -150,7 +125,7 @@ class Choosing:
         """
         if not each.words.ref:
             return True
-        if not self._is_news(each.words) or not self.board.shares(each.slot):
+        if not self._delivery.is_news(each.words) or not self._board.shares(each.slot):
             return False
         reason, why = self._judged(each.slot, each.item, each.words)
         if reason or each.kind == "done" or (each.is_over and why == NOBODY):
@@ -158,51 +133,41 @@ class Choosing:
         self._stays(each.words, f"about {each.item.id} of the board, and {why}")
         return False
 
-    def _is_news(self, words: Words) -> bool:
-        return not self.known.has(self._origin(words.ref), words.text)
-
-    def _fact(self, slot: SlotField, item: Record) -> None:
-        why = "the listener failed, and is asked again"
-        if self.marks is not None:
-            is_there = self.known.has_item(self._origin("", item.id))
-            why = self.marks.why_private(item.sources, is_there=is_there)
-        if not why and self.board.allow is not None and not self._allows(slot, item, None):
+    def _record(self, slot: SlotField, item: Record) -> None:
+        """Choose a fact or question, in the agent's own words."""
+        why = FAILED
+        if self._marks is not None:
+            is_there = self._delivery.has_item(item.id)
+            why = self._marks.why_private(item.sources, is_there=is_there)
+        if not why and self._board.allow is not None and not self._allows(slot, item, None):
             why = "the board's filter does not allow it"
         if why:
-            self.found.private.append(f'{item.id} "{item.text_of[:80]}" stays private: {why}')
+            self.why.private.append(f'{item.id} "{item.text_of[:80]}" stays private: {why}')
         else:
-            self.found.facts.append((slot, item))
-
-    def _said_to_all(self, words: Words) -> bool:
-        is_now = any(message.ref == words.ref for message in self.to_all)
-        is_known = is_now or self.known.is_to_all(self._origin(words.ref))
-        return is_known and words.channel is Channel.USER
+            self._delivery.tell(slot.name, item)
 
     def _allows(self, slot: SlotField, item: Item, words: Words | None) -> bool:
-        if self.board.allow is None:
+        if self._board.allow is None:
             return False
+        asked = Shareable(slot.name, item, words, self._delivery.batch.thread)
         try:
-            return self.board.allow(Shareable(slot.name, item, words, self.batch.thread)) is True
+            return self._board.allow(asked) is True
         except Exception as error:  # anybody's function
-            self.found.warnings.append(f"the board's filter failed: {type(error).__name__}")
+            self.why.warnings.append(f"the board's filter failed: {type(error).__name__}")
             return False
-
-    def _origin(self, ref: str, item: str = "") -> Origin:
-        state = self.batch.state
-        return Origin(self.batch.thread, state.branch, state.version, ref, item)
 
 
 def _named(words: Words) -> str:
     return f'{words.ref} "{words.text[:80]}"'
 
 
-def held_on(state: State, slot: SlotField, item: Pinned) -> Pinned | None:
+def held_on(board: CompressedCognitiveState, slot: SlotField, item: Pinned) -> Pinned | None:
     """Return the item of a board that says the same as an agent's, in the words of somebody as trusted."""
     if getattr(item, "offer", None) is not None:
         return None
     same = (
         held
-        for held in getattr(state, slot.name, ())
+        for held in getattr(board, slot.name, ())
         if same_words(held.words.text, item.words.text) and held.words.trust >= item.words.trust
     )
     return next(same, None)

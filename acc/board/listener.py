@@ -1,26 +1,44 @@
-"""Who listens to an agent's conversation for the board: a model, a function of the deployer's, or the keyless rules."""
+"""Who listens to an agent's conversation for the board, and who reads a second time what is said to end its rules.
+
+A model, a function of the deployer's, or the keyless rules. The second reading is asked before the words go to the
+board, so that two readings have to be wrong before private words do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from acc.board.batch import Batch, State
 from acc.board.board import Board
-from acc.board.hearing import foreign, tried
-from acc.board.marks import Heard, Quoted
+from acc.board.hearing import Heard, Quoted, tried
+from acc.board.origins import Batch, State
+from acc.commit.endings import Judgement, is_to_judge
 from acc.commit.sources import LAWFUL, SPEECH
 from acc.compress.compressor import ModelCompressor
 from acc.compress.prompt import material, unwrapped
-from acc.compress.protocol import Asking, AskingCompressor, Compressor, Reading
+from acc.compress.protocol import (
+    Asking,
+    AskingCompressor,
+    AskingJudge,
+    Claim,
+    Compressor,
+    Judge,
+    Reading,
+)
+from acc.controller.common import Common
 from acc.errors import CompressionError
 from acc.keyless.compressor import compress as keyless
 from acc.models.protocol import PromptMessage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.state.proposal import Reader, problem_of, read, text_in, wire_schema
+from acc.tail import Message
+from acc.turn.observations import Channel
 from acc.windows import windows
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 INSTRUCTION = unwrapped("""
 Several agents of one user read a board, each beside a memory of its own. You get the state of the board, then messages
@@ -95,18 +113,24 @@ class Listener:
 
     Attributes:
         compressor: Who is asked; None if nobody listens.
+        judge: Reads claims that rules ended a second time.
     """
 
     compressor: Compressor | AskingCompressor | None
+    judge: Judge | AskingJudge | None
 
     @classmethod
     def of(
-        cls, model: Any, given: Compressor | AskingCompressor | Literal[False] | None
+        cls,
+        memory: Common[Any],
+        listener: Compressor | AskingCompressor | Literal[False] | None,
+        judge: Judge | AskingJudge | None,
     ) -> Listener:
-        """Return ``given``; without it one that asks ``model``, or the keyless rules, which mark nothing."""
-        if given is not None:
-            return cls(given or None)
-        return cls(ModelListener(model) if model is not None else keyless)
+        """Return a board's: what is given, else the memory's model, else the keyless rules, which mark nothing."""
+        if listener is None:
+            model = memory.settings.model
+            listener = ModelListener(model) if model is not None else keyless
+        return cls(listener or None, judge or memory.parts.memory.judge)
 
     def is_due(self, batch: Batch, state: State, board: Board) -> bool:
         """Return whether anything could come of it: somebody spoke, and there is something that it may be about."""
@@ -124,27 +148,40 @@ class Listener:
         Raises:
             CompressionError: It failed.
         """
-        whole = Reading(tuple(foreign(batch, state)), state, (), policy, state.turn + 1, batch.at)
-        speech = replace(whole, messages=tuple(m for m in whole.messages if m.channel in SPEECH))
+        speech = tuple(m for m in batch.foreign(state) if m.channel in SPEECH)
+        reading = Reading(speech, state, (), policy, state.turn + 1, batch.at)
         found = Heard()
-        for window in windows(speech.messages, policy.counter, MOST):
-            found += yield from self._asked(replace(speech, messages=window))
+        for window in windows(speech, policy.counter, MOST):
+            found += yield from self._asked(replace(reading, messages=window))
         refused = tried(found, batch, state, policy).refused
         if refused and isinstance(self.compressor, AskingCompressor):
-            found += _heard((yield from self.compressor.repairing(speech, refused)), policy)
+            found += _heard((yield from self.compressor.repairing(reading, refused)), policy)
         return found
 
     def _asked(self, reading: Reading) -> Asking[Heard]:
         if isinstance(self.compressor, AskingCompressor):
             return _heard((yield from self.compressor.proposing(reading)), reading.policy)
         assert self.compressor is not None
-        try:
-            return _heard(self.compressor(reading), reading.policy)
-        except CompressionError:
-            raise
-        except Exception as error:
-            said = f"the board's listener failed: {type(error).__name__}: {error}"
-            raise CompressionError(said[:500], outcome="raised") from error
+        return _heard(_called("the board's listener", self.compressor, reading), reading.policy)
+
+    def judging(
+        self, state: State, policy: Policy, read: Sequence[Message], at: str
+    ) -> Asking[Sequence[Judgement]]:
+        """Return what a second reading says of the open claims in a state.
+
+        Raises:
+            CompressionError: The judge failed.
+        """
+        claims = [
+            Claim(item, _around(item, read), at)
+            for _, item in state.items()
+            if isinstance(item, Pinned) and is_to_judge(item, policy.lifting, at)
+        ]
+        if self.judge is None or not claims:
+            return ()
+        if isinstance(self.judge, AskingJudge):
+            return (yield from self.judge.judging(claims))
+        return tuple(_called("the judge", self.judge, claims))
 
 
 def _heard(answer: object, policy: Policy) -> Heard:
@@ -155,10 +192,38 @@ def _heard(answer: object, policy: Policy) -> Heard:
     """
     problem = problem_of(answer, policy.schema)
     marks = (*answer.to_all, *answer.private) if isinstance(answer, Heard) else ()
-    if not all(isinstance(each, Quoted) and each.is_text for each in marks):
+    if not all(isinstance(text, str) for each in marks for text in vars(each).values()):
         problem = "a mark holds something else than strings"
     if problem:
         raise CompressionError(f"the listener's answer is malformed: {problem}")
     if isinstance(answer, Heard):
         return answer
     return Heard(later=answer.later, done=answer.done)  # type: ignore[attr-defined]
+
+
+def _called(what: str, function: Callable[[U], T], argument: U) -> T:
+    """Call a listener or judge of anybody's.
+
+    Raises:
+        CompressionError: It failed, however it says so.
+    """
+    try:
+        return function(argument)
+    except CompressionError:
+        raise
+    except Exception as error:
+        said = f"{what} failed: {type(error).__name__}: {error}"
+        raise CompressionError(said[:500], outcome="raised") from error
+
+
+def _around(item: Pinned, read: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the message that holds the words in question, with the agent's before it, as far as it was read now."""
+    ending = item.ending
+    words = ending.words if ending is not None and ending.words is not None else item.words
+    before: tuple[Message, ...] = ()
+    for message in read:
+        if message.channel is words.channel and words.text in " ".join(message.text.split()):
+            return (*before, message)
+        if message.channel is Channel.AGENT and not message.observation.is_call:
+            before = (message,)
+    return ()

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
 
-from acc.board.batch import begin_of_turn
-from acc.board.board import Board, To, check_to
+from acc.board.board import Board, To
 from acc.board.listener import Listener
-from acc.board.origins import Origin, Origins
-from acc.board.overflow import BoardOverflow
-from acc.board.sharing import SharedStep, Sharing, Told
-from acc.board.shown import both, doubled
+from acc.board.origins import Origin, Origins, batch_of, begin_of_turn
+from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, retiring
-from acc.compress.judge import ModelJudge
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
-from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.controller.signing import keys_of, signed
+from acc.controller.common import Key
+from acc.controller.controller import AsyncMemoryController, MemoryController, awaited, beside
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.journal import Latest, StoredCommit, ThreadKey
-from acc.keyless.judge import judge as keyless_judge
+from acc.journal.opened import key_of
 from acc.overflow import PinnedOverflow
 from acc.step import Step
 from acc.tail import Message, marked
@@ -31,7 +27,6 @@ from acc.turn.turn import Turn
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
 P = ParamSpec("P")
 T = TypeVar("T")
-Key = ThreadKey | str
 
 MOST_THREADS = 10_000
 """Threads of which a process remembers that the board was told. Of others it looks at the last turn again."""
@@ -40,7 +35,7 @@ _RACED = "another worker went on meanwhile: what is on the board leaves the agen
 
 
 class _Common(Generic[C]):
-    """What both share: each method is a computation with effects.
+    """What both share: what they do, as computations.
 
     Attributes:
         memory: The agents' memory, which also holds the board's thread.
@@ -61,7 +56,7 @@ class _Common(Generic[C]):
             memory: The memory. It stays the caller's to close.
             board: The board.
             listener: Reads what people say for the board: what is private, what the user says to all, what ends a rule
-                of the board (`acc.board.marks.Heard`). None: the memory's model; without one the keyless rules, which
+                of the board (`acc.board.hearing.Heard`). None: the memory's model; without one the keyless rules, which
                 know of ends alone. False: nobody listens.
             judge: Reads claims that rules of the board ended a second time; None is the memory's.
 
@@ -74,10 +69,8 @@ class _Common(Generic[C]):
                 what, where="BoardMemory", hint="give a controller and a Board"
             )
         self.memory: C = memory
-        self.board, model = board, memory.settings.model
-        self._listener = Listener.of(model, listener)
-        own = memory.settings.judge or (ModelJudge(model) if model is not None else None)
-        self._judge: Judge | AskingJudge = judge or own or keyless_judge
+        self.board = board
+        self._listener = Listener.of(memory, listener, judge)
         self._origins = Origins(memory.journal)
         self._told_upto: dict[tuple[ThreadKey, str], int] = {}
 
@@ -100,8 +93,10 @@ class _Common(Generic[C]):
             ConflictError: Another worker committed to the agent's thread meanwhile. Repeat the step.
             ConfigurationError: ``to`` is something else.
         """
-        check_to(to)
-        key, is_now = _key(thread), force or to == "all"
+        if to not in get_args(To):
+            hint = 'give "all", or "" for the agent alone'
+            raise ConfigurationError(f"to is {to!r}", where="to", hint=hint)
+        key, is_now = key_of(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
         act = Own(self.memory.step, state, turn, thread=key, force=is_now)
@@ -109,7 +104,7 @@ class _Common(Generic[C]):
 
     def _flush(self, thread: Key, *, branch: str = "main") -> Doing[SharedStep | None]:
         """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
-        key = _key(thread)
+        key = key_of(thread)
         after = yield from self._caught_up(key, branch)
         act = Own(self.memory.flush, key, branch=branch)
         return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
@@ -133,11 +128,6 @@ class _Common(Generic[C]):
             raise overflow
         return made
 
-    def _share(self, step: Step[Any], *, thread: Key, to: To = "") -> Doing[SharedStep]:
-        """Share a step that ``memory.step`` made."""
-        check_to(to)
-        return self._sharing(step, _key(thread), None, to)
-
     def _sharing(
         self, step: Step[Any], key: ThreadKey, after: int | None, to: To
     ) -> Doing[SharedStep]:
@@ -145,14 +135,13 @@ class _Common(Generic[C]):
 
         A repeated step tells again what is not there.
         """
-        state, tools = step.state, self._tools(key)
+        state = step.state
         if after is None or to or after >= state.version:
             begin = yield from begin_of_turn(self.memory.journal, key, state)
             after = begin if after is None else min(after, begin)
-        told: Told = yield from tools.telling(key, state, step.commits, after, to)
-        self._told(key, state.branch, after if told.failure else state.version)
-        made = told.of_step(step, self.board.policy)
-        ids = tuple(doubled(state, tools.desk.state_of(made.board)))
+        told = yield from self._telling(key, state, after, to)
+        made = told.of_step(step)
+        ids = tuple(doubled(state, told.desk.state_of(made.board)))
         if ids:
             made = yield from self._moved(made, key, ids)
         if made.board_step is not None and made.board_step.no_room:
@@ -169,9 +158,8 @@ class _Common(Generic[C]):
         except ConflictError:
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
-        state = signed(own.state, key, keys_of(self.memory.settings.state_key))
         commits = (*first.commits, *own.commits)
-        return replace(made, step=replace(first, state=state, commits=commits, tail=tail))
+        return replace(made, step=replace(first, state=own.state, commits=commits, tail=tail))
 
     def _caught_up(self, key: ThreadKey, branch: str) -> Doing[int]:
         """Tell the board of the turn before, if this process does not know that it was told: its step may have died.
@@ -185,21 +173,24 @@ class _Common(Generic[C]):
             if latest.state is None:
                 return 0
             after = yield from begin_of_turn(journal, key, latest.state)
-            told: Told = yield from self._tools(key).telling(key, latest.state, (), after)
-            self._told(key, branch, after if told.failure else latest.state.version)
+            yield from self._telling(key, latest.state, after)
         return self._told_upto[(key, branch)]
 
-    def _told(self, key: ThreadKey, branch: str, version: int) -> None:
-        """Remember up to which of an agent's commits the board was told; of the newest threads alone."""
-        self._told_upto.pop((key, branch), None)
-        self._told_upto[(key, branch)] = version
+    def _telling(self, key: ThreadKey, state: Any, after: int, to: To = "") -> Doing[Telling]:
+        """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
+        batch = yield from batch_of(self.memory.journal, key, state, after)
+        desk = self._desk(key)
+        told = Telling(self.board, desk, self._listener, (yield desk.latest()))
+        yield from told.tell(batch, to)
+        self._told_upto.pop((key, state.branch), None)
+        self._told_upto[(key, state.branch)] = after if told.failure else state.version
         while len(self._told_upto) > MOST_THREADS:
             self._told_upto.pop(next(iter(self._told_upto)), None)
+        return told
 
-    def _tools(self, key: ThreadKey) -> Sharing:
+    def _desk(self, key: ThreadKey) -> Desk:
         memory, where = self.memory, self.board.key_of(key)
-        desk = Desk(memory.journal, memory.index, self._origins, self.board.policy, where)
-        return Sharing(self.board, desk, self._listener, self._judge)
+        return Desk(memory.journal, memory.index, self._origins, self.board.policy, where)
 
     def rendered(self, latest: Latest[Any], own: Any = None) -> str:
         """Return what an agent reads of a board (`head`) and of its own state, each under its heading."""
@@ -211,7 +202,7 @@ class _Common(Generic[C]):
         Raises:
             InputError: The board does not hold one of them.
         """
-        return retiring(self._tools(_key(thread)).desk, tuple(ids), reason)
+        return retiring(self._desk(key_of(thread)), tuple(ids), reason)
 
     def _head(self, thread: Key) -> Latest[Any]:
         """Return the board's newest head, state and tail, as an agent of ``thread`` sees it."""
@@ -243,9 +234,11 @@ class _Common(Generic[C]):
         return Origin.of(self._opened(ref, thread))
 
 
-def _performed(
+def performed(
     method: Callable[Concatenate[Any, P], Doing[T]],
 ) -> Callable[Concatenate[Any, P], T]:
+    """Return a method of a memory for threads: it carries out the computation that ``method`` returns."""
+
     @wraps(method)
     def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return perform(method(self, *args, **kwargs))
@@ -253,33 +246,12 @@ def _performed(
     return run
 
 
-def _awaited(
-    method: Callable[Concatenate[Any, P], Doing[T]],
-) -> Callable[Concatenate[Any, P], Awaitable[T]]:
-    @wraps(method)
-    async def run(self: AsyncBoardMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await aperform(method(self, *args, **kwargs), self._carried)
-
-    return run
-
-
-def _beside(
-    method: Callable[Concatenate[Any, P], T],
-) -> Callable[Concatenate[Any, P], Awaitable[T]]:
-    @wraps(method)
-    async def run(self: AsyncBoardMemory, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.memory.beside(lambda: method(self, *args, **kwargs))
-
-    return run
-
-
 class BoardMemory(_Common[MemoryController[Any]]):
     """A memory whose agents share a board. Threads and processes may share it as they share the memory."""
 
-    step = _performed(_Common._step)
-    flush = _performed(_Common._flush)
-    share = _performed(_Common._share)
-    retire = _performed(_Common._retire)
+    step = performed(_Common._step)
+    flush = performed(_Common._flush)
+    retire = performed(_Common._retire)
     head, history = _Common._head, _Common._history
     open_evidence, origin = _Common._opened, _Common._origin
 
@@ -287,16 +259,19 @@ class BoardMemory(_Common[MemoryController[Any]]):
 class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
     """The same for event loops: nothing blocks the loop."""
 
+    step = awaited(_Common._step)
+    flush = awaited(_Common._flush)
+    retire = awaited(_Common._retire)
+    head, history = beside(_Common._head), beside(_Common._history)
+    open_evidence, origin = beside(_Common._opened), beside(_Common._origin)
+
+    async def beside(self, act: Callable[[], T]) -> T:
+        """Run something that may block, beside the event loop."""
+        return await self.memory.beside(act)
+
+    async def carried_out(self, doing: Doing[T]) -> T:
+        """Carry out a computation."""
+        return await aperform(doing, self._carried)
+
     async def _carried(self, act: Callable[[], Any]) -> Any:
         return await (act() if isinstance(act, Own) else self.memory.beside(act))
-
-    step = _awaited(_Common._step)
-    flush = _awaited(_Common._flush)
-    share = _awaited(_Common._share)
-    retire = _awaited(_Common._retire)
-    head, history = _beside(_Common._head), _beside(_Common._history)
-    open_evidence, origin = _beside(_Common._opened), _beside(_Common._origin)
-
-
-def _key(thread: Key) -> ThreadKey:
-    return thread if isinstance(thread, ThreadKey) else ThreadKey(thread)

@@ -1,22 +1,106 @@
-"""Whose words a message of a board holds: the agent's thread, its commit and its ref.
+"""Where words on a board come from: an agent's commits, and the mark of each message's origin.
 
-The origin stands in the message's id, which no compressor reads. By it a repeated step finds what it brought, and an
-erasure the copies of what it takes.
+What an agent's commits brought is read from the journal, also where a step was killed, repeated, or compressed behind
+the agent. The origin stands in the id of the board's message, which no compressor reads. By it a repeated step finds
+what it brought, and an erasure the copies of what it takes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from threading import Lock
+from typing import Any
 
-from acc.board.board import AGENT
-from acc.journal import Journal, ThreadKey
+from acc.commit.sources import LAWFUL
+from acc.driving import Doing, Io
+from acc.journal import Journal, StoredCommit, ThreadKey
+from acc.journal.record import notes_of
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField
 from acc.tail import Message
+
+State = CompressedCognitiveState
+
+MOST_BEHIND = 64
+"""Commits of a thread that are looked at where a step was killed before it told the board."""
 
 MOST_BOARDS = 256
 """Boards whose origins a process keeps. Others are read anew."""
+
+FOREIGN = "_"
+"""Stands in the refs of an agent's messages where they are read beside a board, so that none of its own has them."""
+
+_BROUGHT = (Reason.ADDED, Reason.KNOWN, Reason.UPDATED)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What an agent's commits brought since the board was last told.
+
+    Attributes:
+        thread: The agent's thread.
+        state: The agent's last state.
+        at: When the turn happened.
+        read: The messages that compressions read, whole, in their order, with the status that they had first.
+        said: Those of user and operator that the last turn took.
+        brought: The items that the commits brought, as they stand now, with their slots.
+    """
+
+    thread: ThreadKey
+    state: State
+    at: str
+    read: tuple[Message, ...]
+    said: tuple[Message, ...]
+    brought: tuple[tuple[SlotField, Item], ...]
+
+    def is_settled(self, ref: str) -> bool:
+        """Whether the agent's compressor has read a message."""
+        return not any(each.ref == ref and each.status != "read" for each in self.state.unread)
+
+    def foreign(self, board: State) -> Iterator[Message]:
+        """Yield what was read as a board reads it: of its next turn, under refs that none of its messages has."""
+        for message in self.read:
+            ref = message.ref[:1] + FOREIGN + message.ref[1:]
+            seen = message.observation.model_copy(update={"ref": ref})
+            turn = board.turn if message.status == "read" else board.turn + 1
+            yield replace(message, observation=seen, turn=turn)
+
+
+def begin_of_turn(journal: Journal, key: ThreadKey, state: State) -> Doing[int]:
+    """Return the version before the commits of a state's turn."""
+    after = max(0, state.version - MOST_BEHIND)
+    made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, after)))
+    own = [each.version for each in made if each.turn == state.turn]
+    return min(own, default=state.version + 1) - 1
+
+
+def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doing[Batch]:
+    """Return what the commits after a version, up to ``state``, brought."""
+    first = max(after, state.version - MOST_BEHIND)
+    made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, first)))
+    statuses, ids = dict[str, Any](), dict[str, None]()
+    taken: list[str] = []
+    for each in made:
+        if each.version > state.version or each.record is None:
+            continue
+        given = each.record.get("given", {})
+        for ref, status, *_ in given.get("read", ()):
+            statuses.setdefault(ref, status)  # a later commit may have read it again, as context
+        taken += given.get("turn", ()) if each.turn == state.turn else ()
+        notes = notes_of(each.record.get("notes", ()))
+        ids |= dict.fromkeys(note.item for note in notes if note.reason in _BROUGHT)
+    refs = dict.fromkeys([*statuses, *taken])
+    texts: tuple[Message, ...] = yield Io(lambda: journal.texts(key, refs, branch=state.branch))
+    return Batch(
+        key, state, texts[-1].at if texts else "",
+        tuple(replace(m, status=statuses[m.ref]) for m in texts if m.ref in statuses),
+        tuple(m for m in texts if m.ref in taken and m.channel in LAWFUL),
+        tuple(found for each in ids if (found := state.find(each)) is not None),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,19 +192,3 @@ class Origins:
                 known.add(each.message)
                 known.upto = each.seq
             return known
-
-
-def copies(
-    journal: Journal, thread: ThreadKey, refs: Collection[str]
-) -> Iterator[tuple[ThreadKey, str]]:
-    """Yield board and ref of each message that holds words of some messages of a thread.
-
-    An erasure of these messages has to take them, too.
-    """
-    for board in journal.threads(tenant=thread.tenant, agent=AGENT):
-        if (board.tenant, board.agent) != (thread.tenant, AGENT):
-            continue
-        for each in journal.messages(board):
-            origin = Origin.of(each.message)
-            if origin and origin.thread == thread and set(origin.ref.split()) & set(refs):
-                yield board, each.message.ref

@@ -1,5 +1,7 @@
 """Role memories: a thread of the memory for each role of a team, a board between them.
 
+The paper is *Intrinsic Memory Agents* (arXiv 2508.08997).
+
 team = RoleMemory(memory, [Role("planner"), Role("engineer")], thread="pipeline", board=Board("pipeline"))
 reads = team.context("planner", task, history, max_tokens=4_000)
 team.update("planner", answer)
@@ -7,28 +9,24 @@ team.update("planner", answer)
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import create_model
-
-from acc.board.board import AGENT, Board, To
-from acc.board.context import construct_context
+from acc.board.board import Board, Role, To, for_role
 from acc.board.listener import ModelListener
-from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.shown import HEADING, OWN_HEADING
+from acc.board.memory import AsyncBoardMemory, BoardMemory, performed
+from acc.board.sharing import SharedStep
 from acc.compress.compressor import ModelCompressor
-from acc.compress.judge import ModelJudge
-from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.controller import AsyncMemoryController, MemoryController, awaited
+from acc.driving import Doing, Io, Own, aperform
 from acc.errors import ConfigurationError, InputError
-from acc.journal import Latest, ThreadKey
-from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.journal import ThreadKey
+from acc.journal.opened import key_of
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message
+from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -39,61 +37,7 @@ _AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a 
 """What a model is told beside its instructions: the first words of the paper's Figure 2, and the role."""
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
-
-
-@dataclass(frozen=True)
-class Role:
-    """One agent of a team.
-
-    Attributes:
-        name: Names the role. It is the agent of the role's thread.
-        text: What the agent is for. It opens what the role reads.
-        schema: State class of the role's memory; None for the memory's. Slots that name other roles are left out.
-        max_tokens: Bound of the role's state; None for that of ``schema``, or of the memory.
-        shares: Channels of this role's messages that the other roles may open. By default they are private.
-
-    Raises:
-        ConfigurationError: The name is empty, a board's, or holds a slash; or the schema is none.
-    """
-
-    name: str
-    text: str = ""
-    schema: type[CompressedCognitiveState] | None = None
-    max_tokens: int | None = None
-    shares: Set[Channel] = field(default=frozenset())
-
-    def __post_init__(self) -> None:
-        name, schema = self.name, self.schema
-        is_name = isinstance(name, str) and name.strip() == name != "" and "/" not in name
-        if not is_name or name.casefold() == AGENT:
-            raise ConfigurationError(
-                f"a role cannot have the name {name!r}", where="Role",
-                hint=f"give letters without a slash, and not {AGENT!r}",
-            )  # fmt: skip
-        if schema is not None and not issubclass(schema, CompressedCognitiveState):
-            raise ConfigurationError(
-                f"schema is {schema!r}", where=f"Role {name!r}", hint="give a state class"
-            )
-
-
-@cache
-def for_role(schema: type[CompressedCognitiveState], role: str) -> type[CompressedCognitiveState]:
-    """Return a state class without the slots that name other roles (`Slot.roles`); ``schema`` if there are none."""
-    hidden = {n for n, s in schema.slots().items() if s.rules.roles and role not in s.rules.roles}
-    if not hidden:
-        return schema
-    base = CompressedCognitiveState
-    own = {
-        name: (info.rebuild_annotation(), info)
-        for name, info in schema.model_fields.items()
-        if name not in hidden and repr(base.model_fields.get(name)) != repr(info)
-    }
-    create: Any = create_model
-    made: type[CompressedCognitiveState] = create(
-        f"{schema.__name__}[{role}]", __base__=base, **own
-    )
-    made.max_tokens = schema.max_tokens
-    return made
+T = TypeVar("T")
 
 
 class _Roles(Generic[C]):
@@ -120,7 +64,7 @@ class _Roles(Generic[C]):
         Raises:
             ConfigurationError: Two roles have one name, a slot names a role that is not there, or a value is invalid.
         """
-        self.team = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
+        self.team = key_of(thread)
         self.roles = {role.name: role for role in roles}
         self.board, self.update_from = board, update_from
         names = {name.casefold() for name in self.roles}
@@ -153,7 +97,7 @@ class _Roles(Generic[C]):
         model = memory.settings.model
         if model is not None:
             compressor = ModelCompressor(model, guidance=_AS_ROLE.format(role))
-            judge = memory.settings.judge or ModelJudge(model)
+            judge = memory.parts.memory.judge
             given |= {"model": None, "compressor": compressor, "judge": judge}
             given["cadence"] = memory.cadence
         return type(memory)(memory.journal, replace(memory.settings, **given))
@@ -179,11 +123,8 @@ class _Roles(Generic[C]):
 
     def state(self, role: str) -> Any:
         """Return a role's newest state; None before its first update. It blocks."""
-        return self._latest(role).state
-
-    def _latest(self, role: str) -> Latest[Any]:
         memory = self.memory(role)
-        return memory.journal.latest(self.thread(role), schema=memory.policy.schema)
+        return memory.journal.state(self.thread(role), schema=memory.policy.schema)
 
     def reads(self, role: str) -> str:
         """Return what a role reads of its memory: its description, the board, its own state. It blocks."""
@@ -194,14 +135,6 @@ class _Roles(Generic[C]):
         else:
             states = render(own, policy.style) if own is not None else ""
         return "\n\n".join(filter(None, (self.roles[role].text, states)))
-
-    def bound(self, role: str) -> int:
-        """Return the most tokens that `reads` ever has: description, headings, and the bounds of what is read."""
-        policy: Policy = self.memory(role).policy
-        most = policy.max_tokens + policy.counter(f"{self.roles[role].text}\n\n")
-        if self.board is not None:
-            most += self.board.policy.max_tokens + policy.counter(f"{HEADING}\n{OWN_HEADING}\n")
-        return most
 
     def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
         """Return what a role reads before it speaks: the task, `reads`, and the newest turns that fit."""
@@ -216,9 +149,8 @@ class _Roles(Generic[C]):
         """
         other, _, own = ref.rpartition("/")
         found = self.memory(role).journal.texts(self.thread(other or role), [own])
-        if not found or (
-            other not in ("", role) and found[0].channel not in self.roles[other].shares
-        ):
+        is_own = other in ("", role)
+        if not found or not (is_own or found[0].channel in self.roles[other].shares):
             raise InputError(
                 f"no evidence {ref!r}", where=f"role {role!r}", hint="use a ref of its own"
             )
@@ -226,15 +158,11 @@ class _Roles(Generic[C]):
 
     def _turn(self, role: str, said: str | Turn) -> Turn:
         """Return what an update reads of what was said."""
-        self.thread(role)
         if isinstance(said, str):
             return Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
         if not isinstance(said, Turn):
-            raise InputError(
-                f"the update is {type(said).__name__}",
-                where=f"role {role!r}",
-                hint="give its output, or a Turn",
-            )
+            what = f"the update is {type(said).__name__}"
+            raise InputError(what, where=f"role {role!r}", hint="give its output, or a Turn")
         if self.update_from == "turn":
             return said
         people = [o for o in said.observations if o.trust >= Trust.USER]
@@ -245,19 +173,13 @@ class _Roles(Generic[C]):
         ]
         if not own or (people and self.board is None):
             raise InputError(
-                "the turn has no output of the agent"
-                if not own
-                else "the turn has words of the user, which nothing would keep",
+                "the turn has no output of the agent, or words of the user, which nothing would keep",
                 where=f"role {role!r}",
-                hint='give its output as text, a board for the user\'s rules, or update_from="turn"',
+                hint='give its output as text, a board for the rules of the user, or update_from="turn"',
             )
         return said.model_copy(update={"observations": tuple(own)})
 
-
-class RoleMemory(_Roles[MemoryController[Any]]):
-    """The memories of a team: a state and a thread for each role, on one journal."""
-
-    def update(self, role: str, said: str | Turn, *, to: To = "all") -> Step[Any]:
+    def _update(self, role: str, said: str | Turn, *, to: To = "all") -> Doing[Step[Any]]:
         """Commit a role's next state: M = f(M, O), the paper's memory update function.
 
         Args:
@@ -267,29 +189,88 @@ class RoleMemory(_Roles[MemoryController[Any]]):
             to: ``""`` if the user speaks to this role alone.
 
         Raises:
-            ConflictError: Another worker updated this role meanwhile. Repeat it.
             InputError: A turn without an output of the agent, or with words of the user that nothing would keep.
-            PinnedOverflow, StoreError: See `MemoryController.step`.
+            AccError: What `MemoryController.step` raises.
         """
-        turn, thread = self._turn(role, said), self.thread(role)
+        where, turn = self.thread(role), self._turn(role, said)
         if self.board is None:
-            return self.memory(role).step(None, turn, thread=thread)
-        shared: BoardMemory = self._boards[role]
-        return shared.step(None, turn, thread=thread, to=_addressed(turn, to)).step
+            return (yield Io(Own(self._memories[role].step, None, turn, thread=where)))  # type: ignore[no-any-return]
+        has_people = any(o.trust >= Trust.USER for o in turn.observations)
+        act = Own(self._boards[role].step, None, turn, thread=where, to=to if has_people else "")
+        shared: SharedStep = yield Io(act)
+        return shared.step
+
+
+class RoleMemory(_Roles[MemoryController[Any]]):
+    """The memories of a team: a state and a thread for each role, on one journal."""
+
+    update = performed(_Roles._update)
 
 
 class AsyncRoleMemory(_Roles[AsyncMemoryController[Any]]):
     """`RoleMemory` on an `AsyncMemoryController`. Pass what blocks to ``asyncio.to_thread``."""
 
-    async def update(self, role: str, said: str | Turn, *, to: To = "all") -> Step[Any]:
-        """Do what `RoleMemory.update` does."""
-        turn, thread = self._turn(role, said), self.thread(role)
-        if self.board is None:
-            return await self.memory(role).step(None, turn, thread=thread)
-        shared: AsyncBoardMemory = self._boards[role]
-        return (await shared.step(None, turn, thread=thread, to=_addressed(turn, to))).step
+    update = awaited(_Roles._update)
+
+    async def carried_out(self, doing: Doing[T]) -> T:
+        """Carry out a computation: all that it does is to be awaited."""
+        return await aperform(doing, lambda act: act())
 
 
-def _addressed(turn: Turn, to: To) -> To:
-    """Return to whom a turn is said; one without words of people is nobody's to address."""
-    return to if any(o.trust >= Trust.USER for o in turn.observations) else ""
+def construct_context(
+    task: str,
+    memory: str,
+    history: Sequence[str],
+    max_tokens: int,
+    *,
+    counter: TokenCounter = utf8_quarter,
+) -> list[str]:
+    """Return what an agent reads: the task, its memory, and the newest turns that fit (the paper's Algorithm 1).
+
+    The paper passes the task as the first turn; here it is an argument. As there, the first turn that does not fit ends
+    the search, so that the turns have no gap. There, a task and a memory beyond the limit give a longer context; here
+    they are an error. What a model's API adds to each message is not counted.
+
+    Args:
+        task: The initial task description.
+        memory: The agent's memory, rendered; it has its place if it is empty, too.
+        history: The turns of the conversation after the task, oldest first.
+        max_tokens: The limit on all parts together.
+        counter: Counts tokens. If it fails, tokens are estimated.
+
+    Raises:
+        ConfigurationError: Task and memory alone exceed ``max_tokens``, or it is not a number of tokens.
+        InputError: The task, the memory or the history is not made of texts.
+    """
+    is_list = isinstance(history, Sequence) and not isinstance(history, str)
+    if not is_list or not all(isinstance(each, str) for each in (task, memory, *history)):
+        raise InputError(
+            "the task, the memory or a turn of the history is no text", where="construct_context",
+            hint="pass texts, and the history as a list of texts that name their speakers",
+        )  # fmt: skip
+    if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
+        raise ConfigurationError(
+            f"max_tokens is {max_tokens!r}",
+            where="construct_context",
+            hint="give a number of tokens",
+        )
+    count = guarded(counter)
+    task_tokens, memory_tokens = count(task), count(memory)
+    remaining = max_tokens - task_tokens - memory_tokens
+    if remaining < 0:
+        raise ConfigurationError(
+            f"the task takes {task_tokens} tokens and the memory {memory_tokens}, of {max_tokens}",
+            where="construct_context",
+            hint=f"set max_tokens to {task_tokens + memory_tokens} or more, shorten the task, or bound the memory "
+            "by Policy(max_tokens=...)",
+        )
+    recent: list[str] = []
+    for turn in reversed(history):
+        remaining -= count(turn)
+        if remaining < 0:
+            break
+        recent.append(turn)
+    return [task, memory, *reversed(recent)]
+
+
+__all__ = ["AsyncRoleMemory", "Role", "RoleMemory", "construct_context", "for_role"]

@@ -1,34 +1,33 @@
-"""What becomes of an agent's commits on the board, written once for threads and event loops."""
+"""What becomes of an agent's commits on the board, and what the agent then reads of both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
-from acc.board.batch import Batch, State, batch_of
+from acc import errors
 from acc.board.board import Board, To
-from acc.board.choosing import Choosing, Chosen
-from acc.board.delivery import delivery
-from acc.board.hearing import beside, foreign, tried
-from acc.board.judging import judging, settling
+from acc.board.choosing import Choosing, Why, held_on
+from acc.board.hearing import Heard, Marks, beside, tried
 from acc.board.listener import Listener
-from acc.board.marks import Heard, Marks
-from acc.board.origins import Known
-from acc.board.shown import both
-from acc.board.writing import Desk, Written, writing
+from acc.board.origins import Batch, Known, State
+from acc.board.writing import Delivery, Desk, writing
 from acc.commit.commit import Commit, Judgement, commit
-from acc.compress.protocol import AskingJudge, Judge
+from acc.commit.endings import claim_digest
 from acc.driving import Doing
 from acc.errors import CompressionError
-from acc.journal import Latest, ThreadKey
+from acc.journal import Latest
+from acc.overflow import PinnedOverflow
 from acc.state.items import Pinned
 from acc.state.policy import Policy
-from acc.state.reasons import Note
-from acc.state.render import shown
+from acc.state.reasons import Note, Reason
+from acc.state.render import render, shown
 from acc.step import Step
 from acc.tail import rendered
+
+HEADING = "Shared with all agents:"
+OWN_HEADING = "Your own:"
 
 
 @dataclass(frozen=True)
@@ -85,82 +84,114 @@ class SharedStep:
         return "\n".join((*map(str, self.notes), *why, *warnings))
 
 
-@dataclass
-class Told:
-    """What became of an agent's commits.
+class BoardOverflow(PinnedOverflow):
+    """Rules and goals exceed their room on a board (law 7). Everything else was committed, there and of the agent.
 
     Attributes:
-        written: What was written to the board.
-        chosen: What was shared, and what was not.
-        failure: Why listener or judge failed; empty if they did not. The next step asks again.
+        shared: What the step made.
+        step: The agent's step. The agent's thread goes on from its state.
+        refused: The words that did not fit. They stay in the agent's own state.
     """
 
-    written: Written
-    chosen: Chosen = field(default_factory=Chosen)
-    failure: str = ""
+    def __init__(self, shared: SharedStep) -> None:
+        board = shared.board_step
+        assert board is not None
+        self.shared, self.step, self.refs = shared, shared.step, board.no_room
+        refused = tuple(note.text for note in board.notes if note.reason is Reason.NO_ROOM)
+        errors.PinnedOverflow.__init__(
+            self,
+            f"rules and goals do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
+            f"Not held: {'; '.join(refused)}",
+            where=f"board {shared.board.head.thread}, turn {board.state.turn}",
+            hint="retire rules or goals of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
+            refused=refused,
+        )
 
-    def of_step(self, step: Step[Any], policy: Policy) -> SharedStep:
-        """Return it with the agent's step."""
-        failures = [f"the board: {self.failure}"] if self.failure else []
-        made = self.written.step(policy) if self.written.commits else None
-        return SharedStep(
-            step, self.written.latest, made, policy, tuple(self.chosen.shared),
-            tuple(self.chosen.private), (*self.chosen.warnings, *failures),
-        )  # fmt: skip
+
+def both(latest: Latest[Any], own: State | None, board: Policy, agent: Policy) -> str:
+    """Return the board, then the agent's own state, each under its heading; what is empty stays out.
+
+    Of the board it is the state without facts that the agent's own has.
+    """
+    parts, told = [], set[str]()
+    if own is not None:
+        parts.append((OWN_HEADING, render(own, agent.style)))
+        told = {item.text_of for slot, item in own.items() if slot.is_record}
+    if latest.state is not None:
+        state: State = latest.state
+        update = {
+            name: tuple(item for item in getattr(state, name) if item.text_of not in told)
+            for name, slot in state.slots().items()
+            if slot.is_record
+        }
+        parts.insert(0, (HEADING, render(state.model_copy(update=update), board.style)))
+    return "\n".join(f"{heading}\n{text}" for heading, text in parts if text)
 
 
-@dataclass(frozen=True)
-class Sharing:
-    """Who shares what, and how.
+def doubled(own: State, board: State) -> Iterator[str]:
+    """Yield the ids of an agent's rules and goals that the board holds with all that stands beside them."""
+    for slot, item in own.items():
+        held = held_on(board, slot, item) if isinstance(item, Pinned) else None
+        if isinstance(item, Pinned) and held is not None:
+            texts = {item.words.text, *(words.text for words in held.later)}
+            names = ("about", "scope", "done", "ending")
+            is_all = all(getattr(held, n, None) or not getattr(item, n, None) for n in names)
+            if is_all and texts.issuperset(words.text for words in item.later):
+                yield item.id
 
-    Attributes:
-        board: The board.
-        desk: Where its thread is written.
-        listener: Who reads for it.
-        judge: Reads claims that rules ended a second time.
+
+@dataclass
+class Telling:
+    """Tells the board what an agent's commits made.
+
+    ``latest`` is where the board stands; ``failure``, why listener or judge failed: the next step asks again.
     """
 
     board: Board
     desk: Desk
     listener: Listener
-    judge: Judge | AskingJudge
+    latest: Latest[Any]
+    commits: list[Commit[Any]] = field(default_factory=list)
+    why: Why = field(default_factory=Why)
+    failure: str = ""
 
-    def telling(
-        self, key: ThreadKey, state: State, commits: Sequence[Commit[Any]], after: int, to: To = ""
-    ) -> Doing[Told]:
-        """Tell the board what the agent's commits after a version made, up to ``state``."""
-        batch: Batch = yield from batch_of(self.desk.journal, key, state, commits, after)
-        latest: Latest[Any] = yield self.desk.latest()
-        told, before = Told(Written(latest)), self.desk.state_of(latest)
-        heard = yield from self._heard(batch, before, told)
-        judged = yield from self._judged(heard or Heard(), batch, before, told)
-        if to or batch.read or batch.brought or _is_due(before):
-            make = partial(self._made, batch, heard, judged, to, told)
-            told.written = yield from writing(self.desk, make)
-        yield from settling(self.desk, told.written, judged)
-        return told
+    def of_step(self, step: Step[Any]) -> SharedStep:
+        """Return what became of it, with the agent's step."""
+        made = self.desk.step(self.latest, self.commits) if self.commits else None
+        warnings = (*self.why.warnings, *([f"the board: {self.failure}"] if self.failure else ()))
+        why = tuple(self.why.shared), tuple(self.why.private), warnings
+        return SharedStep(step, self.latest, made, self.desk.policy, *why)
 
-    def _heard(self, batch: Batch, state: State, told: Told) -> Doing[Heard | None]:
+    def tell(self, batch: Batch, to: To) -> Doing[None]:
+        """Tell what a batch brought; ``to`` says to whom the user spoke."""
+        before = self.desk.state_of(self.latest)
+        heard = yield from self._heard(batch, before)
+        judged = yield from self._judged(heard or Heard(), batch, before)
+        if to or batch.read or batch.brought or any(_endings(before, "ends")):
+            make = lambda state, known: self._made(batch, heard, judged, to, state, known)  # noqa: E731
+            self.latest, done = yield from writing(self.desk, make)
+            self.commits += [done] if done is not None else []
+        yield from self._settle(judged)
+
+    def _heard(self, batch: Batch, state: State) -> Doing[Heard | None]:
         """Return what the listener says; None if it failed."""
         if not self.listener.is_due(batch, state, self.board):
             return Heard()
         try:
             return (yield from self.listener.hearing(batch, state, self.desk.policy))
         except CompressionError as error:
-            told.failure = f"{error.outcome}: {error}"
+            self.failure = f"{error.outcome}: {error}"
             return None
 
-    def _judged(
-        self, heard: Heard, batch: Batch, state: State, told: Told
-    ) -> Doing[Sequence[Judgement]]:
+    def _judged(self, heard: Heard, batch: Batch, state: State) -> Doing[Sequence[Judgement]]:
         """Have the claims that rules of the board ended read a second time, those of before among them."""
+        policy, read = self.desk.policy, tuple(batch.foreign(state))
         if heard.later:
-            state = tried(heard, batch, state, self.desk.policy).state
+            state = tried(heard, batch, state, policy).state
         try:
-            read = tuple(foreign(batch, state))
-            return (yield from judging(self.judge, state, self.desk.policy, read, batch.at))
+            return (yield from self.listener.judging(state, policy, read, batch.at))
         except CompressionError as error:  # no verdict means that the rule stays
-            told.failure = f"{error.outcome}: {error}"
+            self.failure = f"{error.outcome}: {error}"
             return ()
 
     def _made(
@@ -169,29 +200,36 @@ class Sharing:
         heard: Heard | None,
         judged: Sequence[Judgement],
         to: To,
-        told: Told,
         state: State,
         known: Known,
     ) -> Commit[Any] | None:
         """Return the commit on a state of the board; None if it would change nothing but times."""
         policy = self.desk.policy
         agreed = {each.digest for each in judged if each.verdict == "ends"}
-        told.chosen = chosen = Choosing(
-            self.board, batch, beside(heard or Heard(), batch, state, policy, agreed),
-            Marks(heard, batch, policy) if heard is not None else None, state, known,
-            batch.said if to == "all" else (),
-        ).chosen()  # fmt: skip
-        made = delivery(chosen, batch, state, known)
+        marks = Marks(heard, batch, policy) if heard is not None else None
+        delivery = Delivery(batch, state, known)
+        to_all = batch.said if to == "all" else ()
+        choosing = Choosing(self.board, delivery, marks, to_all)
+        choosing.choose(beside(heard or Heard(), batch, state, policy, agreed))
+        messages = delivery.messages
         done = commit(
-            state, policy, turn=made.messages, number=state.turn + 1, read=made.messages,
-            proposal=made.proposal,
+            state, policy, turn=messages, number=state.turn + 1, read=messages,
+            proposal=delivery.proposal(),
         )  # fmt: skip
-        refused = {f"the board refused: {note}" for note in done.refused}
-        chosen.warnings += sorted(refused)
-        is_news = (
-            done.no_room or chosen.to_all or set(_standing(state)) != set(_standing(done.state))
-        )
-        return done if is_news else None
+        self.why = choosing.why
+        self.why.warnings += sorted({f"the board refused: {note}" for note in done.refused})
+        is_news = delivery.remembers or set(_standing(state)) != set(_standing(done.state))
+        return done if is_news or done.no_room else None
+
+    def _settle(self, judged: Sequence[Judgement]) -> Doing[None]:
+        """Write the verdicts on claims that stand on the board: they name rule and words, for any newer state."""
+        standing = set(map(claim_digest, _endings(self.desk.state_of(self.latest), "")))
+        if any(each.digest in standing for each in judged):
+            given: dict[str, Any] = {"judgements": judged}
+            self.latest, done = yield from writing(
+                self.desk, lambda s, _: commit(s, self.desk.policy, number=s.turn, **given)
+            )
+            self.commits += [done] if done is not None else []
 
 
 def _standing(state: State) -> Iterator[tuple[object, ...]]:
@@ -203,7 +241,11 @@ def _standing(state: State) -> Iterator[tuple[object, ...]]:
             yield slot.name, shown(item)
 
 
-def _is_due(state: State) -> bool:
-    """Whether a rule ended, and was shown with the words that end it for a turn: the next commit removes it."""
-    pinned = (item for _, item in state.items() if isinstance(item, Pinned))
-    return any(item.ending is not None and item.ending.verdict == "ends" for item in pinned)
+def _endings(state: State, verdict: str) -> Iterator[Pinned]:
+    """Yield the rules and goals that are said to end, with a verdict.
+
+    One that ends, and was shown with the words that end it for a turn, leaves with the next commit.
+    """
+    for _, item in state.items():
+        if isinstance(item, Pinned) and item.ending is not None and item.ending.verdict == verdict:
+            yield item

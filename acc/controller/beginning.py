@@ -14,13 +14,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from acc.commit.commit import Commit
-from acc.controller.parts import Parts
-from acc.controller.retiring import operators_act, retiring
-from acc.controller.signing import is_signed
+from acc.controller.acts import operators_act, retiring
+from acc.controller.joining import WENT_ON, Beginning
+from acc.controller.settings import Parts
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
@@ -32,35 +31,13 @@ from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-WENT_ON = "another worker committed meanwhile: the step goes on from its state"
-
-
-@dataclass(frozen=True)
-class Beginning(Generic[S]):
-    """Where a step begins.
-
-    Attributes:
-        latest: The branch that it goes on: head, state, tail.
-        known: The turn, if the journal holds it already: the step is a repeated one.
-        warning: What the caller should know; may be empty.
-    """
-
-    latest: Latest[S]
-    known: Appended | None = None
-    warning: str = ""
+_GO_ON = "give None to go on from what is left of the thread"
 
 
 def beginning(
     parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey, *, adopt: bool = False
 ) -> Doing[Beginning[S]]:
-    """Return where a step begins.
-
-    Args:
-        parts: The memory.
-        state: The state that the caller goes on from; None for where the thread stopped.
-        turn: The turn, by which a repeated step is known.
-        key: The thread.
-        adopt: Take a state that the journal does not hold.
+    """Return where a step begins that the caller goes on with from ``state``; a repeated one is known by its turn.
 
     Raises:
         StateError: The journal does not hold ``state``, and it is not taken; or the state is an empty one, and the
@@ -80,14 +57,14 @@ def beginning(
     if held.branch != state.branch:
         latest = yield parts.latest(key, held.branch)
     adopted: Head = yield Io(lambda: parts.journal.without_news(held))
-    known = yield from _known(parts, turn, state, held)
-    if known is None and adopted.hash not in (held.hash, latest.head.hash):
-        known = yield from _known(parts, turn, state, adopted)
-    if known is not None:
-        return Beginning(latest, known)
+    found = yield from _found(parts, turn, state, held)
+    if not _is_committed(found) and adopted.hash not in (held.hash, latest.head.hash):
+        found = (yield from _found(parts, turn, state, adopted)) or found
+    if _is_committed(found):
+        return Beginning(latest, found)
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
-    if (yield from _waits(parts, turn, state, held, latest.head)):
+    if found is not None and found.first > latest.head.seq:  # it waits: whoever goes on takes it
         return Beginning(latest, None, WENT_ON)
     return (yield from _forked(parts, state, held, turn, latest.head.thread))
 
@@ -106,9 +83,9 @@ def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[
     latest: Latest[S] = yield parts.latest(key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
-    known = yield from _known(parts, turn, state, Head(key))
-    if known is not None:
-        return Beginning(latest, known)
+    found = yield from _found(parts, turn, state, Head(key))
+    if _is_committed(found):
+        return Beginning(latest, found)
     raise StateError(
         "the thread has begun, and the state is an empty one",
         where=str(key),
@@ -116,21 +93,19 @@ def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[
     )
 
 
-def _known(parts: Parts[S], turn: Turn, state: S, held: Head) -> Doing[Appended | None]:
-    """Return the turn if it was committed after ``held``."""
-    messages = messages_of(turn.numbered(state.turn + 1))
-    found: Appended | None = yield Io(lambda: parts.journal.turn_of(held, messages))
-    if found is None or not found.is_committed:
-        said = [message.observation.identity for message in messages]
-        found = yield Io(lambda: parts.journal.said_after(held, said))
-    return found if found is not None and found.is_committed else None
+def _is_committed(found: Appended | None) -> bool:
+    return found is not None and found.is_committed
 
 
-def _waits(parts: Parts[S], turn: Turn, state: S, held: Head, head: Head) -> Doing[bool]:
-    """Whether the turn was appended after ``held`` and waits behind the head: whoever goes on takes it."""
+def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Doing[Appended | None]:
+    """Return the turn that was committed after ``held``; else the one that was appended there and waits."""
     messages = messages_of(turn.numbered(state.turn + 1))
     found: Appended | None = yield Io(lambda: parts.journal.turn_of(held, messages))
-    return found is not None and not found.is_committed and found.first > head.seq
+    if _is_committed(found):
+        return found
+    said = [message.observation.identity for message in messages]
+    after: Appended | None = yield Io(lambda: parts.journal.said_after(held, said))
+    return after if _is_committed(after) else found
 
 
 def _forked(
@@ -143,26 +118,22 @@ def _forked(
             where=str(key),
             hint="read last_state and step again from it; or open the memory with fork=True",
         )
-    name = _fork_name(state, turn)
+    names = (state.hash, *(observation.identity for observation in turn.observations))
+    digest = hashlib.blake2b("\x00".join(names).encode(), digest_size=8).hexdigest()
+    name = f"fork-{digest}"  # of its state and first turn, so that a repeated step finds it
     try:
         yield Io(lambda: parts.journal.fork(key, state.hash, name))
     except ConflictError:  # the step is repeated: its branch is there
         first = yield Io(lambda: next(parts.journal.commits(key, name)))
         forked = Head(key, name, first.hash, first.version, seq=first.seq)
-        known = yield from _known(parts, turn, state, forked)
-        if known is not None:
+        found = yield from _found(parts, turn, state, forked)
+        if _is_committed(found):
             latest: Latest[S] = yield parts.latest(key, name)
-            return Beginning(latest, known)
+            return Beginning(latest, found)
     yield from _acts_again(parts, key, held, name)  # a step that was killed here is repeated here
     latest = yield parts.latest(key, name)
     warning = f"the thread went on from this state before: the step began branch {name}"
     return Beginning(latest, None, warning)
-
-
-def _fork_name(state: CompressedCognitiveState, turn: Turn) -> str:
-    """Name a fork by its state and its first turn, so that a repeated step finds it."""
-    parts = (state.hash, *(observation.identity for observation in turn.observations))
-    return "fork-" + hashlib.blake2b("\x00".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doing[None]:
@@ -186,22 +157,21 @@ def _taken(
 ) -> Doing[Beginning[S]]:
     """Take a state that the journal does not hold."""
     latest: Latest[S] = yield parts.latest(key, MAIN)
-    is_new = not latest.head.hash
+    head, is_new = latest.head, not latest.head.hash
     if (yield Io(lambda: parts.journal.was_erased(key, state.hash))):
         return (yield from _after_erasure(parts, state, key))
-    if not _may_be_taken(parts, state, key, is_new=is_new, adopt=adopt):
+    if not (parts.has_signed(state, key) if parts.keys else is_new or adopt):
         raise StateError(
             f"the journal does not hold this state of version {state.version}",
             where=str(key),
             hint="give a state of this thread, or None; if the journal was restored from an older backup, step with"
             " adopt=True, once",
         )
-    head = latest.head
     if (yield Io(lambda: _cites_erased(parts, key, state))):
         raise StateError(
             "the state rests on words that were erased from this thread",
             where=str(key),
-            hint="delete the checkpoints that hold it; give None to go on from what is left of the thread",
+            hint=f"delete the checkpoints that hold it; {_GO_ON}",
         )
     held = yield Io(lambda: _taken_before(parts, key, state))
     if held is not None:  # the step is repeated
@@ -211,15 +181,11 @@ def _taken(
     entry = Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")
     yield parts.committing(head, [entry])
     latest = yield parts.latest(key, MAIN)
-    warning = ""
-    if not is_new:
-        lost = len(made.unread) - len(latest.tail)
-        without = (
-            f", without {lost} messages of its tail that are not in the journal" if lost else ""
-        )
-        warning = (
-            f"the journal did not hold the state: the step goes on from it all the same{without}"
-        )
+    if is_new:
+        return Beginning(latest)
+    warning = "the journal did not hold the state: the step goes on from it all the same"
+    if lost := len(made.unread) - len(latest.tail):
+        warning += f", without {lost} messages of its tail that are not in the journal"
     return Beginning(latest, None, warning)
 
 
@@ -251,12 +217,6 @@ def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning
         raise StateError(
             "the state was erased",
             where=str(key),
-            hint="delete the checkpoints that hold it; give None to go on from what is left of the thread",
+            hint=f"delete the checkpoints that hold it; {_GO_ON}",
         )
     return Beginning(left, None, "an erasure changed the state: the step goes on from what it left")
-
-
-def _may_be_taken(parts: Parts[S], state: S, key: ThreadKey, *, is_new: bool, adopt: bool) -> bool:
-    if parts.keys:
-        return is_signed(state, key, parts.keys)
-    return is_new or adopt

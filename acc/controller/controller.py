@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self
 
 from typing_extensions import TypeVar
 
-from acc.controller.common import Common
+from acc.controller.common import Common, Key
+from acc.controller.documents import document
 from acc.controller.settings import Settings
 from acc.driving import Doing, aperform, perform
-from acc.journal import Latest, StoredCommit, ThreadKey
+from acc.errors import InputError
+from acc.journal import Latest, StoredCommit
 from acc.journal.aio import Beside
 from acc.journal.opened import key_of
-from acc.overflow import raise_overflow
 from acc.state.model import CompressedCognitiveState
+from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message
 from acc.text.language import identifier
-from acc.turn.observations import Observation
+from acc.turn.chat_messages import SUMMARY
+from acc.turn.observations import Observation, is_ingested
 from acc.turn.turn import Turn
 
+P = ParamSpec("P")
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 T = TypeVar("T")
 
@@ -35,13 +40,7 @@ class MemoryController(Common[S]):
     """
 
     def step(
-        self,
-        state: S | None,
-        turn: Turn,
-        *,
-        thread: ThreadKey | str,
-        force: bool = False,
-        adopt: bool = False,
+        self, state: S | None, turn: Turn, *, thread: Key, force: bool = False, adopt: bool = False
     ) -> Step[S]:
         """Take a turn of a thread, and return what became of it.
 
@@ -64,19 +63,14 @@ class MemoryController(Common[S]):
             StateError: The memory does not hold ``state``.
             StoreError: The journal cannot be used. What was said is not lost silently: the step failed.
         """
-        return perform(self._stepping(state, turn, thread, force, adopt))
+        return perform(self._step(state, turn, thread=thread, force=force, adopt=adopt))
 
-    def flush(self, thread: ThreadKey | str, *, branch: str = "main") -> Step[S] | None:
+    def flush(self, thread: Key, *, branch: str = "main") -> Step[S] | None:
         """Compress what waits in a thread's tail; None if nothing does."""
-        step = perform(self._flushing(thread, branch))
-        return raise_overflow(step) if step is not None else None
+        return perform(self._flush(thread, branch=branch))
 
     def record(
-        self,
-        observations: Sequence[Observation],
-        *,
-        thread: ThreadKey | str,
-        state: S | None = None,
+        self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
     ) -> bool:
         """Keep what the agent said, called and got as soon as it exists. Safe to repeat.
 
@@ -91,15 +85,10 @@ class MemoryController(Common[S]):
             Whether it is kept. False: the thread went on from ``state``, and the step from it has to bring the words
             along in its turn.
         """
-        return perform(self._recording(observations, state, thread))
+        return perform(self._record(observations, thread=thread, state=state))
 
     def retire(
-        self,
-        ids: Sequence[str],
-        reason: str = "",
-        *,
-        thread: ThreadKey | str,
-        state: S | None = None,
+        self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
     ) -> Step[S]:
         """End rules, goals or other items as the operator, on every branch of the thread that holds them.
 
@@ -115,15 +104,10 @@ class MemoryController(Common[S]):
             InputError: There is no such item.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return perform(self._retiring(ids, reason, state, thread))
+        return perform(self._retire(ids, reason, thread=thread, state=state))
 
     def withdraw(
-        self,
-        refs: Sequence[str],
-        reason: str = "",
-        *,
-        thread: ThreadKey | str,
-        branch: str = "main",
+        self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
     ) -> Step[S]:
         """Withdraw messages: nothing in the state rests on them any more, and no compressor reads them.
 
@@ -142,21 +126,19 @@ class MemoryController(Common[S]):
         """
         return self.withdrawn(refs, reason, thread=thread, branch=branch)
 
-    def last_state(self, thread: ThreadKey | str, *, branch: str = "main") -> S | None:
+    def last_state(self, thread: Key, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""
-        return self._state(thread, branch)
+        return _state_of(self, thread, branch)
 
-    def state_at(self, thread: ThreadKey | str, at: str | int, *, branch: str = "main") -> S | None:
+    def state_at(self, thread: Key, at: str | int, *, branch: str = "main") -> S | None:
         """Return the state with the hash or the version ``at``; None if there is none, or if it was erased."""
-        return self._state(thread, branch, at)
+        return _state_of(self, thread, branch, at)
 
-    def latest(self, thread: ThreadKey | str, *, branch: str = "main") -> Latest[S]:
+    def latest(self, thread: Key, *, branch: str = "main") -> Latest[S]:
         """Return where a branch stands: its head, its state, and the messages of its tail."""
-        return self._latest(thread, branch)
+        return _latest_of(self, thread, branch)
 
-    def export_messages(
-        self, thread: ThreadKey | str, *, branch: str = "main"
-    ) -> list[dict[str, str]]:
+    def export_messages(self, thread: Key, *, branch: str = "main") -> list[dict[str, str]]:
         """Return a thread as plain chat messages: a summary, then what no compression has read, word for word.
 
         Any summariser, and an agent without a memory, goes on from them.
@@ -164,15 +146,24 @@ class MemoryController(Common[S]):
         Raises:
             InputError: There is no such thread.
         """
-        return self._exported(thread, branch)
+        latest = _latest_of(self, thread, branch)
+        if latest.state is None:
+            raise InputError(
+                f"there is no thread {key_of(thread)}", where="export_messages",
+                hint="name it with its user: MemoryController.threads() tells the names",
+            )  # fmt: skip
+        step = self.parts.step(latest.state, latest.tail)
+        said = replace(step, tail=(*step.tail, *latest.waiting.messages)).messages(SUMMARY)
+        is_empty = not render(latest.state, self.policy.style)
+        return said[1:] if is_empty else [{**said[0], "role": "user"}, *said[1:]]
 
     def history(
-        self, thread: ThreadKey | str, *, branch: str = "main", after: int = 0
+        self, thread: Key, *, branch: str = "main", after: int = 0
     ) -> Iterator[StoredCommit]:
         """Yield the commits of a branch after a version, with their records."""
         return self.journal.commits(key_of(thread), branch, after)
 
-    def open_evidence(self, ref: str, *, thread: ThreadKey | str, branch: str = "main") -> Message:
+    def open_evidence(self, ref: str, *, thread: Key, branch: str = "main") -> Message:
         """Return the message behind a ref that the branch sees, or a document that the thread may read.
 
         ``doc.8f1c22ab90.2`` is a part of a document; without the last number it is the whole document.
@@ -180,7 +171,17 @@ class MemoryController(Common[S]):
         Raises:
             InputError: There is none, or it was erased.
         """
-        return self._opened(ref, thread, branch)
+        key = key_of(thread)
+        found = next(iter(self.journal.texts(key, [ref], branch=branch)), None)
+        if found is None and is_ingested(ref):
+            found = document(self.journal, key, ref)
+        if found is None:
+            raise InputError(
+                f"there is no evidence {ref!r}",
+                where=str(key),
+                hint="give a ref as the state shows it, such as u7; it may have been erased",
+            )
+        return found
 
     def back_up(self, to: str | Path) -> Path:
         """Copy the journal to a new file while others write. The index is rebuilt from it.
@@ -210,102 +211,77 @@ class MemoryController(Common[S]):
         self.close()
 
 
+def _state_of(memory: Common[S], thread: Key, branch: str, at: str | int | None = None) -> S | None:
+    schema: Any = memory.policy.schema
+    found: S | None = memory.journal.state(key_of(thread), at, branch=branch, schema=schema)
+    return found
+
+
+def _latest_of(memory: Common[S], thread: Key, branch: str) -> Latest[S]:
+    schema: Any = memory.policy.schema
+    found: Latest[S] = memory.journal.latest(key_of(thread), branch=branch, schema=schema)
+    return found
+
+
+def awaited(
+    method: Callable[Concatenate[Any, P], Doing[T]],
+) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Return a method of an event loop's memory: it carries out the computation that ``method`` returns."""
+
+    @wraps(method)
+    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await self.carried_out(method(self, *args, **kwargs))
+        return found
+
+    return run
+
+
+def beside(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Return a method of an event loop's memory: it runs ``method``, which may block, beside the loop."""
+
+    @wraps(method)
+    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await self.beside(lambda: method(self, *args, **kwargs))
+        return found
+
+    return run
+
+
 class AsyncMemoryController(Common[S]):
-    """The same for event loops: nothing blocks the loop."""
+    """The same for event loops: nothing blocks the loop. A method does what that of `MemoryController` does."""
+
+    step = awaited(Common[S]._step)
+    flush = awaited(Common[S]._flush)
+    record = awaited(Common[S]._record)
+    retire = awaited(Common[S]._retire)
+    withdraw = awaited(Common[S]._withdraw)
+    last_state = beside(MemoryController[S].last_state)
+    state_at = beside(MemoryController[S].state_at)
+    latest = beside(MemoryController[S].latest)
+    export_messages = beside(MemoryController[S].export_messages)
+    open_evidence = beside(MemoryController[S].open_evidence)
 
     @cached_property
-    def _beside(self) -> Beside:
+    def _threads(self) -> Beside:
         return Beside()
-
-    async def step(
-        self,
-        state: S | None,
-        turn: Turn,
-        *,
-        thread: ThreadKey | str,
-        force: bool = False,
-        adopt: bool = False,
-    ) -> Step[S]:
-        """Do what `MemoryController.step` does."""
-        return await self._done(self._stepping(state, turn, thread, force, adopt))
-
-    async def flush(self, thread: ThreadKey | str, *, branch: str = "main") -> Step[S] | None:
-        """Do what `MemoryController.flush` does."""
-        step = await self._done(self._flushing(thread, branch))
-        return raise_overflow(step) if step is not None else None
-
-    async def record(
-        self,
-        observations: Sequence[Observation],
-        *,
-        thread: ThreadKey | str,
-        state: S | None = None,
-    ) -> bool:
-        """Do what `MemoryController.record` does."""
-        return await self._done(self._recording(observations, state, thread))
-
-    async def retire(
-        self,
-        ids: Sequence[str],
-        reason: str = "",
-        *,
-        thread: ThreadKey | str,
-        state: S | None = None,
-    ) -> Step[S]:
-        """Do what `MemoryController.retire` does."""
-        return await self._done(self._retiring(ids, reason, state, thread))
-
-    async def withdraw(
-        self,
-        refs: Sequence[str],
-        reason: str = "",
-        *,
-        thread: ThreadKey | str,
-        branch: str = "main",
-    ) -> Step[S]:
-        """Do what `MemoryController.withdraw` does."""
-        return await self._done(self._withdrawing(refs, reason, thread, branch))
-
-    async def last_state(self, thread: ThreadKey | str, *, branch: str = "main") -> S | None:
-        """Do what `MemoryController.last_state` does."""
-        return await self.beside(self._state, thread, branch)
-
-    async def state_at(
-        self, thread: ThreadKey | str, at: str | int, *, branch: str = "main"
-    ) -> S | None:
-        """Do what `MemoryController.state_at` does."""
-        return await self.beside(self._state, thread, branch, at)
-
-    async def latest(self, thread: ThreadKey | str, *, branch: str = "main") -> Latest[S]:
-        """Do what `MemoryController.latest` does."""
-        return await self.beside(self._latest, thread, branch)
-
-    async def export_messages(
-        self, thread: ThreadKey | str, *, branch: str = "main"
-    ) -> list[dict[str, str]]:
-        """Do what `MemoryController.export_messages` does."""
-        return await self.beside(self._exported, thread, branch)
-
-    async def open_evidence(
-        self, ref: str, *, thread: ThreadKey | str, branch: str = "main"
-    ) -> Message:
-        """Do what `MemoryController.open_evidence` does."""
-        return await self.beside(self._opened, ref, thread, branch)
 
     async def beside(self, function: Callable[..., T], *args: Any) -> T:
         """Run something that may block, beside the event loop."""
-        return await self._beside.run(lambda: function(*args))
+        return await self._threads.run(lambda: function(*args))
+
+    async def carried_out(self, doing: Doing[T]) -> T:
+        """Carry out a computation."""
+        if not identifier.cache_info().currsize:
+            # To load it here would block the loop for half a second.
+            await self.beside(identifier)
+        return await aperform(doing, self._threads.run)
 
     async def aclose(self) -> None:
         """Finish what runs behind, fill the index with what it lacks, and close it and the journal."""
         await self.beside(self._close)
-        self._beside.close()
-
-    async def _done(self, doing: Doing[T]) -> T:
-        if not identifier.cache_info().currsize:
-            # To load it here would block the loop for half a second.
-            await self.beside(identifier)
-        return await aperform(doing, self._beside.run)
+        self._threads.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -48,6 +48,7 @@ class Indexing:
         index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``: the
             store is neither filled nor asked.
         problem: Why there is no store, if there should be one.
+        place: Where the journal notes that the store is; by default its own address.
     """
 
     def __init__(
@@ -56,14 +57,15 @@ class Indexing:
         store: ArtifactStore | None = None,
         index: Index = "now",
         problem: AccError | None = None,
+        place: str = "",
     ) -> None:
         self.store, self._journal, self._problem = store, journal, problem
-        self._place = store.where if isinstance(store, ChromaStore) and index != "none" else ""
-        self._is_noted = not self._place
         used = store if index != "none" else None
-        self._filling = (
-            Filling(used, self._after, index, held=self._held) if used is not None else None
-        )
+        self._place = place or (used.where if isinstance(used, ChromaStore) else "")
+        self._is_noted = not self._place
+        self._filling: Filling | None = None
+        if used is not None:
+            self._filling = Filling(used, self._after, index, held=self._held)
         self._recall = Recall(used)
 
     @classmethod
@@ -85,15 +87,13 @@ class Indexing:
             return cls(journal, None if isinstance(store, str) else store, index)
         if isinstance(store, str):
             store = ChromaStore.at(store)
-        elif store is None and folder is not None:
-            try:
-                store = ChromaStore.embedded(folder / FOLDER)
-            except StoreError as error:
-                return cls(journal, problem=error)
-            made = cls(journal, store, index)
-            made._place = FOLDER  # wherever the folder is moved to
-            return made
-        return cls(journal, store, index)
+        if store is not None or folder is None:
+            return cls(journal, store, index)
+        try:
+            store = ChromaStore.embedded(folder / FOLDER)
+        except StoreError as error:
+            return cls(journal, problem=error)
+        return cls(journal, store, index, place=FOLDER)  # wherever the folder is moved to
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -112,15 +112,13 @@ class Indexing:
         return sorted(found, key=lambda each: (-each.score, -each.at))
 
     def _recalled(self, head: Head, question: str) -> list[Candidate]:
-        def read(first: int, limit: int) -> Iterator[Artifact]:
-            return self._messages(head.thread, head.branch, first, limit)
-
-        branches = self._branches(head.thread, head.branch)
-        newest = partial(backwards, read, head.seq)
-        around = partial(self._numbered, head.thread, head.branch)
+        thread, branch = head.thread, head.branch
+        read = partial(self._messages, thread, branch)
         return self._recall.recall(
-            head.thread, question, newest, around, branches=branches, upto=head.seq, epoch=head.epoch,
-            held=partial(self._held, head.thread, head.branch),
+            thread, question, partial(backwards, read, head.seq),
+            lambda numbers: _artifacts(self._journal.numbered(thread, numbers, branch=branch)),
+            branches=self._branches(thread, branch), upto=head.seq, epoch=head.epoch,
+            held=partial(self._held, thread, branch),
         )  # fmt: skip
 
     def clean(self) -> list[str]:
@@ -239,17 +237,17 @@ class Indexing:
 
     def _after(self, thread: ThreadName, branch: str, seq: int) -> Iterable[Artifact]:
         """Return the messages of a branch itself above a number."""
-        key = ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
+        key = _key(thread)
         forked = max((up_to or 0 for _, up_to in self._branches(key, branch)), default=0)
         found = self._messages(key, branch, max(seq, forked) + 1)
         return (each for each in found if each.branch == branch)
 
     def _held(self, thread: ThreadName, branch: str, found: Sequence[Artifact]) -> list[Artifact]:
         """Return those that the journal still holds: a store may have what was erased meanwhile."""
-        key = ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
         if not found:
             return []
-        there = self._journal.held_texts(key, [each.seq for each in found], branch=branch)
+        numbers = [each.seq for each in found]
+        there = self._journal.held_texts(_key(thread), numbers, branch=branch)
         texts = {place: without_data(text) for place, text in there.items()}
         return [a for a in found if texts.get((a.branch, a.seq)) == a.message.text]
 
@@ -258,10 +256,9 @@ class Indexing:
     ) -> Iterator[Artifact]:
         return _artifacts(self._journal.messages(thread, max(first, 0), limit, branch=branch))
 
-    def _numbered(
-        self, thread: ThreadKey, branch: str, numbers: Sequence[int]
-    ) -> Iterator[Artifact]:
-        return _artifacts(self._journal.numbered(thread, numbers, branch=branch))
+
+def _key(thread: ThreadName) -> ThreadKey:
+    return ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
 
 
 def _artifacts(stored: Iterable[StoredMessage]) -> Iterator[Artifact]:

@@ -40,8 +40,6 @@ class Queues:
             queue = queues.setdefault(thread, deque())
             place = Place(self, thread, is_behind=bool(queue))
             queue.append(place)
-            if not place.is_behind:
-                place.turn.set_result(None)
         return place
 
     def _left(self, place: Place) -> None:
@@ -70,13 +68,16 @@ class Place:
 
     Attributes:
         thread: The thread.
+        wait: Seconds that it waits at most.
         is_behind: Whether somebody was there before.
         turn: Is done when it is this one's turn.
     """
 
     def __init__(self, queues: Queues, thread: Hashable, *, is_behind: bool) -> None:
-        self.thread, self.is_behind = thread, is_behind
+        self.thread, self.wait, self.is_behind = thread, queues.wait, is_behind
         self.turn: Future[None] = Future()
+        if not is_behind:
+            self.turn.set_result(None)
         self._queues = queues
 
     def complete(self) -> None:
@@ -86,7 +87,7 @@ class Place:
             ConflictError: It did not come in time. The place is given up.
         """
         try:
-            self.turn.result(self._queues.wait)
+            self.turn.result(self.wait)
         except BaseException as error:
             raise self._given_up(error) from None
 
@@ -94,7 +95,7 @@ class Place:
         """Do what `complete` does, without blocking the event loop."""
         try:
             if not self.turn.done():
-                await asyncio.wait_for(asyncio.wrap_future(self.turn), self._queues.wait)
+                await asyncio.wait_for(asyncio.wrap_future(self.turn), self.wait)
         except BaseException as error:
             raise self._given_up(error) from None
 

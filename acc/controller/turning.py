@@ -6,43 +6,47 @@ journal first; the model runs outside of any transaction; the commits follow by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from time import monotonic
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.beginning import Beginning, beginning
-from acc.controller.joining import joining
-from acc.controller.parts import Parts, Taken
-from acc.controller.repeating import again
-from acc.controller.signing import signed_step
-from acc.controller.waiting import with_waiting
+from acc.controller.acts import retiring_everywhere
+from acc.controller.beginning import beginning
+from acc.controller.joining import again, joining, with_waiting
+from acc.controller.queues import Place
+from acc.controller.settings import OnOverflow, Parts
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
-from acc.journal.committing import Overtaken
-from acc.journal.names import Waiting
+from acc.journal.names import StoredMessage, Waiting
+from acc.logs import log_event
+from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step, stepping
 from acc.tail import Message, messages_of, rendered
 from acc.telemetry.observer import Watch
 from acc.turn.observations import Channel, Evidence
-from acc.turn.redact import redacted_turn
-from acc.turn.turn import UNDATED, Turn, dated, normalize
+from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-
-TRIES = 3
-"""How often a step is made again at once whose turn was not written, since words were recorded meanwhile."""
-
+_LOG = logging.getLogger(__name__)
 
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
+
+
+@dataclass(frozen=True)
+class Taken(Generic[S]):
+    """What became of a turn; ``is_repeat``: the journal held it already, from this worker or another one."""
+
+    step: Step[S]
+    is_repeat: bool
 
 
 def taking(
@@ -52,73 +56,47 @@ def taking(
     key: ThreadKey,
     *,
     watch: Watch,
+    place: Place | None = None,
     force: bool = False,
     adopt: bool = False,
-    since: Head | None = None,
-    until: float = 0.0,
 ) -> Doing[Taken[S]]:
-    """Take a turn of a thread.
+    """Take a turn of a thread; ``place`` is where it stands in the thread's queue, if it may have to wait.
 
-    Args:
-        parts: What it needs.
-        state: The state to go on from (`acc.controller.beginning`); None for the head of the main branch.
-        turn: What happened.
-        key: The thread.
-        watch: Is told of each stage.
-        force: Compress now, whatever the size.
-        adopt: Go on from a state that the journal does not hold.
-        since: The head that it was to go on from, if it waited for others who did.
-        until: When to give up, as `time.monotonic` counts, if others commit all the time.
+    The other arguments are those of `MemoryController.step`.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
         StateError: The journal does not hold ``state``.
     """
-    clean = clean_turn(parts, turn, "step")
+    clean = parts.clean(turn, "step")
     if not clean.observations:
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    if since is None:
-        begun = yield from beginning(parts, state, clean, key, adopt=adopt)
-    else:
-        begun, clean = yield from joining(parts, since, clean, key)
-    tries = 0
+    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    until = monotonic() + (place.wait if place is not None else 0)
+    if place is not None and place.is_behind and begun.known is None:
+        log_event(
+            _LOG, logging.INFO, "queued", "a step waits for another one of its thread",
+            thread=key.thread,
+        )  # fmt: skip
+        yield place
+        begun, clean = yield from joining(parts, begun, clean, key)
     while begun.known is None:
-        head = begun.latest.head
         try:
             taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
-            tries += 1
-            begun, clean = yield from joining(parts, head, clean, key)
-            if begun.known is not None:
-                continue  # it was taken along
-            if begun.latest.head.epoch != head.epoch:
-                raise  # somebody took the branch over
-            is_over = monotonic() >= until
-            if is_over and (tries > TRIES or not (yield from _is_quiet(parts, begun, head, clean))):
+            epoch = begun.latest.head.epoch
+            begun, clean = yield from joining(parts, begun, clean, key)
+            is_taken_over = begun.latest.head.epoch != epoch
+            if begun.known is None and (is_taken_over or monotonic() >= until):
                 raise
         else:
             warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
-            step = signed_step(replace(taken.step, warnings=warnings), key, parts.keys)
-            return Taken(step, taken.is_repeat, head.branch)
+            step = replace(taken.step, warnings=warnings)
+            return Taken(parts.signed(step, key), taken.is_repeat)
     step = yield from again(parts, key, begun.known)
-    return Taken(signed_step(step, key, parts.keys), True, begun.known.head.branch)
-
-
-def _is_quiet(parts: Parts[S], begun: Beginning[S], before: Head, clean: Turn) -> Doing[bool]:
-    """Whether nobody took a turn after a head, and no model was asked for this one: it is not in the journal."""
-    waiting = yield Io(lambda: parts.journal.waiting(before.thread, before.branch))
-    said = {message.observation.identity for message in waiting}
-    is_there = any(each.identity in said for each in clean.observations)
-    return not is_there and begun.latest.head.seq == before.seq
-
-
-def clean_turn(parts: Parts[Any], turn: Turn, where: str) -> Turn:
-    """Return a turn as it is kept: dated unless nobody knows when, pasted passages split off, without secrets."""
-    whole = normalize(dated(turn, parts.now()), where)
-    known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
-    return redacted_turn(known, parts.redact)
+    return Taken(parts.signed(step, key), True)
 
 
 def _going_on(
@@ -131,65 +109,60 @@ def _going_on(
     asking = stepping(
         parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
     )
+    writing = _Writing(parts, latest.head, messages_of(numbered), waiting, watch)
+    step: Step[S] | None = None
     with watch.stage("commit"):
-        first = _begun(asking)
-    writing = _Writing(parts, latest.head, numbered, waiting, verdicts, watch)
-    told: tuple[str, ...] = ()
-    if isinstance(first, Step):
-        turned, step = (yield from writing.at_once(first)), first
+        try:
+            call = next(asking)
+        except StopIteration as stop:
+            step = stop.value
+    if step is not None:
+        turned = yield from writing.at_once(numbered, parts.entries(step, verdicts))
     else:
-        turned = yield from writing.store()
+        turned = yield from writing.store(numbered)
         if not turned.is_committed:
-            step = yield from _driven(asking, first, watch)
-            turned, told = yield from writing.persist_or_find(step, turned)
-    branch = latest.head.branch
-    if turned.is_committed and not turned.is_new:
+            step = yield from _asked(asking, call, watch)
+            turned = yield from writing.persist(turned, parts.entries(step, verdicts))
+    if step is None or (turned.is_committed and not turned.is_new):
         found = yield from again(parts, key, turned)
-        return Taken(replace(found, warnings=told), True, branch)
-    added = [Artifact(m, branch, writing.first_of(turned) + n) for n, m in enumerate(writing.new)]
+        return Taken(replace(found, warnings=(OVERTAKEN,)), True)
+    first, branch = (waiting.turn or turned).first, latest.head.branch
+    added = [Artifact(m, branch, first + n) for n, m in enumerate(writing.messages)]
     yield Io(lambda: parts.index.committed(key, branch, added))
-    return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False, branch)
+    return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False)
 
 
 @dataclass(frozen=True)
 class _Writing(Generic[S]):
-    """Writes a turn and its commits after a head."""
+    """Writes a turn and its commits after a head. The turn's ``messages`` have in front what was ``waiting``."""
 
     parts: Parts[S]
     head: Head
-    turn: Turn
+    messages: tuple[Message, ...]
     waiting: Waiting
-    verdicts: Sequence[Verdict]
     watch: Watch
 
     @property
-    def new(self) -> tuple[Message, ...]:
-        """The messages of the turn."""
-        return messages_of(self.turn)
-
-    @property
     def own(self) -> tuple[Message, ...]:
-        """Those that do not wait already."""
-        return self.new[len(self.waiting.messages) :]
+        """The messages that do not wait already."""
+        return self.messages[len(self.waiting.messages) :]
 
-    def at_once(self, step: Step[S]) -> Doing[Appended]:
+    def at_once(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:
         """Write turn and commits in one transaction."""
         own, waiting, head = self.own, self.waiting.turn, self.head
         if not own and waiting is not None:
-            yield from self.persist(step, waiting)
-            return waiting
+            return (yield from self.persist(waiting, entries))
         with self.watch.stage("store") as told:
-            made = entries_of(step, self.verdicts)
             turned: Appended = yield Io(
                 lambda: self.parts.journal.append_and_commit(
-                    head.thread, own, made, follows=head.hash, branch=head.branch,
+                    head.thread, own, entries, follows=head.hash, branch=head.branch,
                     epoch=head.epoch, waiting=waiting,
                 )
             )  # fmt: skip
-            told.result = self.turn
+            told.result = turn
         return turned
 
-    def store(self) -> Doing[Appended]:
+    def store(self, turn: Turn) -> Doing[Appended]:
         """Write the turn, before a model is asked."""
         own, waiting, head = self.own, self.waiting.turn, self.head
         if not own and waiting is not None:
@@ -200,48 +173,27 @@ class _Writing(Generic[S]):
                     head.thread, own, follows=head.hash, branch=head.branch
                 )
             )
-            told.result = self.turn
+            told.result = turn
         return turned
 
-    def persist(self, step: Step[S], turned: Appended) -> Doing[None]:
-        """Write the commits of a turn that is in the journal."""
-        waiting = self.waiting.turn
-        whole = waiting.and_then(turned) if self.own and waiting is not None else turned
-        with self.watch.stage("persist"):
-            yield self.parts.committing(self.head, entries_of(step, self.verdicts), whole)
-
-    def persist_or_find(
-        self, step: Step[S], turned: Appended
-    ) -> Doing[tuple[Appended, tuple[str, ...]]]:
-        """Write the commits; if another worker's commit took the turn along meanwhile, return it so, and say so.
+    def persist(self, turned: Appended, entries: Sequence[Entry[S]]) -> Doing[Appended]:
+        """Write the commits of a turn that is in the journal, or find those by which another worker took it along.
 
         Raises:
             ConflictError: Somebody committed meanwhile, and the turn was left behind.
         """
+        waiting = self.waiting.turn
+        whole = waiting.and_then(turned) if self.own and waiting is not None else turned
         try:
-            yield from self.persist(step, turned)
-        except Overtaken:
-            raise
+            with self.watch.stage("persist"):
+                yield self.parts.committing(self.head, entries, whole)
         except ConflictError:
-            said = self.own or self.new
+            said = self.own or self.messages
             found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))
             if found is None or not found.is_committed:
                 raise
-            return replace(found, is_new=False), (OVERTAKEN,)
-        return turned, ()
-
-    def first_of(self, turned: Appended) -> int:
-        """Return the number of the turn's first message."""
-        return self.waiting.turn.first if self.waiting.turn is not None else turned.first
-
-
-def _begun(asking: Asking[Step[S]]) -> Step[S] | Call:
-    """Return the first call of a computation; its result if it asks nothing."""
-    try:
-        return next(asking)
-    except StopIteration as stop:
-        step: Step[S] = stop.value
-        return step
+            return replace(found, is_new=False)
+        return turned
 
 
 def _qualified(
@@ -265,26 +217,55 @@ def _qualified(
     return qualified
 
 
-def _driven(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
+def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
     """Go on with a computation that has asked its first call."""
-    go: Callable[[], Call] = lambda: call  # noqa: E731
     try:
         while True:
-            call = go()
             try:
                 with watch.stage("compress") as told:
                     told.result = done = yield call
             except Exception as error:
-                go = partial(asking.throw, error)
+                call = asking.throw(error)
             else:
-                go = partial(asking.send, done)
+                call = asking.send(done)
     except StopIteration as stop:
         step: Step[S] = stop.value
         return step
 
 
-def entries_of(step: Step[S], verdicts: Sequence[Verdict] = ()) -> list[Entry[S]]:
-    """Return the commits as the journal takes them. Usage and verdicts stand with the first."""
-    found = [Entry(commit, step.policy, failure=step.failure) for commit in step.commits]
-    found[0] = replace(found[0], usage=step.usage, verdicts=tuple(verdicts))
-    return found
+def with_room(
+    parts: Parts[S], handler: OnOverflow | None, key: ThreadKey, taken: Taken[S], watch: Watch
+) -> Doing[Step[S]]:
+    """Return the step; if rules or goals found no room, retire what ``handler`` names, and read them once more.
+
+    A repeated step finds that they were read once more, and retires nothing again.
+
+    Raises:
+        PinnedOverflow: There is no handler, it names nothing, or what it names is not enough.
+    """
+    step, branch = taken.step, taken.step.state.branch
+    if not step.no_room:
+        return step
+    overflow = PinnedOverflow(step)  # type: ignore[arg-type]
+    refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=branch))
+    words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
+    if taken.is_repeat:
+        said = {each.identity for each in words}
+        stored: list[StoredMessage] = yield Io(
+            lambda: list(parts.journal.messages(key, branch=branch))
+        )
+        after = (each.message for each in stored if each.message.turn > step.state.turn)
+        if any(message.observation.identity in said for message in after):
+            latest = yield parts.latest(key, branch)
+            return replace(step, state=latest.state, tail=latest.tail, commits=())
+    ids = handler(overflow) if handler is not None else ()
+    if not ids or not words:
+        raise overflow
+    room = yield from retiring_everywhere(parts, ids, "to make room", step.state, key)
+    turn = Turn(observations=words, at=refused[-1].at)
+    more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
+    if more.step.no_room:
+        raise PinnedOverflow(more.step)  # type: ignore[arg-type]
+    commits = (*step.commits, *room.commits, *more.step.commits)
+    told = tuple(replace(each, no_room=()) for each in commits)
+    return replace(more.step, commits=told, usage=step.usage + more.step.usage)

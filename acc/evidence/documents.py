@@ -17,7 +17,7 @@ from typing import Any
 
 from acc.artifacts.protocol import Artifact
 from acc.controller.documents import document, home, is_home
-from acc.controller.parts import Parts
+from acc.controller.settings import Parts
 from acc.errors import InputError
 from acc.evidence.base import Base, missing
 from acc.evidence.parsing import Section, files_of, sections

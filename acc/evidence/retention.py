@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from acc.controller.documents import is_home
-from acc.controller.parts import Parts
+from acc.controller.settings import Parts
 from acc.errors import ConfigurationError
 from acc.evidence.base import Base
 from acc.evidence.documents import whole_of

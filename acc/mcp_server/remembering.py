@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from acc.controller.controller import MemoryController
-from acc.controller.turning import clean_turn
 from acc.errors import InputError
 from acc.evidence.evidence import Evidence
 from acc.journal import ThreadKey
@@ -66,7 +65,7 @@ class Remembering:
         who = self.serving.whose(thread)
         if not text.strip():
             raise InputError("there is no text", where="remember", hint="give the text to store")
-        turn = clean_turn(self.memory.parts, self._turn(text, message_id), "remember")
+        turn = self.memory.parts.clean(self._turn(text, message_id), "remember")
         if known := self._known(who, turn, message_id):
             return f"{known} under this message_id: nothing changed"
         waiting = {message.ref for message in self.memory.journal.waiting(who)}

@@ -102,7 +102,7 @@ class CompressedCognitiveState(Part):
         policy: Fingerprint of the policy of the last commit.
         parent: Hash of the previous state; empty for the first.
         hash: SHA-256 of the canonical JSON without hash and signature.
-        signature: Who vouches for the state outside of the journal (`acc.controller.signing`); may be empty.
+        signature: Who vouches for the state outside of the journal (`acc.controller.settings`); may be empty.
         unread: The tail: messages that stand word for word beside the state (law 1).
         gone: Records that left for want of room, the newest last.
         feedback: What the last compression's commit refused or evicted. The next request shows it.

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Protocol
 
-from acc.board.context import construct_context
-from acc.board.roles import Role, RoleMemory
+from acc.board.roles import Role, RoleMemory, construct_context
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.models.protocol import ChatModel

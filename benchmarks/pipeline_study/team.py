@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from acc.board.context import Selection
 from acc.state.model import CompressedCognitiveState
 from acc_eval.judge import instruction, material
 
 from . import templates
 from .memories import Context
+from .protocol import Selection
 
 TASK = """\
 Design a data pipeline for a self-driving application that trains models and infers with them on live data. Discuss it

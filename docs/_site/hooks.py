@@ -42,7 +42,7 @@ API = {
     "acc.evidence.evidence": "Evidence",
     "acc.evidence.policies": "Retention policies",
     "acc.board.board": "Boards",
-    "acc.board.marks": "What a listener of a board says",
+    "acc.board.hearing": "What a listener of a board says",
     "acc.board.memory": "Memory with a board",
     "acc.board.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",

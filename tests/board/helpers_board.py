@@ -65,6 +65,7 @@ def speak(shared: BoardMemory, key: ThreadKey, *texts: str, to: Any = "") -> Sha
 
 
 Rule = Callable[[Reading], Proposal]
+Sharing = Callable[..., BoardMemory]
 
 
 def takes_all(reading: Reading) -> Proposal:

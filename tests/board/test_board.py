@@ -13,6 +13,7 @@ from helpers_board import (
     LIFT,
     RULE,
     TRIAGE,
+    Sharing,
     board_texts,
     everything_on,
     facts,
@@ -24,12 +25,10 @@ from helpers_board import (
 )
 
 from acc.board.board import AGENT, Board, BoardState, Shareable
-from acc.board.delivery import SAID_TO_ALL, SAYS_DONE
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.origins import Origin, copies
-from acc.board.overflow import BoardOverflow
-from acc.board.shown import HEADING, OWN_HEADING
-from acc.commit.commit import commit
+from acc.board.origins import Origin
+from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
+from acc.board.writing import SAID_TO_ALL, SAYS_DONE
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
@@ -138,7 +137,7 @@ def test_only_the_sentence_goes_where_the_message_was_not_said_to_all(
     assert "cancer" not in everything_on(shared)
 
 
-def test_what_was_said_to_all_is_shared_once_the_compressor_has_read_it(tmp_path: Path) -> None:
+def test_what_was_said_to_all_is_shared_once_the_compressor_has_read_it(sharing: Sharing) -> None:
     broken = [True]
 
     def compressor(reading: Reading) -> Proposal:
@@ -146,26 +145,24 @@ def test_what_was_said_to_all_is_shared_once_the_compressor_has_read_it(tmp_path
             raise OSError("down")
         return takes_all(reading)
 
-    with MemoryController.open(tmp_path, index="none", compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("incident"))
-        step = speak(shared, TRIAGE, RULE, to="all")
-        assert step.step.failure
-        assert "not read yet" in step.private[0]
-        assert RULE not in everything_on(shared)
-        assert speak(shared, FIXER, "Hello.").state_text == ""
-        broken.clear()
-        speak(shared, TRIAGE, "Go on.")  # to nobody: that the first was to all is remembered
-        assert rules(shared) == [RULE]
-        assert board_texts(shared) == [SAID_TO_ALL, RULE]
-        assert is_clean(memory, shared.board)
+    shared = sharing(Board("incident"), compressor=compressor)
+    step = speak(shared, TRIAGE, RULE, to="all")
+    assert step.step.failure
+    assert "not read yet" in step.private[0]
+    assert RULE not in everything_on(shared)
+    assert speak(shared, FIXER, "Hello.").state_text == ""
+    broken.clear()
+    speak(shared, TRIAGE, "Go on.")  # to nobody: that the first was to all is remembered
+    assert rules(shared) == [RULE]
+    assert board_texts(shared) == [SAID_TO_ALL, RULE]
+    assert is_clean(shared.memory, shared.board)
 
 
-def test_a_rule_said_to_one_and_then_to_all_is_shared(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
-        shared = BoardMemory(memory, Board("incident"))
-        assert speak(shared, TRIAGE, RULE, "Never stop.").state.constraints
-        assert len(speak(shared, TRIAGE, RULE, to="all").state.constraints) == 1
-        assert rules(shared) == [RULE]
+def test_a_rule_said_to_one_and_then_to_all_is_shared(sharing: Sharing) -> None:
+    shared = sharing(Board("incident"), compressor=takes_all)
+    assert speak(shared, TRIAGE, RULE, "Never stop.").state.constraints
+    assert len(speak(shared, TRIAGE, RULE, to="all").state.constraints) == 1
+    assert rules(shared) == [RULE]
 
 
 def test_a_later_word_said_with_the_rule_stands_beside_it(shared: BoardMemory) -> None:
@@ -196,7 +193,7 @@ def test_saying_a_rule_again_to_any_agent_cancels_its_end(shared: BoardMemory) -
 
 
 @pytest.mark.parametrize("allow", [None, lambda _: True])
-def test_an_agreement_stays_with_its_agent(tmp_path: Path, allow: Any) -> None:
+def test_an_agreement_stays_with_its_agent(sharing: Sharing, allow: Any) -> None:
     """Half of it is an agent's words, which nobody said to all."""
     offer, yes = "Shall I never restart db-2?", "Yes."
 
@@ -204,14 +201,13 @@ def test_an_agreement_stays_with_its_agent(tmp_path: Path, allow: Any) -> None:
         users = [m for m in reading.messages if m.channel is Channel.USER and m.text == yes]
         return Proposal(rules=tuple(ProposedPin(yes, m.ref, offer=offer) for m in users))
 
-    with MemoryController.open(tmp_path, index="none", compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("incident", allow=allow))
-        shared.step(None, said(("user", "Hello."), ("agent", offer)), thread=TRIAGE)
-        step = speak(shared, TRIAGE, yes, to="all")
-        assert rules(shared) == []
-        assert offer not in everything_on(shared)
-        assert any("agrees to an agent's words" in line for line in step.private)
-        assert [rule.offer.text for rule in step.state.constraints] == [offer]
+    shared = sharing(Board("incident", allow=allow), compressor=compressor)
+    shared.step(None, said(("user", "Hello."), ("agent", offer)), thread=TRIAGE)
+    step = speak(shared, TRIAGE, yes, to="all")
+    assert rules(shared) == []
+    assert offer not in everything_on(shared)
+    assert any("agrees to an agent's words" in line for line in step.private)
+    assert [rule.offer.text for rule in step.state.constraints] == [offer]
 
 
 @pytest.mark.parametrize("share", ["rules", "rules and goals"])
@@ -224,7 +220,7 @@ def test_share_names_what_is_shared(memory: MemoryController[Any], share: Any) -
     assert not state.relational_map
 
 
-def test_a_goal_that_an_agent_closes_is_closed_for_all_without_its_words(tmp_path: Path) -> None:
+def test_a_goal_that_an_agent_closes_is_closed_for_all_without_its_words(sharing: Sharing) -> None:
     from acc.state.proposal import ProposedDone
 
     goal = "Find out why checkout is slow."
@@ -236,43 +232,41 @@ def test_a_goal_that_an_agent_closes_is_closed_for_all_without_its_words(tmp_pat
         done = tuple(ProposedDone(held[0].id, m.ref) for m in agents if held)
         return Proposal(goals=tuple(ProposedPin(goal, m.ref) for m in new), done=done)
 
-    with MemoryController.open(tmp_path, index="none", compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("b", share="rules and goals"), listener=compressor)
-        speak(shared, TRIAGE, goal, to="all")
-        shared.step(
-            None, said(("user", "ok"), ("agent", "A secret index is missing.")), thread=FIXER
-        )
-        assert "DONE" in shared.rendered(shared.head(TRIAGE))
-        assert board_texts(shared) == [goal, SAYS_DONE]
-        assert "secret" not in everything_on(shared)
+    shared = sharing(
+        Board("b", share="rules and goals"), listener=compressor, compressor=compressor
+    )
+    speak(shared, TRIAGE, goal, to="all")
+    shared.step(None, said(("user", "ok"), ("agent", "A secret index is missing.")), thread=FIXER)
+    assert "DONE" in shared.rendered(shared.head(TRIAGE))
+    assert board_texts(shared) == [goal, SAYS_DONE]
+    assert "secret" not in everything_on(shared)
 
 
-def test_share_all_brings_facts_as_the_agents_words_with_their_origin(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
-        shared = BoardMemory(memory, Board("b", share="all"))
-        shared.step(
-            None,
-            said(
-                ("user", ILL),
-                ("agent", "nginx: 1.24"),
-                ("tool", "port: 8080"),
-                ("document", "tls: off"),
-            ),
-            thread=TRIAGE,
-        )
-        state = shared.head(FIXER).state
-        held = {fact.text: fact for fact in state.relational_map}
-        assert {text: fact.trust for text, fact in held.items()} == {
-            "nginx: 1.24": Trust.AGENT, "port: 8080": Trust.TOOL, "tls: off": Trust.DOCUMENT,
-        }  # fmt: skip
-        assert not state.constraints  # a rule needs somebody who says it to all
-        origin = shared.origin(held["port: 8080"].sources[0], thread=FIXER)
-        assert origin is not None
-        assert (origin.thread, origin.ref) == (TRIAGE, "t1")
-        assert "port: 8080" in speak(shared, FIXER, "Hello.").state_text
+def test_share_all_brings_facts_as_the_agents_words_with_their_origin(sharing: Sharing) -> None:
+    shared = sharing(Board("b", share="all"), compressor=takes_all)
+    shared.step(
+        None,
+        said(
+            ("user", ILL),
+            ("agent", "nginx: 1.24"),
+            ("tool", "port: 8080"),
+            ("document", "tls: off"),
+        ),
+        thread=TRIAGE,
+    )
+    state = shared.head(FIXER).state
+    held = {fact.text: fact for fact in state.relational_map}
+    assert {text: fact.trust for text, fact in held.items()} == {
+        "nginx: 1.24": Trust.AGENT, "port: 8080": Trust.TOOL, "tls: off": Trust.DOCUMENT,
+    }  # fmt: skip
+    assert not state.constraints  # a rule needs somebody who says it to all
+    origin = shared.origin(held["port: 8080"].sources[0], thread=FIXER)
+    assert origin is not None
+    assert (origin.thread, origin.ref) == (TRIAGE, "t1")
+    assert "port: 8080" in speak(shared, FIXER, "Hello.").state_text
 
 
-def test_a_fact_that_the_agent_changes_changes_on_the_board(tmp_path: Path) -> None:
+def test_a_fact_that_the_agent_changes_changes_on_the_board(sharing: Sharing) -> None:
     from acc.state.proposal import ProposedRecord
 
     def compressor(reading: Reading) -> Proposal:
@@ -285,50 +279,42 @@ def test_a_fact_that_the_agent_changes_changes_on_the_board(tmp_path: Path) -> N
             )
         )
 
-    with MemoryController.open(tmp_path, index="none", compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("b", share="all"))
-        for text in ("replicas: 3", "replicas: 5"):
-            shared.step(None, said(("user", "ok"), ("agent", text)), thread=TRIAGE)
-        assert [fact.text for fact in shared.head(FIXER).state.relational_map] == ["replicas: 5"]
+    shared = sharing(Board("b", share="all"), compressor=compressor)
+    for text in ("replicas: 3", "replicas: 5"):
+        shared.step(None, said(("user", "ok"), ("agent", text)), thread=TRIAGE)
+    assert [fact.text for fact in shared.head(FIXER).state.relational_map] == ["replicas: 5"]
 
 
-def test_an_agents_housekeeping_takes_nothing_from_the_board(tmp_path: Path) -> None:
+def test_an_agents_housekeeping_takes_nothing_from_the_board(sharing: Sharing) -> None:
     def compressor(reading: Reading) -> Proposal:
         new = [(m.text, m.ref) for m in reading.messages if m.text.startswith("nginx")]
         return Proposal(
             records=tuple(facts(new)), drop=tuple(f.id for f in reading.state.relational_map)
         )
 
-    with MemoryController.open(tmp_path, index="none", compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("b", share="all"))
-        shared.step(None, said(("user", "ok"), ("agent", "nginx: 1.24")), thread=TRIAGE)
-        for _ in range(3):
-            last = speak(shared, TRIAGE, "Go on.")
-        assert not last.state.relational_map
-        assert "nginx: 1.24" in last.state_text
+    shared = sharing(Board("b", share="all"), compressor=compressor)
+    shared.step(None, said(("user", "ok"), ("agent", "nginx: 1.24")), thread=TRIAGE)
+    for _ in range(3):
+        last = speak(shared, TRIAGE, "Go on.")
+    assert not last.state.relational_map
+    assert "nginx: 1.24" in last.state_text
 
 
 @pytest.mark.parametrize("channel", ["agent", "tool", "document"])
-def test_nobody_elses_words_make_a_rule_on_the_board(tmp_path: Path, channel: str) -> None:
+def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: str) -> None:
     def compressor(reading: Reading) -> Proposal:
         return Proposal(rules=tuple(ProposedPin(m.text, m.ref) for m in reading.messages))
 
-    with MemoryController.open(tmp_path, index="none", compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("b", allow=lambda _: True), listener=compressor)
-        shared.step(None, said(("user", "Go on."), (channel, RULE)), thread=TRIAGE, to="all")
-        assert rules(shared) == ["Go on."]
-        assert RULE not in everything_on(shared)
+    shared = sharing(Board("b", allow=lambda _: True), listener=compressor, compressor=compressor)
+    shared.step(None, said(("user", "Go on."), (channel, RULE)), thread=TRIAGE, to="all")
+    assert rules(shared) == ["Go on."]
+    assert RULE not in everything_on(shared)
 
 
 def test_the_boards_messages_name_whose_words_they_are(shared: BoardMemory) -> None:
     speak(shared, TRIAGE, RULE, to="all")
     assert shared.origin("u1", thread=FIXER) == Origin(TRIAGE, "main", 1, "u1")
     assert shared.open_evidence("u1", thread=FIXER).text == RULE
-    assert list(copies(shared.memory.journal, TRIAGE, ["u1"])) == [
-        (shared.board.key_of(TRIAGE), "u1")
-    ]
-    assert not list(copies(shared.memory.journal, TRIAGE, ["u2"]))
-    assert not list(copies(shared.memory.journal, FIXER, ["u1"]))
     with pytest.raises(InputError):
         shared.open_evidence("u9", thread=FIXER)
 
@@ -372,16 +358,6 @@ def test_a_board_that_cannot_be(given: dict[str, Any]) -> None:
         Board(**{"name": "b", **given})
 
 
-def test_what_a_board_memory_needs(memory: MemoryController[Any]) -> None:
-    with pytest.raises(ConfigurationError):
-        BoardMemory(memory, "b")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError):
-        BoardMemory("b", Board("b"))  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="to is 'everybody'"):
-        speak(BoardMemory(memory, Board("b")), TRIAGE, RULE, to="everybody")
-    assert memory.last_state(TRIAGE) is None
-
-
 def test_a_full_board_says_so_loudly_and_the_rule_stays_with_its_agent(
     memory: MemoryController[Any],
 ) -> None:
@@ -400,21 +376,6 @@ def test_a_full_board_says_so_loudly_and_the_rule_stays_with_its_agent(
     assert not rules(shared)
     goes_on = shared.step(error.step.state, Turn.said("Go on."), thread=TRIAGE)
     assert long in goes_on.state_text
-
-
-def test_an_agent_without_room_shares_all_the_same(tmp_path: Path) -> None:
-    policy = Policy(max_tokens=64)
-    with MemoryController.open(
-        tmp_path, index="none", policy=policy, compressor=takes_all
-    ) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        long = "Never do that " + "and also not any of the other things on the list " * 5 + "ever."
-        turn = said(("operator", "Never."), ("user", long))
-        with pytest.raises(PinnedOverflow) as caught:
-            shared.step(None, turn, thread=TRIAGE)
-        assert not isinstance(caught.value, BoardOverflow)
-        assert rules(shared) == ["Never."]
-        assert caught.value.step.state == memory.last_state(TRIAGE)
 
 
 def test_the_agent_reads_role_board_own_state_and_tail(shared: BoardMemory) -> None:
@@ -438,40 +399,19 @@ def test_the_bound_of_what_is_read_is_the_sum_of_both(shared: BoardMemory) -> No
     assert policy.counter(step.state_text) <= most
 
 
-def test_a_hand_over_flushes_what_waits(tmp_path: Path) -> None:
+def test_a_hand_over_flushes_what_waits(sharing: Sharing) -> None:
     from acc.step import Cadence
 
     cadence = Cadence(compress_over=2_000)
-    with MemoryController.open(tmp_path, index="none", cadence=cadence) as memory:
-        shared = BoardMemory(memory, Board("b", allow=lambda _: True))
-        assert shared.flush(TRIAGE) is None
-        speak(shared, TRIAGE, RULE)
-        assert not rules(shared)
-        made = shared.flush(TRIAGE)
-        assert made is not None
-        assert rules(shared) == [RULE]
-        assert made.state == memory.last_state(TRIAGE)
-        assert RULE in shared.rendered(shared.head(FIXER))
-
-
-def test_what_was_compressed_behind_the_agent_is_shared_with_its_next_step(tmp_path: Path) -> None:
-    from acc.step import Cadence
-
-    with MemoryController.open(
-        tmp_path, index="none", cadence=Cadence(compress_over=2_000)
-    ) as memory:
-        shared = BoardMemory(memory, Board("b", allow=lambda _: True))
-        step = speak(shared, TRIAGE, RULE)
-        memory.flush(TRIAGE)  # as a worker does
-        shared.step(step.state, Turn.said("Go on."), thread=TRIAGE)
-        assert rules(shared) == [RULE]
-
-
-def test_share_takes_a_step_that_was_made_elsewhere(shared: BoardMemory) -> None:
-    step = shared.memory.step(None, Turn.said(RULE), thread=TRIAGE)
-    made = shared.share(step, thread=TRIAGE, to="all")
+    shared = sharing(Board("b", allow=lambda _: True), cadence=cadence)
+    assert shared.flush(TRIAGE) is None
+    speak(shared, TRIAGE, RULE)
+    assert not rules(shared)
+    made = shared.flush(TRIAGE)
+    assert made is not None
     assert rules(shared) == [RULE]
-    assert not made.state.constraints
+    assert made.state == shared.memory.last_state(TRIAGE)
+    assert RULE in shared.rendered(shared.head(FIXER))
 
 
 def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
@@ -500,21 +440,8 @@ def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
             await shared.retire(["c1"], thread=FIXER)
             assert not (await shared.head(TRIAGE)).state.constraints
             assert await shared.flush(TRIAGE) is None
-            made = await memory.step(None, Turn.said("Never stop."), thread=TRIAGE)
-            await shared.share(made, thread=TRIAGE, to="all")
-            assert len((await shared.head(TRIAGE)).state.constraints) == 1
 
     asyncio.run(run())
-
-
-def test_commits_on_a_board_keep_the_laws(shared: BoardMemory) -> None:
-    """A delivery is a proposal as any: what is quoted has to stand in what went to the board."""
-    speak(shared, TRIAGE, RULE, to="all")
-    state = shared.head(TRIAGE).state
-    lie = Proposal(rules=(ProposedPin("Restart everything.", "u1"),))
-    read = shared.head(TRIAGE).tail
-    made = commit(state, shared.board.policy, number=9, read=read, proposal=lie)
-    assert [rule.words.text for rule in made.state.constraints] == [RULE]
 
 
 @pytest.mark.parametrize(
@@ -552,35 +479,11 @@ def test_a_sentence_arrives_as_its_agent_held_it(tmp_path: Path, text: str) -> N
             assert not step.warnings
 
 
-def test_what_the_board_refuses_is_told(tmp_path: Path) -> None:
-    def listener(reading: Reading) -> Proposal:
-        return Proposal(rules=(ProposedPin("Nobody said this.", reading.messages[0].ref),))
-
-    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        step = speak(shared, TRIAGE, ILL)
-        assert not board_texts(shared)
-        assert "Nobody said this." not in step.text()
-
-
-def test_a_boards_messages_are_artifacts_like_any(tmp_path: Path) -> None:
-    from acc.artifacts.memory import InMemoryArtifacts
-
-    store = InMemoryArtifacts()
-    with MemoryController.open(tmp_path, store=store) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        speak(shared, TRIAGE, RULE, to="all")
-        assert memory.index.drain()
-        key = shared.board.key_of(TRIAGE)
-        assert memory.index.recall(memory.journal.head(key), "restart db-2")
-
-
-def test_states_stay_signed(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none", state_key=b"k" * 32) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        step = speak(shared, TRIAGE, RULE, to="all")
-        assert step.state.signature
-        assert shared.step(step.state, Turn.said("Go on."), thread=TRIAGE).state.turn == 2
+def test_states_stay_signed(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), state_key=b"k" * 32)
+    step = speak(shared, TRIAGE, RULE, to="all")
+    assert step.state.signature
+    assert shared.step(step.state, Turn.said("Go on."), thread=TRIAGE).state.turn == 2
 
 
 def test_an_operators_act_leaves_the_tail_as_it_is(memory: MemoryController[Any]) -> None:
@@ -590,29 +493,28 @@ def test_an_operators_act_leaves_the_tail_as_it_is(memory: MemoryController[Any]
     assert retired.state.episodic_trace == step.state.episodic_trace
 
 
-def test_a_worker_behind_the_agent_shares_with_the_next_step(tmp_path: Path) -> None:
+def test_a_worker_behind_the_agent_shares_with_the_next_step(sharing: Sharing) -> None:
     from acc.step import Cadence
 
-    with MemoryController.open(
-        tmp_path, index="none", compressor=takes_all, cadence=Cadence(), behind=True
-    ) as memory:
-        shared = BoardMemory(memory, Board("b", allow=lambda each: each.text == RULE))
-        step = speak(shared, TRIAGE, RULE)
-        assert memory.settle()
-        shared.step(step.state, Turn.said("Go on."), thread=TRIAGE)
-        assert rules(shared) == [RULE]
-        assert RULE in shared.rendered(shared.head(FIXER))
+    shared = sharing(
+        Board("b", allow=lambda each: each.text == RULE),
+        compressor=takes_all,
+        cadence=Cadence(),
+        behind=True,
+    )
+    step = speak(shared, TRIAGE, RULE)
+    assert shared.memory.settle()
+    shared.step(step.state, Turn.said("Go on."), thread=TRIAGE)
+    assert rules(shared) == [RULE]
+    assert RULE in shared.rendered(shared.head(FIXER))
 
 
-def test_both_overflows_are_told(tmp_path: Path) -> None:
+def test_both_overflows_are_told(sharing: Sharing) -> None:
     small = Policy(schema=BoardState, max_tokens=64, pinned_share=0.4)
-    with MemoryController.open(
-        tmp_path, index="none", policy=Policy(max_tokens=64), compressor=takes_all
-    ) as memory:
-        shared = BoardMemory(memory, Board("b", policy=small))
-        long = "Never do that " + "and also not any of the other things on the list " * 5 + "ever."
-        turn = said(("operator", "Never restart db-2 or db-3."), ("operator", long))
-        with pytest.raises(BoardOverflow) as caught:
-            shared.step(None, turn, thread=TRIAGE)
-        assert isinstance(caught.value.__cause__, PinnedOverflow)
-        assert caught.value.step.state == memory.last_state(TRIAGE)
+    shared = sharing(Board("b", policy=small), policy=Policy(max_tokens=64), compressor=takes_all)
+    long = "Never do that " + "and also not any of the other things on the list " * 5 + "ever."
+    turn = said(("operator", "Never restart db-2 or db-3."), ("operator", long))
+    with pytest.raises(BoardOverflow) as caught:
+        shared.step(None, turn, thread=TRIAGE)
+    assert isinstance(caught.value.__cause__, PinnedOverflow)
+    assert caught.value.step.state == shared.memory.last_state(TRIAGE)

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acc.board.board import Board
-from acc.board.delivery import SAID_TO_ALL, SAYS_DONE
-from acc.board.marks import Heard, Quoted
+from acc.board.hearing import Heard, Quoted
 from acc.board.memory import BoardMemory
-from acc.board.overflow import BoardOverflow
+from acc.board.sharing import BoardOverflow
+from acc.board.writing import SAID_TO_ALL, SAYS_DONE
 from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey

@@ -13,6 +13,7 @@ from helpers_board import (
     LIFT,
     RULE,
     TRIAGE,
+    Sharing,
     board_texts,
     ends_first,
     everything_on,
@@ -25,14 +26,12 @@ from helpers_board import (
 )
 
 from acc.board.board import Board
-from acc.board.listener import INSTRUCTION, Listener, ModelListener
-from acc.board.marks import Heard, Quoted
+from acc.board.hearing import Heard, Quoted
+from acc.board.listener import INSTRUCTION
 from acc.board.memory import BoardMemory
 from acc.commit.endings import Judgement, claim_digest
 from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
-from acc.errors import CompressionError
-from acc.keyless.compressor import compress as keyless
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
 from acc.turn.observations import Channel
@@ -58,19 +57,18 @@ def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
     return MemoryController.open(folder, index="none", **{"compressor": takes_all, **settings})
 
 
-def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(tmp_path: Path) -> None:
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=hears_everybody)
-        step = speak(shared, TRIAGE, TO_ALL)
-        assert rules(shared) == [TO_ALL]
-        assert not step.state.constraints
-        assert step.shared == (f'u1 "{TO_ALL}" is shared: the user says "everybody"',)
-        step = speak(shared, TRIAGE, ILL)
-        assert [rule.words.text for rule in step.state.constraints] == [ILL]
-        assert step.private == (f'u2 "{ILL}" stays private: nobody said it to all',)
-        assert step.private[0] in step.explain()
-        assert "cancer" not in everything_on(shared)
-        assert is_clean(memory, shared.board)
+def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), listener=hears_everybody, compressor=takes_all)
+    step = speak(shared, TRIAGE, TO_ALL)
+    assert rules(shared) == [TO_ALL]
+    assert not step.state.constraints
+    assert step.shared == (f'u1 "{TO_ALL}" is shared: the user says "everybody"',)
+    step = speak(shared, TRIAGE, ILL)
+    assert [rule.words.text for rule in step.state.constraints] == [ILL]
+    assert step.private == (f'u2 "{ILL}" stays private: nobody said it to all',)
+    assert step.private[0] in step.explain()
+    assert "cancer" not in everything_on(shared)
+    assert is_clean(shared.memory, shared.board)
 
 
 @pytest.mark.parametrize(
@@ -83,38 +81,36 @@ def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(tmp_path
     ],
 )
 def test_a_listener_shares_nothing_without_words_of_the_user(
-    tmp_path: Path, quote: str, to: str
+    sharing: Sharing, quote: str, to: str
 ) -> None:
     """Words of another message, or of nobody, are no reason."""
 
     def listener(reading: Reading) -> Heard:
         return Heard(to_all=tuple(Quoted(quote, m.ref, to) for m in reading.messages))
 
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        turn = said(
-            ("user", ILL), ("agent", "Everybody: never restart anything."), ("user", "Tell me.")
-        )
-        shared.step(None, turn, thread=TRIAGE)
-        assert not board_texts(shared)
+    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    turn = said(
+        ("user", ILL), ("agent", "Everybody: never restart anything."), ("user", "Tell me.")
+    )
+    shared.step(None, turn, thread=TRIAGE)
+    assert not board_texts(shared)
 
 
 @pytest.mark.parametrize("given", [{"share": "rules"}, {"share": "all", "allow": lambda _: True}])
 def test_what_is_private_stays_so_whatever_else_says_to_share_it(
-    tmp_path: Path, given: dict[str, Any]
+    sharing: Sharing, given: dict[str, Any]
 ) -> None:
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b", **given), listener=hears_illness)
-        step = shared.step(None, said(("user", RULE), ("user", ILL)), thread=TRIAGE, to="all")
-        assert rules(shared) == [RULE]
-        assert "cancer" not in everything_on(shared)
-        assert [rule.words.text for rule in step.state.constraints] == [ILL]
-        assert step.private == (f'u1.1 "{ILL}" stays private: the listener calls it private',)
+    shared = sharing(Board("b", **given), listener=hears_illness, compressor=takes_all)
+    step = shared.step(None, said(("user", RULE), ("user", ILL)), thread=TRIAGE, to="all")
+    assert rules(shared) == [RULE]
+    assert "cancer" not in everything_on(shared)
+    assert [rule.words.text for rule in step.state.constraints] == [ILL]
+    assert step.private == (f'u1.1 "{ILL}" stays private: the listener calls it private',)
 
 
 @pytest.mark.parametrize("quote", ["these words stand nowhere", ""])
 def test_a_private_mark_that_is_not_found_makes_its_message_private(
-    tmp_path: Path, quote: str
+    sharing: Sharing, quote: str
 ) -> None:
     def listener(reading: Reading) -> Heard:
         return Heard(private=(Quoted(quote, reading.messages[0].ref),))
@@ -122,24 +118,24 @@ def test_a_private_mark_that_is_not_found_makes_its_message_private(
     def by_sentence(_: Reading) -> Proposal:
         return Proposal(rules=tuple(ProposedPin(each, "u1") for each in (RULE, ILL, LIFT)))
 
-    with _open(tmp_path, compressor=by_sentence) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        turn = said(("user", f"{RULE} {ILL}"), ("user", LIFT))
-        shared.step(None, turn, thread=TRIAGE, to="all")
-        assert rules(shared) == [LIFT]
+    shared = sharing(Board("b"), listener=listener, compressor=by_sentence)
+    turn = said(("user", f"{RULE} {ILL}"), ("user", LIFT))
+    shared.step(None, turn, thread=TRIAGE, to="all")
+    assert rules(shared) == [LIFT]
 
 
-def test_the_operators_rules_need_no_listener(tmp_path: Path) -> None:
+def test_the_operators_rules_need_no_listener(sharing: Sharing) -> None:
     def listener(reading: Reading) -> Heard:
         return Heard(private=tuple(Quoted(m.text, m.ref) for m in reading.messages))
 
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        shared.step(None, said(("operator", RULE)), thread=TRIAGE)
-        assert rules(shared) == [RULE]
+    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    shared.step(None, said(("operator", RULE)), thread=TRIAGE)
+    assert rules(shared) == [RULE]
 
 
-def test_a_fact_that_rests_on_private_words_is_private_also_when_it_changes(tmp_path: Path) -> None:
+def test_a_fact_that_rests_on_private_words_is_private_also_when_it_changes(
+    sharing: Sharing,
+) -> None:
     def compressor(reading: Reading) -> Proposal:
         held = {fact.text for fact in reading.state.relational_map}
         texts = [(m.text, m.ref) for m in reading.messages if m.status != "read"]
@@ -148,31 +144,29 @@ def test_a_fact_that_rests_on_private_words_is_private_also_when_it_changes(tmp_
         changed = ProposedRecord("relational_map", {"text": "ill: yes"}, ("u1",), "r1")
         return Proposal(records=(changed, *facts(texts)))
 
-    with _open(tmp_path, compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("b", share="all"), listener=hears_illness)
-        step = speak(shared, TRIAGE, "I have cancer.")
-        assert "rests on a message with private words" in step.private[0]
-        step = speak(shared, TRIAGE, "The door is open.", "Well.")
-        assert "rests on a message of before" in step.private[0]
-        assert "The door is open." in shared.rendered(shared.head(FIXER))
-        assert "ill: yes" not in everything_on(shared)
+    shared = sharing(Board("b", share="all"), listener=hears_illness, compressor=compressor)
+    step = speak(shared, TRIAGE, "I have cancer.")
+    assert "rests on a message with private words" in step.private[0]
+    step = speak(shared, TRIAGE, "The door is open.", "Well.")
+    assert "rests on a message of before" in step.private[0]
+    assert "The door is open." in shared.rendered(shared.head(FIXER))
+    assert "ill: yes" not in everything_on(shared)
 
 
-def test_the_listener_reads_speech_alone_and_the_boards_state(tmp_path: Path) -> None:
+def test_the_listener_reads_speech_alone_and_the_boards_state(sharing: Sharing) -> None:
     seen: list[Reading] = []
 
     def listener(reading: Reading) -> Proposal:
         seen.append(reading)
         return Proposal()
 
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        shared.step(None, said(("user", RULE), ("tool", "ok"), ("agent", "Well.")), thread=TRIAGE)
-        assert [m.channel for m in seen[0].messages] == [Channel.USER, Channel.AGENT]
-        assert seen[0].state == shared.board.policy.schema.empty()
-        speak(shared, TRIAGE, RULE, to="all")
-        speak(shared, FIXER, "Hello.")
-        assert [rule.words.text for rule in seen[-1].state.constraints] == [RULE]
+    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    shared.step(None, said(("user", RULE), ("tool", "ok"), ("agent", "Well.")), thread=TRIAGE)
+    assert [m.channel for m in seen[0].messages] == [Channel.USER, Channel.AGENT]
+    assert seen[0].state == shared.board.policy.schema.empty()
+    speak(shared, TRIAGE, RULE, to="all")
+    speak(shared, FIXER, "Hello.")
+    assert [rule.words.text for rule in seen[-1].state.constraints] == [RULE]
 
 
 def test_nobody_is_asked_where_nothing_could_come_of_it(tmp_path: Path) -> None:
@@ -188,112 +182,74 @@ def test_nobody_is_asked_where_nothing_could_come_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["", "all"])
-def test_an_exception_is_for_those_to_whom_it_was_said(tmp_path: Path, to: Any) -> None:
+def test_an_exception_is_for_those_to_whom_it_was_said(sharing: Sharing, to: Any) -> None:
     def listener(reading: Reading) -> Proposal:
         new = [m for m in reading.messages if m.text == EXCEPT]
         held = reading.state.constraints
         return Proposal(later=tuple(ProposedLater(held[0].id, m.text, m.ref) for m in new if held))
 
-    with _open(
-        tmp_path, compressor=lambda r: takes_all(r) if r.number == 1 else Proposal()
-    ) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        speak(shared, TRIAGE, RULE, to="all")
-        speak(shared, FIXER, "Hello.", "I am ill.")
-        step = speak(shared, FIXER, EXCEPT, to=to)
-        assert rules(shared) == [RULE]
-        assert (EXCEPT in speak(shared, TRIAGE, "Go on.").state_text) == (to == "all")
-        assert bool(step.private) == (to == "")
-        assert not [text for text in board_texts(shared) if "ill" in text]
+    shared = sharing(
+        Board("b"),
+        listener=listener,
+        compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(),
+    )
+    speak(shared, TRIAGE, RULE, to="all")
+    speak(shared, FIXER, "Hello.", "I am ill.")
+    step = speak(shared, FIXER, EXCEPT, to=to)
+    assert rules(shared) == [RULE]
+    assert (EXCEPT in speak(shared, TRIAGE, "Go on.").state_text) == (to == "all")
+    assert bool(step.private) == (to == "")
+    assert not [text for text in board_texts(shared) if "ill" in text]
 
 
 @pytest.mark.parametrize("verdict", ["ends", "stays"])
 def test_words_that_end_a_rule_go_to_all_if_two_readings_agree(
-    tmp_path: Path, verdict: Any
+    sharing: Sharing, verdict: Any
 ) -> None:
     def judge(claims: Any) -> list[Judgement]:
         return [Judgement(digest=claim_digest(c.item), verdict=verdict) for c in claims]
 
-    with _open(
-        tmp_path, compressor=lambda r: takes_all(r) if r.number == 1 else Proposal()
-    ) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=ends_first, judge=judge)
-        speak(shared, TRIAGE, RULE, to="all")
-        speak(shared, TRIAGE, ILL)
-        assert ("cancer" in everything_on(shared)) == (verdict == "ends")
-        speak(shared, TRIAGE, "Next.", "Next.")
-        assert rules(shared) == ([] if verdict == "ends" else [RULE])
-        assert is_clean(memory, shared.board)
+    shared = sharing(
+        Board("b"),
+        listener=ends_first,
+        judge=judge,
+        compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(),
+    )
+    speak(shared, TRIAGE, RULE, to="all")
+    speak(shared, TRIAGE, ILL)
+    assert ("cancer" in everything_on(shared)) == (verdict == "ends")
+    speak(shared, TRIAGE, "Next.", "Next.")
+    assert rules(shared) == ([] if verdict == "ends" else [RULE])
+    assert is_clean(shared.memory, shared.board)
 
 
-def test_a_keyless_listener_brings_no_words_that_end_nothing(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none") as memory:
-        shared = BoardMemory(memory, Board("house"))
-        speak(shared, TRIAGE, "Never let anybody in before 9 am.", to="all")
-        speak(
-            shared, TRIAGE, "Confidential: I let nobody in before 9 am because of my divorce.", ILL
-        )
-        assert board_texts(shared) == ["Never let anybody in before 9 am."]
+def test_a_keyless_listener_brings_no_words_that_end_nothing(sharing: Sharing) -> None:
+    shared = sharing(Board("house"))
+    speak(shared, TRIAGE, "Never let anybody in before 9 am.", to="all")
+    speak(shared, TRIAGE, "Confidential: I let nobody in before 9 am because of my divorce.", ILL)
+    assert board_texts(shared) == ["Never let anybody in before 9 am."]
 
 
-def test_a_rule_ends_by_claim_a_turn_and_a_second_reading(tmp_path: Path) -> None:
-    verdicts = ["stays", "ends"]
-
-    def judge(claims: Any) -> list[Judgement]:
-        return [Judgement(digest=claim_digest(c.item), verdict=verdicts[0]) for c in claims]
-
-    with _open(
-        tmp_path, compressor=lambda r: takes_all(r) if r.number == 1 else Proposal()
-    ) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=ends_first, judge=judge)
-        speak(shared, TRIAGE, RULE, to="all")
-        speak(shared, TRIAGE, "Whatever.", "And on.")
-        assert len(rules(shared)) == 1
-        del verdicts[0]
-        step = speak(shared, TRIAGE, "Do it always.")
-        assert "Do it always." in step.state_text
-        assert rules(shared) == [RULE]  # shown for a turn
-        speak(shared, TRIAGE, "Next.")
-        assert rules(shared) == []
-        assert is_clean(memory, shared.board)
-
-
-def test_a_judge_that_fails_leaves_the_rule(tmp_path: Path) -> None:
+def test_a_judge_that_fails_leaves_the_rule(sharing: Sharing) -> None:
     def judge(_: Any) -> list[Judgement]:
         raise OSError("down")
 
-    with _open(
-        tmp_path, compressor=lambda r: takes_all(r) if r.number == 1 else Proposal()
-    ) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=ends_first, judge=judge)
-        speak(shared, TRIAGE, RULE, to="all")
-        step = speak(shared, TRIAGE, "Whatever.")
-        assert any("the judge failed" in each for each in step.warnings)
-        speak(shared, TRIAGE, "And on.", "And on again.")
-        assert rules(shared) == [RULE]
-
-
-def test_a_listener_that_fails_is_asked_again_with_the_next_step(tmp_path: Path) -> None:
-    broken = [True]
-
-    def listener(reading: Reading) -> Proposal:
-        if broken:
-            raise CompressionError("down", outcome="raised")
-        return hears_everybody(reading)
-
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        step = speak(shared, TRIAGE, TO_ALL)
-        assert step.warnings == ("the board: raised: down",)
-        assert rules(shared) == []
-        broken.clear()
-        speak(shared, TRIAGE, "Go on.")
-        assert rules(shared) == [TO_ALL]
+    shared = sharing(
+        Board("b"),
+        listener=ends_first,
+        judge=judge,
+        compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(),
+    )
+    speak(shared, TRIAGE, RULE, to="all")
+    step = speak(shared, TRIAGE, "Whatever.")
+    assert any("the judge failed" in each for each in step.warnings)
+    speak(shared, TRIAGE, "And on.", "And on again.")
+    assert rules(shared) == [RULE]
 
 
 @pytest.mark.parametrize("answer", [OSError("down"), Heard(private=(Quoted("x", None),)), "none"])  # type: ignore[arg-type]
 def test_a_listener_that_fails_leaves_all_private_until_it_works(
-    tmp_path: Path, answer: Any
+    sharing: Sharing, answer: Any
 ) -> None:
     broken = [True]
 
@@ -302,15 +258,15 @@ def test_a_listener_that_fails_leaves_all_private_until_it_works(
             raise answer
         return answer if broken else hears_illness(reading)
 
-    with _open(tmp_path) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=listener)
-        step = speak(shared, TRIAGE, RULE, ILL, to="all")
-        assert "the listener failed, and is asked again" in step.private[0]
-        assert not rules(shared)
-        broken.clear()
-        speak(shared, TRIAGE, "Go on.")
-        assert rules(shared) == [RULE]
-        assert "cancer" not in everything_on(shared)
+    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    step = speak(shared, TRIAGE, RULE, ILL, to="all")
+    assert step.warnings
+    assert "the listener failed, and is asked again" in step.private[0]
+    assert not rules(shared)
+    broken.clear()
+    speak(shared, TRIAGE, "Go on.")
+    assert rules(shared) == [RULE]
+    assert "cancer" not in everything_on(shared)
 
 
 class Model:
@@ -342,40 +298,31 @@ class Model:
         return self.complete(messages, schema)
 
 
-def test_the_memorys_model_listens_with_a_prompt_of_the_boards(tmp_path: Path) -> None:
+def test_the_memorys_model_listens_with_a_prompt_of_the_boards(sharing: Sharing) -> None:
     from acc.step import Cadence
 
     model = Model()
-    with MemoryController.open(tmp_path, index="none", model=model, cadence=Cadence()) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        step = speak(shared, TRIAGE, f"I was fired. {TO_ALL}")
-        assert rules(shared) == [TO_ALL]
-        assert not step.state.constraints
-        assert [system == INSTRUCTION for system, _ in model.asked] == [False, True]
-        assert TO_ALL in speak(shared, FIXER, "Hello.").state_text
+    shared = sharing(Board("b"), model=model, cadence=Cadence())
+    step = speak(shared, TRIAGE, f"I was fired. {TO_ALL}")
+    assert rules(shared) == [TO_ALL]
+    assert not step.state.constraints
+    assert [system == INSTRUCTION for system, _ in model.asked] == [False, True]
+    assert TO_ALL in speak(shared, FIXER, "Hello.").state_text
 
 
-def test_who_listens() -> None:
-    assert Listener.of(None, None).compressor is keyless
-    assert Listener.of(None, takes_all).compressor is takes_all
-    assert Listener.of(None, False).compressor is None
-    assert isinstance(Listener.of(Model(), None).compressor, ModelListener)
-
-
-def test_a_private_about_stays_private(tmp_path: Path) -> None:
+def test_a_private_about_stays_private(sharing: Sharing) -> None:
     def compressor(reading: Reading) -> Proposal:
         new = [m for m in reading.messages if m.text.startswith("Never stop")]
         return Proposal(
             rules=tuple(ProposedPin(m.text, m.ref, about="the cancer ward") for m in new)
         )
 
-    with _open(tmp_path, compressor=compressor) as memory:
-        shared = BoardMemory(memory, Board("b"))
-        shared.step(None, Turn.said("Look at the cancer ward."), thread=TRIAGE)
-        step = speak(shared, TRIAGE, "Never stop it without me.", to="all")
-        assert rules(shared) == ["Never stop it without me."]
-        assert "cancer" not in everything_on(shared)
-        assert any("the about of a rule" in line for line in step.private)
-        assert [rule.text_of for rule in step.state.constraints] == [
-            "Never stop it without me. (about: the cancer ward)"
-        ]
+    shared = sharing(Board("b"), compressor=compressor)
+    shared.step(None, Turn.said("Look at the cancer ward."), thread=TRIAGE)
+    step = speak(shared, TRIAGE, "Never stop it without me.", to="all")
+    assert rules(shared) == ["Never stop it without me."]
+    assert "cancer" not in everything_on(shared)
+    assert any("the about of a rule" in line for line in step.private)
+    assert [rule.text_of for rule in step.state.constraints] == [
+        "Never stop it without me. (about: the cancer ward)"
+    ]

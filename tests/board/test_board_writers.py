@@ -14,6 +14,7 @@ from helpers_board import (
     LIFT,
     RULE,
     TRIAGE,
+    Sharing,
     board_texts,
     everything_on,
     is_clean,
@@ -74,17 +75,6 @@ def test_a_lifting_that_races_with_another_write_arrives(
     assert SECOND in step.state_text
     speak(shared, TRIAGE, "Go on.")
     assert rules(shared) == [SECOND]
-
-
-def test_two_liftings_of_one_rule_end_it_once(
-    shared: BoardMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    speak(shared, TRIAGE, RULE, to="all")
-    _between(monkeypatch, lambda: speak(shared, TRIAGE, LIFT))
-    speak(shared, FIXER, LIFT)
-    speak(shared, TRIAGE, "Go on.")
-    assert rules(shared) == []
-    assert is_clean(shared.memory, shared.board)
 
 
 def test_the_same_rule_from_two_agents_stands_once(shared: BoardMemory) -> None:
@@ -165,21 +155,20 @@ def test_another_worker_that_goes_on_meanwhile_stops_nothing(
     assert not speak(shared, TRIAGE, "Go on.").state.constraints
 
 
-def test_many_threads_of_one_process_lose_nothing(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none", compressor=takes_all) as memory:
-        shared = BoardMemory(memory, Board("b"), listener=False)
+def test_many_threads_of_one_process_lose_nothing(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), listener=False, compressor=takes_all)
 
-        def work(number: int) -> None:
-            key = ThreadKey(f"t{number}", user="ann", agent=f"agent{number}")
-            for turn in range(3):
-                speak(shared, key, f"Never stop machine {number}-{turn}.", to="all")
+    def work(number: int) -> None:
+        key = ThreadKey(f"t{number}", user="ann", agent=f"agent{number}")
+        for turn in range(3):
+            speak(shared, key, f"Never stop machine {number}-{turn}.", to="all")
 
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(work, range(4)))
-        expected = sorted(f"Never stop machine {n}-{t}." for n in range(4) for t in range(3))
-        assert sorted(rules(shared)) == expected
-        assert len(list(shared.history(TRIAGE))) == 12
-        assert is_clean(memory, shared.board)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    expected = sorted(f"Never stop machine {n}-{t}." for n in range(4) for t in range(3))
+    assert sorted(rules(shared)) == expected
+    assert len(list(shared.history(TRIAGE))) == 12
+    assert is_clean(shared.memory, shared.board)
 
 
 _WORKER = """

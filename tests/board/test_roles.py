@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from helpers_board import LIFT, RULE, said, takes_all
+from helpers_board import RULE, said, takes_all
 
 from acc.board.board import AGENT, Board, BoardState
 from acc.board.roles import AsyncRoleMemory, Role, RoleMemory, for_role
-from acc.board.shown import HEADING
+from acc.board.sharing import HEADING, OWN_HEADING
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
@@ -59,16 +59,6 @@ def test_what_the_user_says_in_the_conversation_reaches_all_roles(
     assert "3 nodes" not in team.reads("engineer")
 
 
-def test_a_rule_that_is_lifted_by_any_role_is_lifted_for_all(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, index="none") as memory:
-        team = _team(memory)
-        team.update("planner", Turn.said(RULE))
-        team.update("engineer", Turn.said(LIFT))
-        assert LIFT in team.reads("planner")
-        team.update("planner", Turn.said("Go on."))
-        assert RULE not in team.reads("engineer")
-
-
 def test_what_the_user_says_to_one_role_stays_with_it(memory: MemoryController[Any]) -> None:
     team = _team(memory)
     team.update("planner", Turn.said(RULE), to="")
@@ -86,7 +76,9 @@ def test_it_reads_description_board_and_own_state_within_its_bound(
     reads = team.reads("planner")
     assert reads.startswith(f"You plan.\n\n{HEADING}\n")
     assert reads.index("Never stop") < reads.index("runs")
-    assert memory.policy.counter(reads) <= team.bound("planner")
+    most = memory.policy.max_tokens + BoardState.max_tokens
+    headings = f"You plan.\n\n{HEADING}\n{OWN_HEADING}\n"
+    assert memory.policy.counter(reads) <= most + memory.policy.counter(headings)
 
 
 def test_the_context_is_task_memory_and_the_newest_turns(memory: MemoryController[Any]) -> None:
@@ -134,7 +126,7 @@ def test_each_role_is_an_agent_of_the_conversation(memory: MemoryController[Any]
     team.update("planner", "Node 1 runs.")
     assert list(memory.threads()) == [team.thread("planner")]
     assert team.memory("planner").last_state(team.thread("planner")) == team.state("planner")
-    for call in (team.thread, team.memory, team.state, team.reads, team.bound):
+    for call in (team.thread, team.memory, team.state, team.reads):
         with pytest.raises(InputError, match="no role"):
             call("boss")
 

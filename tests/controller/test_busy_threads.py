@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_controller import Gated, committed, is_clean
 
 from acc import AsyncMemoryController, MemoryController, Turn
 from acc.compress.protocol import Call
 from acc.controller.queues import Queues
-from acc.errors import ConfigurationError, ConflictError
+from acc.errors import ConflictError
 from acc.keyless.compressor import compress
-from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal
 from acc.step import Cadence
 from acc.turn.observations import Channel, Observation
@@ -26,14 +26,10 @@ from acc.turn.observations import Channel, Observation
 FIRST, SECOND = "Never deploy on a Friday.", "Never page Ann before 6."
 
 
-class Gated:
-    """A compressor of the keyless rules that waits for a model, which answers when it is told to."""
+class Waiting(Gated):
+    """A compressor of the keyless rules that waits for a model."""
 
-    name, price, mode = "gated", None, "revise"
-
-    def __init__(self) -> None:
-        self.asked, self.goes_on = threading.Semaphore(0), threading.Semaphore(0)
-        self.requests = 0
+    mode = "revise"
 
     def proposing(self, reading: Any) -> Any:
         yield Call(self, "compress", (), {})
@@ -43,21 +39,12 @@ class Gated:
         yield from ()
         return Proposal()
 
-    def complete(self, messages: Any, schema: Any) -> Completion:
-        self.requests += 1
-        self.asked.release()
-        assert self.goes_on.acquire(timeout=20)
-        return Completion("{}", Usage(requests=1), self.name)
-
-    async def acomplete(self, messages: Any, schema: Any) -> Completion:
-        return await asyncio.to_thread(self.complete, messages, schema)
-
 
 class Bench:
     """A memory, and two users' threads."""
 
     def __init__(self, folder: Path, kind: Any, **settings: Any) -> None:
-        self.model = Gated()
+        self.model = Waiting()
         cadence = Cadence(compress_over=0)
         self.memory: Any = kind.open(
             folder, index="none", compressor=self.model, cadence=cadence, **settings
@@ -81,8 +68,8 @@ class Bench:
         heads = self.memory.journal.branches("t")
         assert [head.branch for head in heads] == ["main"]
         assert not self.memory.journal.waiting("t")
-        assert self.memory.journal.verify([self.memory.policy]).is_clean
-        return Counter(each.message.text for each in self.memory.journal.messages("t"))
+        assert is_clean(self.memory)
+        return committed(self.memory)
 
 
 async def _of(awaitable: Any) -> Any:
@@ -99,7 +86,7 @@ def queued() -> Iterator[threading.Semaphore]:
             if getattr(record, "acc", {}).get("event") == "queued":
                 there.release()
 
-    log, handler = logging.getLogger("acc.controller.common"), Handler()
+    log, handler = logging.getLogger("acc.controller.turning"), Handler()
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -146,6 +133,16 @@ def test_a_message_that_is_sent_again_meanwhile_is_read_once(
     assert bench.journal() == Counter(["Begin.", FIRST])
 
 
+def test_a_repeated_step_waits_for_nobody(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, MemoryController)
+    bench.model.goes_on.release()
+    done = bench.begin(bench.start, Turn.said(FIRST)).result(20)
+    running = bench.begin(done.state, Turn.said(SECOND))
+    assert bench.step(bench.start, Turn.said(FIRST)).state == done.state
+    bench.model.goes_on.release()
+    assert running.result(20).state.version == 3
+
+
 def test_what_two_turns_begin_with_is_said_once(
     tmp_path: Path, queued: threading.Semaphore
 ) -> None:
@@ -190,7 +187,7 @@ def test_a_step_that_another_process_overtook_is_made_again_from_there(
 ) -> None:
     one = Bench(tmp_path, MemoryController)
     two = MemoryController.open(
-        tmp_path, index="none", compressor=(model := Gated()), cadence=Cadence(compress_over=0)
+        tmp_path, index="none", compressor=(model := Waiting()), cadence=Cadence(compress_over=0)
     )
     start = one.start if given else None
     first = one.begin(start, Turn.said(FIRST))
@@ -226,9 +223,3 @@ def test_a_queue_is_in_order_and_who_gives_up_is_passed_over() -> None:
     with places[3]:
         assert queues.place("another").is_behind is False
         assert queues.place("t").is_behind is True
-
-
-@pytest.mark.parametrize("name", ["busy_wait", "store"])
-def test_a_setting_of_another_type_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"{name} is a list"):
-        MemoryController.open(tmp_path, **{name: []})

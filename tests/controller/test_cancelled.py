@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_controller import is_clean, texts
 
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
@@ -40,14 +41,6 @@ class Waiting:
         raise AssertionError
 
 
-def clean(memory: Any) -> bool:
-    return bool(memory.journal.verify([memory.policy]).is_clean)
-
-
-def said(memory: Any) -> list[str]:
-    return [each.message.text for each in memory.journal.messages("t", also_open=True)]
-
-
 def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_asked(
     tmp_path: Path,
 ) -> None:
@@ -61,12 +54,12 @@ def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_aske
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert said(memory) == [RULE]
+            assert texts(memory) == [RULE]
             model.goes_on.set()
             step = await memory.step(None, Turn.said("Go on."), thread="t")
             assert RULE in step.text()
-            assert said(memory) == [RULE, "Go on."]
-            assert clean(memory)
+            assert texts(memory) == [RULE, "Go on."]
+            assert is_clean(memory)
 
     asyncio.run(main())
 
@@ -100,13 +93,13 @@ def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
                 with suppress(ConflictError):  # the thread of the cancelled call came first
                     step = await memory.step(None, Turn.said("Go on."), thread="t")
                     break
-            was_kept = RULE in said(memory)
+            was_kept = RULE in texts(memory)
             assert (RULE in step.text()) is was_kept
             if not was_kept:
                 step = await memory.step(step.state, Turn.said(RULE), thread="t")
-            assert said(memory).count(RULE) == 1
+            assert texts(memory).count(RULE) == 1
             assert [rule.words.text for rule in step.state.constraints] == [RULE]
-            assert clean(memory)
+            assert is_clean(memory)
 
     asyncio.run(main())
 
@@ -135,5 +128,5 @@ def test_an_interrupt_in_a_compressor_comes_through_and_the_thread_goes_on(
             memory.step(None, Turn.said(RULE), thread="t")
         step = memory.step(None, Turn.said(RULE), thread="t")
         assert [rule.words.text for rule in step.state.constraints] == [RULE]
-        assert said(memory) == [RULE]
-        assert clean(memory)
+        assert texts(memory) == [RULE]
+        assert is_clean(memory)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from helpers_controller import Gated, committed, is_clean
 
 from acc import MemoryController, Turn
 from acc.controller import beginning
@@ -21,7 +20,6 @@ from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
 from acc.models.openai_client import OpenAIModel
-from acc.models.protocol import Completion, Usage
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_server import ModelServer
@@ -29,10 +27,6 @@ from acc.turn.observations import Channel, Observation
 
 ALWAYS: dict[str, Any] = {"index": "none", "cadence": Cadence(compress_over=0)}
 RULE = "Never page Ann before 6."
-
-
-def _said(memory: MemoryController[Any], thread: str = "t") -> Counter[str]:
-    return Counter(m.message.text for m in memory.journal.messages(thread) if m.version)
 
 
 def test_a_turn_that_another_worker_took_along_is_read_and_not_said_again(tmp_path: Path) -> None:
@@ -49,7 +43,7 @@ def test_a_turn_that_another_worker_took_along_is_read_and_not_said_again(tmp_pa
         with MemoryController.open(tmp_path, model=model, **ALWAYS) as memory:
             step = memory.step(None, Turn.said(RULE), thread="t")
             assert step.state == came[0].state
-            assert _said(memory) == {RULE: 1, "The pump is broken.": 1}
+            assert committed(memory) == {RULE: 1, "The pump is broken.": 1}
             assert RULE in step.text()
             assert "another worker" in str(step.warnings)
             again = memory.step(None, Turn.said("And on."), thread="t")
@@ -65,7 +59,7 @@ def test_what_cannot_be_recorded_is_told(tmp_path: Path) -> None:
         memory.step(first.state, Turn.said("Two."), thread="t")
         late = [Observation(channel=Channel.AGENT, text="Too late.")]
         assert not memory.record(late, thread="t", state=first.state)
-        assert _said(memory) == {"One.": 1, "An answer.": 1, "Two.": 1}
+        assert committed(memory) == {"One.": 1, "An answer.": 1, "Two.": 1}
 
 
 def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_repeated(
@@ -108,7 +102,7 @@ def test_an_adopted_state_says_what_of_its_tail_is_not_there(tmp_path: Path) -> 
         step = memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
         assert "messages of its tail that are not in the journal" in str(step.warnings)
         assert step.state.constraints
-        assert memory.journal.verify([memory.policy]).is_clean
+        assert is_clean(memory)
 
 
 def test_adopting_brings_no_erased_words_back(tmp_path: Path) -> None:
@@ -121,30 +115,13 @@ def test_adopting_brings_no_erased_words_back(tmp_path: Path) -> None:
         assert "Ann" not in step.text()
 
 
-class _Gated:
-    """A model that answers when it is told to."""
-
-    name, price = "gated", None
-
-    def __init__(self) -> None:
-        self.asked, self.goes_on = threading.Semaphore(0), threading.Semaphore(0)
-
-    def complete(self, messages: Any, schema: Any) -> Completion:
-        self.asked.release()
-        assert self.goes_on.acquire(timeout=20)
-        return Completion("{}", Usage(requests=1), self.name)
-
-    async def acomplete(self, messages: Any, schema: Any) -> Completion:
-        return await asyncio.to_thread(self.complete, messages, schema)
-
-
 @pytest.mark.parametrize("fork", [False, True])
 def test_three_workers_that_wait_for_their_models_say_each_word_once(
     tmp_path: Path, fork: bool
 ) -> None:
     with ThreadPoolExecutor(3) as pool, MemoryController.open(tmp_path, **ALWAYS) as seed:
         start = seed.step(None, Turn.said("Begin."), thread="t").state
-        models = [_Gated() for _ in range(3)]
+        models = [Gated() for _ in range(3)]
         settings = {"fork": fork, "busy_wait": 0, **ALWAYS}
         workers = [MemoryController.open(tmp_path, model=m, **settings) for m in models]
 
@@ -163,7 +140,7 @@ def test_three_workers_that_wait_for_their_models_say_each_word_once(
         step = again.result()
         assert "goes on from its state" in str(step.warnings)
         said = ["Begin.", "The pump is broken.", "The valve is stuck."]
-        assert _said(seed) == Counter(said)
+        assert committed(seed) == Counter(said)
         assert len(seed.journal.branches("t")) == 1
         assert not seed.journal.waiting("t")
         assert seed.journal.verify([seed.policy, *(w.policy for w in workers)]).is_clean
@@ -175,9 +152,7 @@ def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
     """Each does what the errors say; whatever the order, nothing is lost and nothing is said twice."""
 
     def work(number: int) -> None:
-        model = _Gated()
-        for _ in range(1_000):
-            model.goes_on.release()
+        model = Gated(tokens=1_000)
         settings = {"fork": False, "busy_wait": 0, **ALWAYS}
         with MemoryController.open(tmp_path, model=model, **settings) as memory:
             for turn in range(6):
@@ -197,7 +172,7 @@ def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
             for each in [pool.submit(work, number) for number in range(3)]:
                 each.result()
         expected = Counter(["Begin.", *(f"{n} says {t}." for n in range(3) for t in range(6))])
-        assert _said(seed) == expected
+        assert committed(seed) == expected
         assert seed.journal.verify([seed.policy, Policy()]).is_clean
 
 
@@ -205,7 +180,7 @@ def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_
     patient = Cadence(compress_over=10_000, tail_bound=20_000)
     with MemoryController.open(tmp_path, index="none", cadence=patient) as memory:
         first = memory.step(None, Turn.said("Begin."), thread="t")
-        other = MemoryController.open(tmp_path, model=_Model(), index="none")
+        other = MemoryController.open(tmp_path, model=Gated(tokens=9), index="none")
         append, calls = Journal.append_and_commit, []
 
         def slow(self: Journal, *args: Any, **kwargs: Any) -> Any:
@@ -218,10 +193,5 @@ def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_
         assert calls[0] is not None
         assert step.state.version == 3
         assert step.state.branch == "main"
-        assert _said(memory) == {"Begin.": 1, "And on.": 1}
+        assert committed(memory) == {"Begin.": 1, "And on.": 1}
         other.close()
-
-
-class _Model(_Gated):
-    def complete(self, messages: Any, schema: Any) -> Completion:
-        return Completion("{}", Usage(requests=1), self.name)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
+from helpers_controller import Gated, is_clean, texts
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, StateError
@@ -45,14 +43,6 @@ def _rules(state: Any) -> list[str]:
     return [rule.words.text for rule in state.constraints]
 
 
-def _texts(memory: MemoryController[Any]) -> list[str]:
-    return [m.message.text for m in memory.journal.messages("t", also_open=True)]
-
-
-def _is_clean(memory: MemoryController[Any]) -> bool:
-    return bool(memory.journal.verify([memory.policy]).is_clean)
-
-
 def test_what_is_recorded_is_committed_once_by_the_next_step(memory: MemoryController[Any]) -> None:
     first = memory.step(None, Turn.said(RULE), thread="t")
     for _ in range(2):  # safe to repeat
@@ -61,10 +51,10 @@ def test_what_is_recorded_is_committed_once_by_the_next_step(memory: MemoryContr
     user = Observation(channel=Channel.USER, text="And now?")
     turn = Turn(observations=(_agent("I looked."), _agent("It is db-2."), user))
     step = memory.step(first.state, turn, thread="t")
-    assert _texts(memory) == [RULE, "I looked.", "It is db-2.", "And now?"]
+    assert texts(memory) == [RULE, "I looked.", "It is db-2.", "And now?"]
     assert step.state.turn == 2
     assert memory.step(first.state, turn, thread="t").state == step.state, "a repeated step"
-    assert _is_clean(memory)
+    assert is_clean(memory)
 
 
 def test_a_step_without_the_recorded_words_takes_them_along(memory: MemoryController[Any]) -> None:
@@ -73,8 +63,8 @@ def test_a_step_without_the_recorded_words_takes_them_along(memory: MemoryContro
     step = memory.step(first.state, Turn.said("And now?"), thread="t")
     assert "It is db-2." in step.text()
     memory.record([_agent("too late")], thread="t", state=first.state)
-    assert "too late" not in _texts(memory)
-    assert _is_clean(memory)
+    assert "too late" not in texts(memory)
+    assert is_clean(memory)
 
 
 def test_what_the_operator_retires_is_gone_for_older_states_and_branches(
@@ -99,7 +89,7 @@ def test_what_the_operator_retires_is_gone_for_older_states_and_branches(
         memory.retire(["c99"], thread="t")
     records = [each.record or {} for each in memory.history("t")]
     assert "frozen by audit" in [record.get("outcome") for record in records]
-    assert _is_clean(memory)
+    assert is_clean(memory)
 
 
 def test_a_seed_begins_a_thread_with_the_operators_rules(memory: MemoryController[Any]) -> None:
@@ -109,7 +99,7 @@ def test_a_seed_begins_a_thread_with_the_operators_rules(memory: MemoryControlle
     assert step.state.constraints[0].words.channel is Channel.OPERATOR
     assert not step.warnings
     assert memory.step(start, Turn.said("hello"), thread="t").state == step.state
-    assert _is_clean(memory)
+    assert is_clean(memory)
     with pytest.raises(ConfigurationError, match="cannot be held"):
         seed(rules=[RULE, RULE])
 
@@ -127,7 +117,7 @@ def test_a_state_of_a_lost_journal_is_taken_if_the_caller_says_so(tmp_path: Path
         assert "did not hold" in step.warnings[0]
         again: Any = memory.step(two.state, Turn.said("Go on."), thread="t")
         assert again.state == step.state
-        assert _is_clean(memory)
+        assert is_clean(memory)
 
 
 def test_a_state_of_a_checkpoint_is_the_one_that_was_committed_or_refused(
@@ -138,33 +128,6 @@ def test_a_state_of_a_checkpoint_is_the_one_that_was_committed_or_refused(
     assert memory.loaded(kept) is step.state
     with pytest.raises(StateError, match="changed after its commit"):
         memory.loaded({**kept, "turn": 7})
-
-
-def test_with_a_key_only_signed_states_are_taken(tmp_path: Path) -> None:
-    def opened(folder: str, **more: Any) -> MemoryController[Any]:
-        return MemoryController.open(tmp_path / folder, index="none", **more)
-
-    with opened("a", state_key=KEY) as one, opened("b") as unsigned:
-        mine = one.step(None, Turn.said(RULE), thread="t").state
-        forged = unsigned.step(None, Turn.said(OTHER), thread="t").state
-    assert mine.signature
-    with opened("c", state_key=[b"n" * 16, KEY]) as memory:
-        for state in (forged, replace_signature(forged, mine.signature)):
-            with pytest.raises(StateError):
-                memory.step(state, Turn.said("hi"), thread="t", adopt=True)
-        with pytest.raises(StateError):
-            memory.step(mine, Turn.said("hi"), thread="another")
-        step = memory.step(mine, Turn.said("hi"), thread="t")
-        assert _rules(step.state) == [RULE]
-        loaded = type(step.state).load(step.state.canonical())
-        assert loaded == step.state
-        assert _is_clean(memory)
-    with pytest.raises(ConfigurationError, match="16 bytes"):
-        opened("d", state_key=b"short")
-
-
-def replace_signature(state: Any, signature: str) -> Any:
-    return state.model_copy(update={"signature": signature})
 
 
 def test_without_branches_an_older_state_is_a_conflict(tmp_path: Path) -> None:
@@ -197,24 +160,7 @@ def test_a_handler_makes_room_and_the_refused_words_are_read_again(tmp_path: Pat
         count = len(asked)
         assert not memory.step(before, Turn.said(said[-1]), thread="t").no_room
         assert len(asked) == count, "a repeated step retires nothing again"
-        assert _is_clean(memory)
-
-
-class _Slow:
-    """A model that answers when it is told to."""
-
-    name, price = "slow", None
-
-    def __init__(self, answer: Any = None) -> None:
-        self.goes_on, self.asked, self.answer = Event(), 0, answer or {}
-
-    def complete(self, messages: Any, schema: Any) -> Completion:
-        self.asked += 1
-        assert self.goes_on.wait(20)
-        return Completion(json.dumps(self.answer), Usage(requests=1), self.name)
-
-    async def acomplete(self, messages: Any, schema: Any) -> Completion:
-        return await asyncio.to_thread(self.complete, messages, schema)
+        assert is_clean(memory)
 
 
 _FACT = {"facts": [{"text": "checkout: slow since 9:40", "refs": ["u1"]}]}
@@ -222,7 +168,7 @@ _SOON = Cadence(compress_over=5, tail_bound=10_000)
 
 
 def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
-    model = _Slow(_FACT)
+    model = Gated(_FACT)
     with MemoryController.open(
         tmp_path, index="none", model=model, cadence=_SOON, behind=True
     ) as memory:
@@ -230,7 +176,7 @@ def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
         two: Any = memory.step(one.state, Turn.said("And the database?"), thread="t")
         assert not two.state.relational_map
         assert "since 9:40, why?" in two.text()
-        model.goes_on.set()
+        model.goes_on.release(9)
         assert memory.settle(20)
         latest: Any = memory.latest("t")
         assert [fact.text for fact in latest.state.relational_map] == ["checkout: slow since 9:40"]
@@ -239,29 +185,29 @@ def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
         assert three.state.branch == "main"
         assert three.state.relational_map, "the next step adopts it"
         assert memory.settle(20)
-        assert _is_clean(memory)
+        assert is_clean(memory)
 
 
 def test_what_was_recorded_while_the_worker_ran_is_committed_after_it(tmp_path: Path) -> None:
-    model = _Slow(_FACT)
+    model = Gated(_FACT)
     with MemoryController.open(
         tmp_path, index="none", model=model, cadence=_SOON, behind=True
     ) as memory:
         one: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
         memory.record([_agent("It is db-2.")], thread="t", state=one.state)
-        model.goes_on.set()
+        model.goes_on.release(9)
         assert memory.flush("t") is None, "the worker was waited for, and nothing is left"
         two: Any = memory.step(one.state, Turn.said("Well?"), thread="t")
         assert two.state.branch == "main"
-        assert _texts(memory)[1:] == ["It is db-2.", "Well?"]
+        assert texts(memory)[1:] == ["It is db-2.", "Well?"]
         assert memory.settle(20)
-        assert _is_clean(memory)
+        assert is_clean(memory)
 
 
 def test_behind_the_agent_a_failing_model_loses_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Failing(_Slow):
+    class Failing(Gated):
         def complete(self, messages: Any, schema: Any) -> Completion:
             raise RuntimeError("no")
 
@@ -298,12 +244,6 @@ def test_a_ref_opens_what_a_branch_sees(memory: MemoryController[Any], tmp_path:
     assert copy.exists()
 
 
-def test_a_step_explains_itself(memory: MemoryController[Any]) -> None:
-    step = memory.step(None, Turn.said(RULE), thread="t")
-    assert f'added c1 u1: "{RULE}"' in step.explain() or "added c1" in step.explain()
-    assert "warned" in replace(step, warnings=("warned",)).explain()
-
-
 def test_the_agent_reads_what_the_gate_admits_for_its_question(tmp_path: Path) -> None:
     """What neither state nor tail holds any more comes back, labelled, after the tail (law 1)."""
 
@@ -333,12 +273,12 @@ class _Stop(BaseException):
     """A kill."""
 
 
-class _Dying(_Slow):
+class _Dying(Gated):
     """A model in whose second call the process dies."""
 
     def complete(self, messages: Any, schema: Any) -> Completion:
-        self.asked += 1
-        if self.asked == 2:
+        self.requests += 1
+        if self.requests == 2:
             raise _Stop
         return Completion("{}", Usage(requests=1), self.name)
 
@@ -355,30 +295,15 @@ def test_a_step_that_was_killed_after_a_record_is_repeated(tmp_path: Path, again
             two: Any = memory.step(one.state, Turn.said(said), thread="t")
             assert two.state.branch == "main"
         expected = ["Why is checkout slow?", "I restarted it.", "And now?", "Something else."]
-        assert _texts(memory) == (expected[:3] if again == "the same" else expected)
-        assert _is_clean(memory)
-
-
-def test_a_state_of_a_lost_journal_is_taken_whatever_its_version(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "lost", index="none") as lost:
-        state: Any = lost.step(None, Turn.said(RULE), thread="t").state
-    with MemoryController.open(tmp_path / "restored", index="none") as memory:
-        for said in ("one", "two", "three"):
-            memory.step(None, Turn.said(said), thread="t")
-        for _ in range(2):
-            step: Any = memory.step(state, Turn.said("Go on."), thread="t", adopt=True)
-            assert _rules(step.state) == [RULE]
-            assert step.state.branch == "main"
-        assert _texts(memory) == ["one", "two", "three", "Go on."]
-        assert _is_clean(memory)
+        assert texts(memory) == (expected[:3] if again == "the same" else expected)
+        assert is_clean(memory)
 
 
 @pytest.mark.parametrize("with_model", [False, True])
 def test_words_recorded_while_a_step_is_made_are_not_left_behind(
     tmp_path: Path, with_model: bool
 ) -> None:
-    model = _Slow()
-    model.goes_on.set()
+    model = Gated(tokens=9)
     settings = {"model": model, "cadence": Cadence()} if with_model else {}
     with (
         MemoryController.open(tmp_path, index="none", **settings) as memory,
@@ -397,9 +322,9 @@ def test_words_recorded_while_a_step_is_made_are_not_left_behind(
         for _ in range(2):
             two: Any = memory.step(one.state, Turn.said("Two?"), thread="t")
             assert two.state.branch == "main"
-        assert sorted(_texts(memory)) == ["I restarted db-7.", "One?", "Two?"]
+        assert sorted(texts(memory)) == ["I restarted db-7.", "One?", "Two?"]
         assert not memory.journal.waiting("t")
-        assert _is_clean(memory)
+        assert is_clean(memory)
 
 
 def test_what_is_withdrawn_leaves_rules_facts_and_tail_and_stays_in_the_journal(
@@ -411,13 +336,13 @@ def test_what_is_withdrawn_leaves_rules_facts_and_tail_and_stays_in_the_journal(
     assert _rules(done.state) == [RULE]
     assert "u2" not in [entry.ref for entry in done.state.unread]
     assert memory.withdraw(["u2"], thread="t").state == done.state, "a repeated act does nothing"
-    assert _texts(memory) == [RULE, OTHER]
+    assert texts(memory) == [RULE, OTHER]
     assert [(each.record or {}).get("outcome") for each in memory.history("t")][-1] == "unsent"
     step = memory.step(second.state, Turn.said("And now?"), thread="t")
     assert _rules(step.state) == [RULE], "a step from the state before goes on without it"
     Evidence(memory).erase(Target(thread="t", refs=("u1",)), proof="replay")
     left: Any = memory.last_state("t")
     assert _rules(left) == []
-    assert _is_clean(memory)
+    assert is_clean(memory)
     with pytest.raises(InputError):
         memory.withdraw(["u1"], thread="nobody")

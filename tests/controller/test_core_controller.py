@@ -19,6 +19,7 @@ from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_faults import Fault
 from acc.testing.model_server import ModelServer
+from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -140,28 +141,6 @@ def test_a_failing_model_loses_nothing_and_the_next_reads_it(tmp_path: Path) -> 
         assert [fact.text for fact in two.state.relational_map] == ["a: 1"]
 
 
-def test_who_sleeps_past_anothers_commit_is_told(tmp_path: Path) -> None:
-    def answer(_: Any) -> Any:
-        with MemoryController.open(tmp_path) as other:
-            other.step(None, Turn.said("I was faster."), thread="t")
-        return {}
-
-    with (
-        ModelServer(answer) as server,
-        MemoryController.open(tmp_path, model=_model(server), cadence=Cadence()) as memory,
-    ):
-        slow = memory.step(None, Turn.said("I am slow."), thread="t")
-        assert "another worker committed meanwhile" in str(slow.warnings)
-        assert slow.state == memory.last_state("t")
-    with MemoryController.open(tmp_path) as memory:
-        state: Any = memory.last_state("t")
-        said = [each.message.text for each in memory.journal.messages("t")]
-        assert said == ["I am slow.", "I was faster."], "the faster one took both"
-        again: Any = memory.step(type(state).empty(), Turn.said("I am slow."), thread="t")
-        assert again.state.turn == 1, "who repeats the step reads what was committed"
-        assert memory.last_state("t") == state
-
-
 def test_a_flush_compresses_what_waits(tmp_path: Path) -> None:
     with (
         ModelServer([{"facts": ["a: 1"]}]) as server,
@@ -176,25 +155,13 @@ def test_a_flush_compresses_what_waits(tmp_path: Path) -> None:
 
 
 def test_sync_and_async_commit_the_same(tmp_path: Path) -> None:
-    def clock() -> Any:
-        from datetime import UTC, datetime
-
-        class Fixed:
-            def now(self) -> datetime:
-                return datetime(2026, 3, 2, 10, tzinfo=UTC)
-
-            def seconds(self) -> float:
-                return 0.0
-
-        return Fixed()
-
-    with MemoryController.open(tmp_path / "a", clock=clock()) as memory:
-        hashes = [_talk(memory, *SAID[: n + 1]).state.hash for n in range(1)]
+    with MemoryController.open(tmp_path / "a", clock=FixedClock()) as memory:
+        hashes = [_talk(memory, SAID[0]).state.hash]
         hashes.append(_talk(memory, *SAID[1:], state=memory.last_state("t")).state.hash)
 
     async def run() -> list[str]:
         found = []
-        async with AsyncMemoryController.open(tmp_path / "b", clock=clock()) as amemory:
+        async with AsyncMemoryController.open(tmp_path / "b", clock=FixedClock()) as amemory:
             state: Any = None
             for said in SAID:
                 step = await amemory.step(state, Turn.said(said), thread="t")
@@ -284,13 +251,13 @@ def test_the_next_step_takes_what_a_killed_one_left(tmp_path: Path) -> None:
         step: Any = memory.step(None, Turn.said("Why is checkout slow?"), thread="t")
         assert RULE in step.text()
         assert step.state.turn == 1, "both are one turn"
-        empty = memory._parts.memory.policy.schema.empty()
+        empty = memory.policy.schema.empty()
         again: Any = memory.step(empty, Turn.said(RULE), thread="t")
         assert again.state.turn == 1, "the killed step is repeated and finds its commit"
 
 
 def test_the_first_step_is_repeated_with_an_empty_state(memory: MemoryController[Any]) -> None:
-    empty = memory._parts.memory.policy.schema.empty()
+    empty = memory.policy.schema.empty()
     one = memory.step(empty, Turn.said(RULE), thread="t")
     assert memory.step(empty, Turn.said(RULE), thread="t").state == one.state
     with pytest.raises(StateError, match="has begun"):
@@ -302,15 +269,21 @@ def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path, policy=Policy(max_tokens=120)) as memory:
         for _ in range(2):
             with pytest.raises(PinnedOverflow) as caught:
-                memory.step(
-                    memory._parts.memory.policy.schema.empty(), Turn.said(rules), thread="t"
-                )
+                memory.step(memory.policy.schema.empty(), Turn.said(rules), thread="t")
             assert caught.value.refused
             assert caught.value.step.notes
 
 
 @pytest.mark.parametrize(
-    "settings", [{"modle": 1}, {"cadence": 5}, {"policy": "x"}, {"index": "?"}]
+    "settings",
+    [
+        {"modle": 1},
+        {"cadence": 5},
+        {"policy": "x"},
+        {"index": "?"},
+        {"busy_wait": []},
+        {"store": []},
+    ],
 )
 def test_a_wrong_setting_is_told(tmp_path: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(settings))):
@@ -322,21 +295,6 @@ def test_a_turn_or_state_of_another_type_is_told(memory: MemoryController[Any]) 
         memory.step(None, "hello", thread="t")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="state is a str"):
         memory.step("{}", Turn.said("hello"), thread="t")  # type: ignore[arg-type]
-
-
-def test_rules_beyond_their_room_are_committed_without_and_told(tmp_path: Path) -> None:
-    rules = [f"Never ever do thing number {n} without asking Ann." for n in range(9)]
-    answer = {"rules": [{"quote": rule, "ref": "u1"} for rule in rules]}
-    with (
-        ModelServer([answer]) as server,
-        MemoryController.open(
-            tmp_path, model=_model(server), policy=Policy(max_tokens=120), cadence=Cadence()
-        ) as memory,
-    ):
-        with pytest.raises(PinnedOverflow) as caught:
-            memory.step(None, Turn.said(" ".join(rules)), thread="t")
-        assert memory.last_state("t") == caught.value.step.state
-        assert caught.value.step.state.constraints
 
 
 def test_a_step_without_a_state_is_known_by_the_ids_of_its_messages(tmp_path: Path) -> None:

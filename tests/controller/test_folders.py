@@ -11,7 +11,7 @@ import pytest
 from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.errors import InputError
-from acc.folders import opened_for_text, opened_private, private_folder, refuse_memorys
+from acc.folders import opened_for_text, refuse_memorys
 from acc.turn.turn import Turn
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -106,13 +106,3 @@ def test_no_output_overwrites_a_file_of_a_memory(tmp_path: Path) -> None:
         out.write("é\n")
     assert (tmp_path / "out" / "a.txt").read_bytes() == "é\n".encode()
     assert loose(tmp_path / "out") == []
-
-
-def test_folder_and_file_are_made_private(tmp_path: Path) -> None:
-    folder = private_folder(tmp_path / "a" / "b")
-    with opened_private(folder / "f", "w") as file:
-        file.write("x")
-    assert loose(tmp_path / "a") == []
-    (tmp_path / "file").touch()
-    with pytest.raises(FileExistsError):
-        private_folder(tmp_path / "file")

@@ -93,17 +93,6 @@ def test_what_is_no_state_is_refused(tmp_path: Path) -> None:
                 memory.step(bad, Turn.said("hi"), thread="t")
 
 
-def test_an_older_state_is_a_fork_and_touches_no_other_branch(tmp_path: Path) -> None:
-    with opened(tmp_path / "m") as memory:
-        states = [memory.step(None, Turn.said(RULE), thread="t").state]
-        for number in range(4):
-            states.append(memory.step(states[-1], Turn.said(f"{number}?"), thread="t").state)
-        made = {memory.step(s, Turn.said("And now?"), thread="t").state.branch for s in states[:-1]}
-        assert len(made) == 4
-        assert "main" not in made
-        assert memory.last_state("t") == states[-1]
-
-
 def test_a_replayed_state_brings_no_retired_rule_back(tmp_path: Path) -> None:
     """An earlier checkpoint is an earlier state of the thread, but the operator's act holds on it."""
     with opened(tmp_path / "m") as memory:
