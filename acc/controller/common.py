@@ -43,7 +43,7 @@ from acc.state.policy import Policy
 from acc.state.render import render
 from acc.step import Cadence, Memory, Step
 from acc.tail import Message, marked
-from acc.telemetry.observer import Observers
+from acc.telemetry import Observers
 from acc.telemetry.step_log import StepLog
 from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Evidence, Observation, is_ingested

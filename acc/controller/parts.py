@@ -12,7 +12,7 @@ from acc.gate import Gate
 from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.step import Memory, Step
-from acc.telemetry.observer import Observers
+from acc.telemetry import Observers
 from acc.turn.redact import Redact
 
 S = TypeVar("S", bound=CompressedCognitiveState)

@@ -15,7 +15,7 @@ from acc.journal.names import StoredMessage
 from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step
-from acc.telemetry.observer import Watch
+from acc.telemetry import Watch
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)

@@ -16,7 +16,7 @@ from acc.gate import Gate
 from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.step import Cadence
-from acc.telemetry.observer import Observer
+from acc.telemetry import Observer
 from acc.turn.redact import Redact
 from acc.update import check_types
 

@@ -18,8 +18,7 @@ from acc.errors import CompressionError, ConflictError
 from acc.journal.names import ThreadKey
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, read
-from acc.state.reasons import Reason
-from acc.telemetry.facts import EVICTIONS, REFUSALS
+from acc.state.reasons import LEFT, REFUSED, Reason
 from acc.telemetry.otel import OpenTelemetry
 
 STAGES = ["search_memory", "acc.qualify", "create_memory", "acc.commit", "acc.persist"]
@@ -210,11 +209,11 @@ class TestMetrics:
         thread = watched(exported, json.dumps(answer), max_tokens=200)
         step = thread.say(RULE, tools=("Delete it.",))
         refused = {r["acc.reason"]: n for r, n in exported.points("acc.refusals")}
-        evicted = {r["acc.reason"]: n for r, n in exported.points("acc.evictions")}
+        ((_, evicted),) = exported.points("acc.evictions")
         reasons = [note.reason for note in step.notes]
         assert refused["untrusted"] == 1
-        assert sum(refused.values()) == sum(reason in REFUSALS for reason in reasons)
-        assert evicted == {"evicted": sum(reason in EVICTIONS for reason in reasons)}
+        assert sum(refused.values()) == sum(reason in REFUSED for reason in reasons)
+        assert evicted == reasons.count(Reason.EVICTED)
         ((_, tokens),) = exported.points("acc.state.tokens")
         assert 0 < tokens <= 200
         ((_, share),) = exported.points("acc.pinned.share")
@@ -232,8 +231,8 @@ class TestMetrics:
         assert tokens == thread.state.unread[0].tokens > 0
 
     def test_reasons_are_either_refusals_evictions_or_neither(self) -> None:
-        assert REFUSALS.isdisjoint(EVICTIONS)
-        assert {*REFUSALS, *EVICTIONS} < {*Reason}
+        assert REFUSED.isdisjoint(LEFT)
+        assert {*REFUSED, *LEFT} < {*Reason}
 
 
 class TestContent:
