@@ -78,24 +78,10 @@ def test_what_ails_it_and_how_to_mend_it(
 
 def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
     with ModelServer.refused() as url:
-        for given in (f"m@{url}", url):
-            assert run(["doctor", "--endpoint", given]) == 1
-            assert "unreachable" in one_line(capsys.readouterr().err)
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "hint"),
-    [
-        ("127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
-        ("localhost:8000", "http://localhost:8000"),
-        ("models.example.com/v1", "http://models.example.com/v1"),
-    ],
-)
-def test_an_address_without_its_beginning_is_no_model(
-    endpoint: str, hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["doctor", "--endpoint", endpoint]) == 1
-    assert hint in one_line(capsys.readouterr().err)
+        assert run(["doctor", "--endpoint", f"m@{url}"]) == 1
+        assert "unreachable" in one_line(capsys.readouterr().err)
+        assert run(["doctor", "--endpoint", url]) == 1
+        assert f"NAME@{url}" in one_line(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", ["llama3:8b", "meta-llama/Llama-3.1-8B", "qwen2.5:72", "gpt-x"])
@@ -106,7 +92,6 @@ def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "right")
         assert name in printed(capsys, "doctor", "--endpoint", name)
-        assert f"{name} at http" in printed(capsys, "doctor", "--endpoint", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789")
         assert run(["doctor", "--endpoint", name]) == 1
         out = capsys.readouterr()
@@ -117,7 +102,7 @@ def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
 def test_a_slow_endpoint_and_one_without_usage_are_noted(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("acc.cli.endpoint.SLOW", 0.0)
+    monkeypatch.setattr("acc.cli.doctor.SLOW", 0.0)
     with ModelServer(greets, faults=[Fault("missing_usage")]) as server:
         _, said = asked(server, capsys, "--json")
     levels = [(c["level"], c["what"]) for c in json.loads(said)["checks"]]
@@ -204,15 +189,3 @@ def test_a_folder_that_is_none_is_left_alone(
     assert all(check["level"] != "bad" for check in found["checks"])
     assert "no memory" in found["checks"][-1]["what"]
     assert not (tmp_path / "none").exists()
-
-
-def test_a_package_of_the_wrong_version_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    declared = ["numpy>=999", "nothing-of-the-kind>=1", 'matplotlib>=3.9; extra == "plots"']
-    monkeypatch.setattr("acc.cli.doctor.requires", lambda _: declared)
-    assert run(["doctor", "--memory", str(tmp_path / "none")]) == 1
-    out = capsys.readouterr().out
-    assert "pip install 'numpy>=999'" in out
-    assert "nothing-of-the-kind is not installed" in out
-    assert "matplotlib" not in out

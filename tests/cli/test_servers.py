@@ -196,4 +196,4 @@ def test_a_thread_of_a_schema_of_ones_own_is_replayed_shown_and_verified(
     (tmp_path / "state.json").write_text(json.dumps(state))
     checked = printed(capsys, "schema", clinic, "--check", tmp_path / "state.json")
     assert "loads as ClinicState: turn 2" in checked
-    printed(capsys, "replay", file, *place)
+    printed(capsys, "replay", file, "--schema", clinic, *place)

@@ -24,9 +24,8 @@ from helpers_inspector import (
 
 from acc.errors import CompressionError, InputError, StoreError
 from acc.evidence.evidence import Evidence
-from acc.inspector.detail import Details
 from acc.inspector.states import Reader, changes, words_of
-from acc.inspector.threads import Threads, key_of, name_of
+from acc.inspector.threads import Details, Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
 from acc.state.model import CompressedCognitiveState

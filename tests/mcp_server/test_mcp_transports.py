@@ -30,8 +30,8 @@ PROGRAM = """
 import logging, os, sys, threading
 from acc.step import Cadence
 from acc.controller.controller import MemoryController
+from acc.mcp_server import Serving
 from acc.mcp_server.server import memory_server
-from acc.mcp_server.serving import Serving
 from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
 from acc.turn.observations import Channel
 class Hang:
@@ -161,7 +161,7 @@ def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
     server.process.stdin.write("this is no JSON\n")
     rest, errors = server.end()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert "WARNING acc.mcp_server.remembering: a stored turn has warnings" in errors
+    assert "WARNING acc.mcp_server.tools: a stored turn has warnings" in errors
     assert "Traceback" not in errors
     assert server.process.returncode == 0
 
