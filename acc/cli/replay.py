@@ -9,14 +9,11 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
-
-import typer
 
 from acc.cli import options
 from acc.cli.opening import Memory, opened, plain_policy
@@ -34,18 +31,8 @@ from acc.state.model import CompressedCognitiveState
 from acc.step import Cadence, Step
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
-from acc.turn.observations import PASTED, Channel
 from acc.turn.turn import UNDATED, Turn, dated
 from acc.update import KEYLESS, WITH_A_MODEL
-
-
-def _tool_and_channel(text: str) -> tuple[str, Channel]:
-    """Parse TOOL=CHANNEL. The operator's and the agent's channel are not allowed."""
-    tool, _, name = text.rpartition("=")
-    if not tool or name not in ("user", "tool", "document"):
-        what = f"{text!r} is not TOOL=CHANNEL with the channel user, tool or document"
-        raise typer.BadParameter(what)
-    return tool, Channel(name)
 
 
 def replay(
@@ -61,8 +48,6 @@ def replay(
         "else 1100]", min=64)] = None,
     schema: Annotated[Any, option("NAME", "The schema of the state: a name that acc schema lists, file.py, or "
         "module:Class. [default: generic]", parser=schema_named)] = None,
-    channel: Annotated[list[Any] | None, option("TOOL=CHANNEL", "Trust the results of this tool like those of a "
-        "channel: user, tool or document. Repeatable. [default: tool]", parser=_tool_and_channel)] = None,
     repair: Annotated[bool, flag("--repair", "Accept a damaged file: replace broken characters, keep tool results "
         "without a call, and skip an incomplete last line.")] = False,
     turns: Annotated[int | None, option("N", "Replay only the first N turns.", min=0)] = None,
@@ -72,9 +57,7 @@ def replay(
 
     With --memory, acc show, diff and verify can read the result.
     """
-    channels = dict(channel or ())
-    conversation = read_conversation(file, repair=repair, channels=channels)
-    _check_tools(channels, conversation.turns)
+    conversation = read_conversation(file, repair=repair)
     key = ThreadKey(thread or file.stem)
     asked = _recorded(model_named(model), record)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL
@@ -109,15 +92,6 @@ def _recorded(model: Any, record: Path | None) -> Any:
         raise ConfigurationError("this option needs a model", where="--record", hint=hint)
     refuse_memorys(record)
     return RecordingModel(model, record)
-
-
-def _check_tools(named: Iterable[str], turns: Iterable[Turn]) -> None:
-    """Check that every tool given a channel occurs in ``turns``."""
-    tools = {o.name for turn in turns for o in turn.observations if o.name} - {PASTED}
-    if unknown := sorted(set(named) - tools):
-        known = f"name one of {', '.join(sorted(tools))}" if tools else "there are no tools"
-        what = f"no tool {unknown[0]!r} in the conversation"
-        raise InputError(what, where="--channel", hint=known)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""``acc show`` and ``diff``: what the agent reads after a turn, and what changed between two."""
+"""``acc threads``, ``search``, ``show`` and ``diff``: what a memory holds, and what changed between two turns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from itertools import takewhile
 from typing import Annotated, Any
 
 from acc.cli import options
-from acc.cli.opening import Place, last_policy, policy_for, reading, thread_named
+from acc.cli.opening import Place, last_policy, looking, policy_for, reading, thread_named
 from acc.cli.options import argument, flag, option
-from acc.cli.output import print_json, print_table
+from acc.cli.output import print_json, print_table, tell
+from acc.controller.documents import is_home
 from acc.errors import InputError
+from acc.evidence.evidence import Evidence
+from acc.evidence.plain import plain
 from acc.inspector.commits import commits_of
 from acc.inspector.states import changes as changes_between
-from acc.journal import Journal, StoredCommit
+from acc.journal import Journal, StoredCommit, ThreadKey
+from acc.journal.names import MAIN, Head
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState
@@ -26,6 +30,8 @@ from acc.step import Cadence
 from acc.tail import Message, labelled, marked
 from acc.text.lines import count, inert_line
 from acc.update import KEYLESS, WITH_A_MODEL
+
+_EXCERPT = 300
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -225,3 +231,63 @@ def _show_shadow(journal: Journal, place: Place, *, json: bool) -> None:
     ]
     for sign, text in (*lines, *((" ", texts[ref]) for ref in stay)):
         print(f"{sign} {inert_line(text)}")
+
+
+def threads(
+    memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
+) -> None:
+    """List the threads of a memory.
+
+    Commits and messages are those of all its branches; the column branches names those beside main.
+    """
+    with reading(memory) as journal:
+        found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
+        sizes = journal.sizes()
+    counted = [(head, forks, *sizes.get(head.thread, (0, 0))) for head, forks in found]
+    if json or not found:
+        value = [
+            {**asdict(h.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}
+            for h, forks, commits, said in counted
+        ]  # fmt: skip
+        tell("no thread has a commit", value, as_json=json)
+        return
+    rows = [
+        (Place(h.thread).label, f"{commits:,}", f"{said:,}", " ".join(forks))
+        for h, forks, commits, said in counted
+    ]
+    print_table(("thread", "commits", "messages", "branches"), rows, wrap=("thread", "branches"))
+    print(count(len(found), "thread"))
+
+
+def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
+    """Yield the head of each thread's main branch, and the names of its other branches."""
+    forks: dict[ThreadKey, list[str]] = {}
+    for head in heads:
+        if head.branch != MAIN:
+            forks.setdefault(head.thread, []).append(head.branch)
+    yield from ((head, forks.get(head.thread, [])) for head in heads if head.branch == MAIN)
+
+
+def search(
+    query: Annotated[str, argument("WORDS", "Words to search for.")],
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    scope: options.FilterOption = None,
+    limit: Annotated[int, option("N", "Results at most.", min=1)] = 8,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Search threads and documents by words.
+
+    acc erase and acc hold take the threads and refs that this prints.
+    """
+    with looking(memory) as controller:
+        found = Evidence(controller).search(query, limit=limit, **options.named(scope))
+    if found and not json:
+        rows = [
+            (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
+            for h in found
+        ]
+        print_table(("thread", "ref", "from", "text"), rows, wrap=("thread", "text"))
+        return
+    whose = ", ".join(f"{name} {value!r}" for name, value in (scope or {}).items())
+    told = inert_line(f"nothing found ({whose or 'all threads and documents'})")
+    tell(told, [plain(each) for each in found], as_json=json)

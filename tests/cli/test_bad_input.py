@@ -83,8 +83,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     "arguments",
     [
         ["reply"], ["replay"], ["replay", "f", "--max-tokens", "8"], ["replay", "f", "--turns", "-1"],
-        ["replay", "f", "--compress-over", "-1"], ["replay", "f", "--channel", "search"],
-        ["replay", "f", "--channel", "search=operator"], ["retire"], ["diff", "one", "two"],
+        ["replay", "f", "--compress-over", "-1"], ["retire"], ["diff", "one", "two"],
         ["show", "--turn", "0"],
     ],
 )  # fmt: skip
@@ -103,7 +102,6 @@ def test_a_usage_error_names_the_command_whose_help_helps(
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (["--channel", "serch=document"], "no tool 'serch' in the conversation (--channel)"),
         (["--record", "answers.jsonl"], "this option needs a model (--record)"),
         (["--model", "gpt-x", "--compress-over", "0"], "set OPENAI_API_KEY"),
         (["--model", "nowhere:x"], "LangChain makes no chat model of 'nowhere:x'"),
