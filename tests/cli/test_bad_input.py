@@ -13,6 +13,8 @@ import pytest
 import typer
 from helpers_cli import (
     ACC,
+    Capsys,
+    MonkeyPatch,
     agent,
     as_json,
     as_lines,
@@ -63,8 +65,8 @@ MALFORMED: list[tuple[str, bytes, str, str]] = [
 
 @pytest.mark.parametrize(("name", "content", "what", "where"), MALFORMED)
 def test_a_malformed_file_is_refused_and_makes_no_memory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, what: str, where: str,
-) -> None:  # fmt: skip
+    tmp_path: Path, capsys: Capsys, name: str, content: bytes, what: str, where: str
+) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     said = failing(capsys, "replay", file, "--memory", tmp_path / "memory")
@@ -74,7 +76,7 @@ def test_a_malformed_file_is_refused_and_makes_no_memory(
     assert not (tmp_path / "memory").exists()
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_file_is_refused(tmp_path: Path, capsys: Capsys) -> None:
     assert "no such file" in failing(capsys, "replay", tmp_path / "none.json")
     assert "a folder, not a file" in failing(capsys, "replay", tmp_path)
 
@@ -87,15 +89,11 @@ def test_what_is_no_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
         ["show", "--turn", "0"],
     ],
 )  # fmt: skip
-def test_arguments_that_make_no_sense(
-    capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_arguments_that_make_no_sense(capsys: Capsys, arguments: list[str]) -> None:
     failing(capsys, *arguments, code=2)
 
 
-def test_a_usage_error_names_the_command_whose_help_helps(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_usage_error_names_the_command_whose_help_helps(capsys: Capsys) -> None:
     assert "see acc show --help" in failing(capsys, "show", "--no", code=2)
 
 
@@ -110,9 +108,8 @@ def test_a_usage_error_names_the_command_whose_help_helps(
     ],
 )
 def test_what_cannot_work_ends_in_one_line_with_the_fix(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], what: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    tmp_path: Path, capsys: Capsys, options: list[str], what: str, monkeypatch: MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     file = as_lines(tmp_path / "a.jsonl", operations(1))
     assert run(["replay", str(file), *options]) == 1
@@ -122,7 +119,7 @@ def test_what_cannot_work_ends_in_one_line_with_the_fix(
     assert "To fix: " in error
 
 
-def test_a_path_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_cannot_be_written(tmp_path: Path, capsys: Capsys) -> None:
     file = as_lines(tmp_path / "a.jsonl", operations(1))
     # Below a file, and in /proc, even root cannot make a folder.
     said = failing(capsys, "replay", file, "--memory", file / "memory")
@@ -142,7 +139,7 @@ def test_a_full_disk_under_the_json(tmp_path: Path) -> None:
 
 
 def test_no_output_takes_the_place_of_a_file_of_a_memory(
-    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, folder: Path, capsys: Capsys
 ) -> None:
     file = as_lines(tmp_path / "a.jsonl", operations(1))
     before, journal = files_of(folder), folder / "journal.sqlite3"
@@ -165,9 +162,8 @@ COMMANDS_OF_A_MEMORY = [
 @pytest.mark.parametrize("command", COMMANDS_OF_A_MEMORY, ids=" ".join)
 @pytest.mark.parametrize("kind", ["missing", "empty", "file", "empty journal"])
 def test_what_is_no_memory_is_told_in_one_line_and_left_as_it_is(
-    command: list[str], kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    command: list[str], kind: str, tmp_path: Path, capsys: Capsys, monkeypatch: MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "place"
     if kind == "file":
@@ -210,9 +206,7 @@ def options_of(command: Any) -> list[str]:
     return [name for given in command.params for name in given.opts if name.startswith("--")]
 
 
-def test_the_help_fits_a_screen_and_says_what_the_help_of_each_says(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_help_fits_a_screen_and_says_what_the_help_of_each_says(capsys: Capsys) -> None:
     assert run(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 36

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_cli import files_of, one_line, printed, taken, told
+from helpers_cli import Capsys, MonkeyPatch, files_of, one_line, printed, taken, told
 
 from acc.cli import run
 from acc.controller.controller import MemoryController
@@ -24,7 +24,7 @@ def greets(_: Request) -> Any:
     return GREETING
 
 
-def asked(server: ModelServer, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, str]:
+def asked(server: ModelServer, capsys: Capsys, *more: str) -> tuple[int, str]:
     code = run(["doctor", "--endpoint", f"test-model@{server.base_url}", *more])
     out = capsys.readouterr()
     assert (code == 0) == (not out.err)
@@ -40,7 +40,7 @@ def asked(server: ModelServer, capsys: pytest.CaptureFixture[str], *more: str) -
     ],
 )
 def test_the_strictest_format_that_the_server_takes_is_told(
-    formats: Any, says: str, capsys: pytest.CaptureFixture[str]
+    formats: Any, says: str, capsys: Capsys
 ) -> None:
     with ModelServer(greets, capabilities=Capabilities(formats=formats)) as server:
         code, said = asked(server, capsys)
@@ -65,7 +65,7 @@ def test_the_strictest_format_that_the_server_takes_is_told(
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
 def test_what_ails_it_and_how_to_mend_it(
-    fault: Fault, says: str, hint: str, capsys: pytest.CaptureFixture[str]
+    fault: Fault, says: str, hint: str, capsys: Capsys
 ) -> None:
     with ModelServer(greets, faults=lambda _: fault) as server:
         code = run(["doctor", "--endpoint", f"test-model@{server.base_url}"])
@@ -76,7 +76,7 @@ def test_what_ails_it_and_how_to_mend_it(
     assert says in one_line(out.err)
 
 
-def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_listens(capsys: Capsys) -> None:
     with ModelServer.refused() as url:
         assert run(["doctor", "--endpoint", f"m@{url}"]) == 1
         assert "unreachable" in one_line(capsys.readouterr().err)
@@ -86,7 +86,7 @@ def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", ["llama3:8b", "meta-llama/Llama-3.1-8B", "qwen2.5:72", "gpt-x"])
 def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     with ModelServer(greets, capabilities=Capabilities(api_key="right", models=(name,))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -100,7 +100,7 @@ def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
 
 
 def test_a_slow_endpoint_and_one_without_usage_are_noted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr("acc.cli.doctor.SLOW", 0.0)
     with ModelServer(greets, faults=[Fault("missing_usage")]) as server:
@@ -110,9 +110,7 @@ def test_a_slow_endpoint_and_one_without_usage_are_noted(
     assert any(level == "note" and "reads and writes far more" in what for level, what in levels)
 
 
-def test_a_memory_of_an_agent_that_runs_is_checked(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_memory_of_an_agent_that_runs_is_checked(folder: Path, capsys: Capsys) -> None:
     with MemoryController.open(folder, index="none") as memory:
         memory.record([Observation(channel=Channel.AGENT, text="I look.")], thread="inc")
         out = printed(capsys, "doctor", "--memory", folder)
@@ -124,9 +122,7 @@ def test_a_memory_of_an_agent_that_runs_is_checked(
 
 
 @pytest.mark.slow
-def test_what_the_index_lacks_is_told_and_built(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_index_lacks_is_told_and_built(folder: Path, capsys: Capsys) -> None:
     assert "4 messages of 1 thread in the index" in printed(capsys, "reindex", "--memory", folder)
     assert "ok    the index has every message" in printed(capsys, "doctor", "--memory", folder)
     taken(folder, "inc", "More.")
@@ -136,24 +132,8 @@ def test_what_the_index_lacks_is_told_and_built(
     assert "ok    the index has every message" in printed(capsys, "doctor", "--memory", folder)
 
 
-def test_a_fork_is_told_by_its_own_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed(capsys, "reindex", "--memory", folder)
-    with MemoryController.open(folder, index="none") as memory:
-        for said in ("Go on.", "Or rather not."):
-            memory.step(memory.state_at("inc", 2), Turn.said(said), thread="inc")
-        heads = [head.branch for head in memory.journal.branches("inc")]
-    (line,) = [
-        line
-        for line in printed(capsys, "doctor", "--memory", folder).splitlines()
-        if "lacks" in line
-    ]
-    assert line.endswith(", ".join(f"inc@{branch} 1" for branch in heads[1:]))
-
-
 @pytest.mark.slow
-def test_a_damaged_index_is_set_aside_and_built_anew(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_index_is_set_aside_and_built_anew(folder: Path, capsys: Capsys) -> None:
     printed(capsys, "reindex", "--memory", folder)
     file = folder / "chroma" / "chroma.sqlite3"
     file.write_bytes(b"no database" * 1_000 + file.read_bytes()[11_000:])
@@ -169,7 +149,7 @@ def test_a_damaged_index_is_set_aside_and_built_anew(
     assert str(aside) in capsys.readouterr().out
 
 
-def test_a_damaged_file_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_is_told(folder: Path, capsys: Capsys) -> None:
     file = folder / "journal.sqlite3"
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("PRAGMA journal_mode=DELETE")
@@ -180,12 +160,3 @@ def test_a_damaged_file_is_told(folder: Path, capsys: pytest.CaptureFixture[str]
     assert run(["doctor", "--memory", str(folder)]) == 1
     assert "bad " in capsys.readouterr().out
     assert run(["verify", "--memory", str(folder)]) == 1
-
-
-def test_a_folder_that_is_none_is_left_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = told(capsys, "doctor", "--memory", tmp_path / "none")
-    assert all(check["level"] != "bad" for check in found["checks"])
-    assert "no memory" in found["checks"][-1]["what"]
-    assert not (tmp_path / "none").exists()

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from helpers_cli import (
     ACC,
+    Capsys,
+    MonkeyPatch,
     agent,
     as_json,
     as_lines,
@@ -42,7 +44,7 @@ def lines_of(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_json_on_stdout_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_on_stdout_is_all_there_is(tmp_path: Path, capsys: Capsys) -> None:
     file = as_json(tmp_path / "nodes.json", operations(3))
     assert run(["replay", str(file), "--json", "--turns", "2"]) == 0
     objects = lines_of(capsys.readouterr().out)
@@ -62,9 +64,8 @@ def test_json_on_stdout_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_the_screen_tells_rows_state_tail_and_summary(
-    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    conversation: Path, tmp_path: Path, capsys: Capsys, monkeypatch: MonkeyPatch
+) -> None:
     (temporary := tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     lines = printed(capsys, "replay", conversation, "--turns", "3").splitlines()
@@ -82,7 +83,7 @@ def test_the_screen_tells_rows_state_tail_and_summary(
 
 
 def test_a_replay_goes_on_and_tells_the_earlier_turns_too(
-    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    conversation: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     memory = tmp_path / "memory"
     command = ["replay", conversation, "--memory", memory]
@@ -98,7 +99,7 @@ def test_a_replay_goes_on_and_tells_the_earlier_turns_too(
 
 
 def test_a_retired_rule_stays_retired_when_the_replay_goes_on(
-    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    conversation: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     memory = tmp_path / "memory"
     printed(capsys, "replay", conversation, "--memory", memory, "--turns", "2")
@@ -114,7 +115,7 @@ def test_a_retired_rule_stays_retired_when_the_replay_goes_on(
 
 
 def test_another_conversation_is_not_mixed_in(
-    conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    conversation: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     arguments = ["--memory", str(tmp_path / "memory"), "--thread", "one"]
     printed(capsys, "replay", conversation, "--turns", "2", *arguments)
@@ -129,7 +130,7 @@ def test_another_conversation_is_not_mixed_in(
 
 
 def test_rules_that_find_no_room_are_told_and_the_replay_goes_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capsys
 ) -> None:
     said = [
         part

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_cli import as_lines, one_line, operations, printed, told
+from helpers_cli import Capsys, MonkeyPatch, as_lines, operations, printed, told
 
 from acc.cli import run
 from acc.testing import Fault, ModelServer, Request
@@ -28,14 +28,14 @@ def notes(request: Request) -> Any:
     return {"rules": [{"quote": rule, "ref": f"u{re.findall(r'[0-9]+', rule)[0]}"}]}
 
 
-def at(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def at(server: ModelServer, monkeypatch: MonkeyPatch) -> list[str]:
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     return ["--model", "test-model"]
 
 
 def test_the_table_tells_tokens_and_outcomes(
-    three: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    three: Path, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     with ModelServer(notes, faults=[None, Fault("refusal")]) as server:
         lines = printed(capsys, "replay", three, *at(server, monkeypatch), *EACH_TURN).splitlines()
@@ -50,7 +50,7 @@ def test_the_table_tells_tokens_and_outcomes(
 
 
 def test_recorded_answers_make_the_same_states_without_a_network(
-    three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    three: Path, tmp_path: Path, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     answers = tmp_path / "answers.jsonl"
     first, again = tmp_path / "first", tmp_path / "again"
@@ -67,7 +67,7 @@ def test_recorded_answers_make_the_same_states_without_a_network(
 
 
 def test_a_resumed_run_tells_what_the_record_holds(
-    three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    three: Path, tmp_path: Path, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     command = ["replay", str(three), "--memory", str(tmp_path / "memory"), "--json"]
     with ModelServer(notes) as server:
@@ -82,18 +82,10 @@ def test_a_resumed_run_tells_what_the_record_holds(
 
 
 def test_what_waits_in_the_tail_costs_no_request(
-    three: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    three: Path, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     with ModelServer(notes) as server:
         out = printed(capsys, "replay", three, *at(server, monkeypatch))
         assert list(server.requests) == []
     assert re.search(r"^\s+3 .*\s-$", out, re.MULTILINE)
     assert "[user] Never restart db-1 before noon." in out
-
-
-def test_a_refused_key_ends_in_one_line_with_the_fix(
-    three: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with ModelServer(faults=[Fault("401")]) as server:
-        assert run(["replay", str(three), *at(server, monkeypatch), *EACH_TURN]) == 1
-    assert "set a valid key" in one_line(capsys.readouterr().err)

@@ -22,7 +22,7 @@ from helpers_inspector import (
     threads_of,
 )
 
-from acc.errors import CompressionError, InputError, StoreError
+from acc.errors import CompressionError, InputError
 from acc.evidence.evidence import Evidence
 from acc.inspector.states import Reader, changes, words_of
 from acc.inspector.threads import Details, Threads, key_of, name_of
@@ -271,17 +271,6 @@ def test_an_erasure_is_read_anew_and_leaves_no_words(tmp_path: Path) -> None:
     assert details(threads).source("u2")["unavailable"] == "an erasure removed this text"
 
 
-def test_a_thread_that_was_deleted_disappears(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    threads = threads_of(tmp_path)
-    threads.index(OPS)
-    with Journal.open(tmp_path) as journal:
-        journal.delete_thread("ops")
-    assert threads.rows() == []
-    with pytest.raises(InputError, match="no such thread"):
-        threads.index(OPS)
-
-
 def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None:
     remembered(tmp_path)
     threads = Threads(Journal.open(tmp_path, reads_only=True), Reader(lambda _: None))
@@ -324,38 +313,6 @@ def test_reading_writes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
     assert {name: files()[name] for name in before} == before
 
 
-def test_the_journal_of_the_page_cannot_write(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    with Journal.open(tmp_path, reads_only=True) as journal:
-        with pytest.raises(StoreError):
-            journal.append("x", messages_of(Turn.said("Hello.").numbered(1)))
-        with pytest.raises(StoreError):
-            journal.delete_thread("ops")
-        assert [key.thread for key in journal.threads()] == ["ops"]
-
-
-def test_where_no_memory_is_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no memory in this folder"):
-        Journal.open(tmp_path / "none", reads_only=True)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / FILE).write_bytes(b"")
-    with pytest.raises(InputError):
-        Journal.open(tmp_path, reads_only=True)
-    assert (tmp_path / FILE).read_bytes() == b""
-
-
-def test_a_copy_of_a_journal_is_read_and_stays_as_it_is(tmp_path: Path) -> None:
-    with memory_in(remembered(tmp_path / "memory")) as memory:
-        (tmp_path / "copy").mkdir()
-        copy = memory.back_up(tmp_path / "copy" / FILE)
-    before = copy.read_bytes()
-    threads = threads_of(copy.parent)
-    assert threads.index(OPS).entries[-1]["turn"] == 3
-    threads.journal.close()
-    assert copy.read_bytes() == before
-    assert list(copy.parent.iterdir()) == [copy]
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -383,12 +340,6 @@ def test_what_an_item_says_and_what_changed() -> None:
         ("removed", "r2"),
     ]
     assert list(changes(new, new)) == []
-
-
-def test_hostile_words_have_an_entry(tmp_path: Path) -> None:
-    threads = threads_of(remembered(tmp_path, [HOSTILE[:-2], "A" * 200_000]))
-    entries = [entry for entry in threads.index(OPS).entries if entry["kind"] == "turn"]
-    assert [entry["said"] > 0 for entry in entries] == [True, True]
 
 
 def test_a_documents_text_is_opened_where_its_owner_reads_it(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from helpers_mcp_server import Called, call, calls, memory_in, served, stored, talk
 from mcp import Client
 
-from acc.evidence.evidence import Evidence
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
@@ -152,14 +151,3 @@ def test_what_the_thread_does_not_have_cannot_be_erased(ref: str, tmp_path: Path
     )
     assert told.failed
     assert "To fix: take a ref such as u3" in told
-
-
-def test_a_hold_stops_it(tmp_path: Path) -> None:
-    memory = memory_in(tmp_path)
-    server = served(memory, speaks_for=Channel.USER, may_forget=True)
-    calls(server, *said(RULE))
-    Evidence(memory).hold("t", "u1", reason="the lawyers")
-    told = calls(server, forget("u1"))[0]
-    assert told.failed
-    assert "the lawyers" in told
-    assert stored(memory) == [RULE]

@@ -35,7 +35,6 @@ from acc.evidence.evidence import Evidence
 from acc.journal import Journal, ThreadKey
 from acc.keyless.compressor import compress
 from acc.mcp_server import Serving
-from acc.mcp_server.server import pauses
 from acc.mcp_server.tools import MOST_TOKENS, Tools
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
@@ -306,12 +305,6 @@ def test_a_step_of_other_code_in_between_leaves_no_fork(tmp_path: Path) -> None:
         assert state is not None
         assert (state.turn, state.branch) == (2, "main")
         assert [head.branch for head in memory.journal.branches("t")] == ["main"]
-
-
-def test_the_waits_are_as_long_as_allowed_in_all() -> None:
-    assert list(pauses(0)) == [0.0]
-    assert sum(pauses(30)) == pytest.approx(30)
-    assert max(pauses(30)) == 0.5
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
