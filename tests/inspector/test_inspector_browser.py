@@ -17,7 +17,6 @@ from helpers_inspector import (
     HOSTILE,
     OPS,
     SAID,
-    forked,
     remembered,
     threads_of,
 )
@@ -226,20 +225,6 @@ def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path
         says("Is node-9 ready?")
         expect(page.locator("#where")).to_contain_text("of 5")
         expect(page.locator("#number")).to_have_value("3")
-
-
-def test_a_fork_is_one_of_two_pasts(page: Page, tmp_path: Path) -> None:
-    forked(tmp_path / "memory")
-    with serving(tmp_path / "memory") as address:
-        page.goto(address)
-        expect(page.locator("#threads")).to_contain_text("2 branches")
-        page.locator("#threads a").click()
-        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 50 pods.")
-        page.get_by_label("Branch").select_option("main")
-        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 40 pods.")
-        expect(page.locator("#number")).to_have_value("2")
-        page.locator("#before").click()
-        expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
 
 
 def test_an_open_page_lets_go_of_what_others_erase(page: Page, tmp_path: Path) -> None:

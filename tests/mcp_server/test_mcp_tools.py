@@ -283,30 +283,6 @@ def test_a_call_waits_for_another_process_as_long_as_configured(
     assert is_stored or "another process steps the thread (thread 't'). To fix: call again" in told
 
 
-def test_a_step_of_other_code_in_between_leaves_no_fork(tmp_path: Path) -> None:
-    with memory_in(tmp_path) as other:
-
-        class Interleaved(MemoryController[Any]):
-            """Other code steps the thread before each try of the server's, twice."""
-
-            left = 2
-
-            def step(self, *args: Any, **named: Any) -> Any:
-                if self.left:
-                    self.left -= 1
-                    other.step(None, Turn.said(f"web-{self.left} is up."), thread="t")
-                return super().step(*args, **named)
-
-        memory = Interleaved(Journal.open(tmp_path), Settings(index="none"))
-        told = calls(served(memory, wait=0), remember("Lotte is on call."))[0]
-        assert told.startswith("stored in turn 2")
-        assert stored(memory) == ["web-1 is up.", "Lotte is on call."]
-        state = other.last_state("t")
-        assert state is not None
-        assert (state.turn, state.branch) == (2, "main")
-        assert [head.branch for head in memory.journal.branches("t")] == ["main"]
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "C:\\x", "..", "日本語 тест 🧑‍🚀", "a%2Fb", "x" * 200]
@@ -466,26 +442,21 @@ def test_what_finds_no_room_is_an_error_with_its_fix_and_is_stored(tmp_path: Pat
     assert stored(memory) == said
 
 
-def test_a_failed_compression_is_told_and_loses_nothing(tmp_path: Path) -> None:
+def test_what_is_not_compressed_yet_is_told_stored_and_read(tmp_path: Path) -> None:
     def failing(_: Any) -> Proposal:
         raise CompressionError("the model is away", outcome="unreachable")
 
-    memory = memory_in(tmp_path, compressor=failing)
-    told, state = calls(
-        served(memory), remember("Lotte is on call."), ("read_state", {"thread": "t"})
-    )
-    assert "not read yet (unreachable): it stands word for word" in told
-    assert stored(memory) == ["Lotte is on call."]
-    assert "[agent through a client] Lotte is on call." in state
-
-
-def test_what_waits_for_a_compression_is_told_and_read(tmp_path: Path) -> None:
-    memory = memory_in(tmp_path, cadence=Cadence(compress_over=500))
-    told, state = calls(
-        served(memory), remember("Lotte is on call."), ("read_state", {"thread": "t"})
-    )
-    assert "it stands word for word until 500 tokens are compressed together" in told
-    assert state == "[agent through a client] Lotte is on call.\n(thread 't', after turn 1)"
+    for n, (settings, why) in enumerate((
+        ({"compressor": failing}, "not read yet (unreachable): it stands word for word"),
+        ({"cadence": Cadence(compress_over=500)}, "until 500 tokens are compressed together"),
+    )):  # fmt: skip
+        memory = memory_in(tmp_path / str(n), **settings)
+        told, state = calls(
+            served(memory), remember("Lotte is on call."), ("read_state", {"thread": "t"})
+        )
+        assert why in told
+        assert stored(memory) == ["Lotte is on call."]
+        assert state == "[agent through a client] Lotte is on call.\n(thread 't', after turn 1)"
 
 
 def test_no_trace_of_a_defect_reaches_the_client(tmp_path: Path) -> None:

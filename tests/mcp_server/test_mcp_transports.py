@@ -285,21 +285,9 @@ def test_others_reach_the_server_only_with_a_token_and_by_a_name(
 ) -> None:
     with pytest.raises(ConfigurationError, match=why):
         address.check(token)
-
-
-@pytest.mark.parametrize(
-    ("address", "token"),
-    [
-        (Address(), ""),
-        (Address("localhost"), ""),
-        (Address("::1"), ""),
-        (Address("127.0.0.9"), ""),
-        (Address("10.1.2.3"), SECRET),
-        (Address("0.0.0.0", names=("memory.example",)), SECRET),
-    ],
-)
-def test_this_machine_needs_no_token(address: Address, token: str) -> None:
-    address.check(token)
+    for own in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):  # this machine needs none
+        Address(own).check("")
+    Address("0.0.0.0", names=("memory.example",)).check(SECRET)
 
 
 def test_only_named_hosts_are_accepted() -> None:
