@@ -177,9 +177,10 @@ NOT_CODE = {"acc.memories", "acc.schemas", "acc.commands", "acc.recall", "acc.co
 def _telemetry() -> set[str]:
     """The names of attributes and metrics, as they stand in the code."""
     code = {
-        name: (ROOT / f"acc/telemetry/{name}.py").read_text("utf-8") for name in ("otel", "facts")
+        name: (ROOT / f"acc/telemetry/{name}.py").read_text("utf-8")
+        for name in ("otel", "step_log")
     }
-    facts = {f"acc.{name}" for name in re.findall(r'^        "([\w.]+)":', code["facts"], re.M)}
+    facts = {f"acc.{name}" for name in re.findall(r'^        "([\w.]+)":', code["step_log"], re.M)}
     return facts | set(re.findall(r'"(acc\.[\w.]+)"', code["otel"]))
 
 

@@ -1,30 +1,53 @@
-"""``acc doctor``: checks the installation, the memory in a folder, and a model's server."""
+"""``acc doctor``: checks what is installed, the memory in a folder, or a model's server."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
+import time
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
-
-from packaging.requirements import Requirement
 
 from acc import __version__
 from acc.cli import options
 from acc.cli.opening import CHROMA, Memory, Place, check_memory, looking, opened
 from acc.cli.options import option
-from acc.cli.output import count, print_json
+from acc.cli.output import print_json
 from acc.controller.indexing import FOLDER
-from acc.errors import AccError, InputError
+from acc.errors import AccError, CompressionError, ConfigurationError, InputError
 from acc.evidence.evidence import Evidence
 from acc.evidence.health import Health, Waiting
 from acc.evidence.plain import plain
 from acc.journal.opened import FILE
-from acc.text.lines import inert_line
+from acc.models.answers import AnswerError, object_in
+from acc.models.asking import Call, Format
+from acc.models.openai_client import OpenAIModel
+from acc.models.protocol import Completion, PromptMessage
+from acc.text.lines import count, inert_line
 
 _MOST_LAGS = 5
+
+TIMEOUT, SLOW = 60.0, 15.0
+"""Seconds that the small question may take, and above which a compression may miss its time-out."""
+
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"greeting": {"type": "string"}, "letters": {"type": "integer"}},
+    "required": ["greeting", "letters"],
+    "additionalProperties": False,
+}
+_MESSAGES = (
+    PromptMessage("system", "You greet people in French. If asked for JSON, you answer in JSON."),
+    PromptMessage("user", "Greet me with one word, and tell how many letters it has."),
+)
+_IN_WORDS: Mapping[Format, str] = {
+    "strict": "the server enforces the JSON Schema, strictly",
+    "json_schema": "the server enforces the JSON Schema",
+    "json_object": "the server ensures JSON; the prompt states the schema",
+    "text": "plain text; the prompt states the schema",
+}
 
 
 class Finding(NamedTuple):
@@ -42,8 +65,8 @@ class Finding(NamedTuple):
 
 def doctor(
     memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    endpoint: Annotated[str, option("MODEL|URL", "Check this model at OPENAI_BASE_URL, NAME@URL, or the first "
-        "model at a URL, instead of a memory. Asks one short question.")] = "",
+    endpoint: Annotated[str, option("MODEL", "Check this model at OPENAI_BASE_URL, or NAME@URL, instead of a "
+        "memory. Asks one short question.")] = "",
     json: options.JsonOption = False,
 ) -> None:  # fmt: skip
     """Check the installation, a memory or a model's server.
@@ -52,11 +75,9 @@ def doctor(
     """
     details: dict[str, Any] = {}
     if endpoint:
-        from acc.cli.endpoint import check_endpoint
-
-        findings = list(check_endpoint(endpoint))
+        findings = list(_endpoint(endpoint))
     else:
-        findings = [*_packages(), _api_key()]
+        findings = [_installed(), _api_key()]
         try:
             findings += _memory(memory, details)
         except AccError as error:
@@ -71,28 +92,11 @@ def doctor(
         raise AccError(what, hint=bad[0].hint)
 
 
-def _packages() -> Iterator[Finding]:
-    yield Finding("ok", f"acc {__version__}, Python {platform.python_version()}")
-    try:
-        declared = requires("agent-cognitive-compressor") or []
-    except PackageNotFoundError:
-        what = "acc runs from its sources and is not installed: versions are not checked"
-        yield Finding("note", what, "install it with pip install PATH_OF_THE_FOLDER")
-        return
-    found = [_package(Requirement(line)) for line in declared if "extra ==" not in line]
-    wrong = [finding for finding in found if finding.level != "ok"]
-    yield from wrong or [Finding("ok", "; ".join(finding.what for finding in found))]
-
-
-def _package(needed: Requirement) -> Finding:
-    try:
-        installed = version(needed.name)
-    except PackageNotFoundError:
-        return Finding("bad", f"{needed.name} is not installed", f"pip install '{needed}'")
-    if not needed.specifier.contains(installed, prereleases=True):
-        what = f"{needed.name} {installed} is installed, {needed.specifier} is needed"
-        return Finding("bad", what, f"pip install '{needed}'")
-    return Finding("ok", f"{needed.name} {installed}")
+def _installed() -> Finding:
+    beside = (f"{name} {version(name)}" for name in ("chromadb", "langgraph", "openai"))
+    return Finding(
+        "ok", ", ".join((f"acc {__version__}", f"Python {platform.python_version()}", *beside))
+    )
 
 
 def _api_key() -> Finding:
@@ -153,3 +157,59 @@ def _index(health: Health, *, has_index: bool) -> Iterator[Finding]:
 
 def _label(each: Waiting) -> str:
     return Place(each.thread, each.branch).label
+
+
+class _Probe(OpenAIModel):
+    """Keeps which formats were asked for."""
+
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__(name, base_url=url or None, timeout=TIMEOUT, deadline=TIMEOUT, attempts=1)
+        self.asked: list[Format] = []
+
+    def send(self, call: Call) -> Completion:
+        """Make one request."""
+        self.asked.append(call.format)
+        return super().send(call)
+
+
+def _endpoint(given: str) -> Iterator[Finding]:
+    """Ask a model's server a small question as a compressor asks, in the strictest format that it takes."""
+    name, _, url = given.rpartition("@") if "://" in given else (given, "", "")
+    try:
+        if not name:
+            what, hint = "the model has no name", f"use --endpoint NAME@{url}"
+            raise ConfigurationError(what, where="--endpoint", hint=hint)
+        probe = _Probe(name.removeprefix("openai:"), url)
+        started = time.perf_counter()
+        answer = probe.complete(_MESSAGES, _SCHEMA, max_tokens=1_024)
+    except (ConfigurationError, CompressionError) as error:
+        yield Finding.of_error(error)
+        return
+    for refused in dict.fromkeys(probe.asked[:-1]):
+        yield Finding("note", f"output format {refused}: the server refuses it")
+    yield _shape(probe, answer)
+    if not answer.usage.input and not answer.usage.output:
+        yield Finding("note", "the server does not report used tokens: acc cannot count the cost")
+    seconds = (time.perf_counter() - started) / len(probe.asked)
+    what, hint = f"a request took {seconds:.1f} s", "use a smaller model, or Settings(behind=True)"
+    if seconds > SLOW:
+        yield Finding("note", f"{what}; a compression reads and writes far more", hint)
+    else:
+        yield Finding("ok", what)
+
+
+def _shape(probe: _Probe, answer: Completion) -> Finding:
+    """Return whether the answer has the shape that was asked for."""
+    if answer.cut_off:
+        hint = "let the model reason less, or use another: its answer reached the limit of tokens"
+        return Finding("bad", f"{probe.where}: the answer was cut off", hint)
+    try:
+        found = object_in(answer.text, ("greeting", "letters"))
+        said = f"an object with the fields {', '.join(found)}"
+    except AnswerError as error:
+        found, said = {}, str(error)
+    fits = isinstance(found.get("greeting"), str) and isinstance(found.get("letters"), int)
+    if fits and len(found) == 2:
+        return Finding("ok", f"{probe.where}: {_IN_WORDS[probe.asked[-1]]}")
+    what = f"{probe.where}: it was to answer by a JSON Schema, and answered {said}"
+    return Finding("bad", what, "use a stronger model: this one does not follow a JSON Schema")

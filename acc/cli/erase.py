@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
 
 from acc.cli import options
-from acc.cli.models import model_named
-from acc.cli.opening import conversations, erased_named, last_policy, opened, reading
-from acc.cli.options import argument, option
-from acc.cli.output import Summary, carry_out, count
-from acc.cli.policies import digest_key
+from acc.cli.opening import (
+    conversations,
+    erased_named,
+    last_policy,
+    opened,
+    plain_policy,
+    reading,
+)
+from acc.cli.options import argument, model_named, option
+from acc.cli.output import Summary, carry_out
 from acc.errors import InputError, StoreError
 from acc.evidence.checkpoints import delete_checkpoints_at, names_at
 from acc.evidence.evidence import Evidence
 from acc.evidence.plain import plain
 from acc.evidence.receipt import ErasurePlan, Proof, Receipt
 from acc.evidence.target import Target
+from acc.inspector.acts import done_lines, plan_lines
 from acc.journal import Journal, ThreadKey
-from acc.state.policy import Policy
+from acc.text.lines import count
 
 
 def erase(
@@ -48,7 +54,7 @@ def erase(
         place = erased_named(journal, thread) if thread else next(conversations(journal), None)
         key = place.thread if place and thread else None
         target = _target(key, refs or [], words or [], scope or {})
-        policy = last_policy(journal, place) if place else Policy(digest_key=digest_key())
+        policy = last_policy(journal, place) if place else plain_policy()
     receipts: list[Receipt] = []
     with opened(memory, policy=policy, model=model_named(model)) as controller:
         plan = Evidence(controller).plan_erasure(target, proof=proof)
@@ -59,15 +65,14 @@ def erase(
             rows = {url: delete_checkpoints_at(url, held[url]) for url in held}
             told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
             value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
-            return Summary([*_done(receipts[0]), *told], value)
+            return Summary([*done_lines(receipts[0]), *told], value)
 
         shows_words = not yes and sys.stdout.isatty()
         carry_out(_planned(plan, held, shows_words), act, yes=yes, as_json=json)
     if traces := receipts[0].traces:
-        raise StoreError(
-            f"erased words were found in {len(traces)} places: {traces[0].what}",
-            where=str(traces[0].where), hint="delete the named copies, then erase again",
-        )  # fmt: skip
+        what = f"erased words were found in {len(traces)} places: {traces[0].what}"
+        hint = "delete the named copies, then erase again"
+        raise StoreError(what, where=str(traces[0].where), hint=hint)
 
 
 def _target(
@@ -100,51 +105,16 @@ def _planned(
     plan: ErasurePlan, checkpoints: Mapping[str, Sequence[ThreadKey]], shows_words: bool
 ) -> Summary:
     value = {**plain(plan), "checkpoints": [_place(url) for url in checkpoints]}
-    extent = (
-        (len(plan.deleted), "thread"),
-        (len(plan.messages), "message"),
-        (plan.commits, "commit"),
-    )
-    told = ", ".join(count(number, noun) for number, noun in extent)
-    lines = [f"to erase, with proof={plan.proof}: {told}"]
-    if not (plan.deleted or plan.messages):
-        lines.append("  nothing of it is in the journal any more: index, log and files are cleaned")
-    lines += [f"  thread {key}: deleted" for key in plan.deleted]
-    for gone in plan.messages:
-        echo = ", which repeats the erased words" if gone.is_echo else ""
-        before = ", blanked before" if gone.is_blank else ""
-        lines.append(f"  message {gone.ref} of {gone.thread} ({gone.channel}){echo}{before}")
-    for item, body in zip(plan.leaving, value["leaving"], strict=True):
-        binds = ", which BINDS NO MORE" if item.is_pinned else ""
-        body["text"] = item.text if shows_words else ""
-        text = f": {item.text}" if shows_words else ""
-        lines.append(f"  leaves the state of {item.thread}: {item.id} of {item.slot}{binds}{text}")
+    for body in value["leaving"]:
+        body["text"] = body["text"] if shows_words else ""
+    lines = list(plan_lines(plan, shows_words=shows_words))
     for url, threads in checkpoints.items():
         lines.append(f"  checkpoints in {_place(url)}: those of {count(len(threads), 'thread')}")
     if plan.threads and not checkpoints:
         named = ", ".join(map(str, plan.threads))
         hint = "name their database with --checkpoints, now or later"
         lines.append(f"  checkpoints of {named}, if there are any, keep the words: {hint}")
-    price = f"at most {count(plan.requests, 'request')}, {plan.tokens:,} tokens"
-    lines.append(f"  price: {price if plan.requests else 'no request of a model'}")
     return Summary(lines, value)
-
-
-def _done(receipt: Receipt) -> Iterator[str]:
-    yield (
-        f"erasure {receipt.id} is done: {count(receipt.deleted, 'thread')}, "
-        f"{count(receipt.messages, 'message')}, {count(receipt.commits, 'commit')}"
-    )
-    for head in receipt.heads:
-        yield f"  {head.thread}, branch {head.branch}, ends with {head.hash}: keep it anew outside"
-    yield from (f"  {each} is a copy made before: it was not searched" for each in receipt.exports)
-    yield from (f"  {each} was not searched: no file of this memory" for each in receipt.foreign)
-    yield from (f"  left: {trace.where}: {trace.what}" for trace in receipt.traces)
-    searched, proved = receipt.searched, "proved" if receipt.proved else "not proved"
-    yield (
-        f"searched {count(searched.files, 'file')}, {searched.bytes:,} bytes: "
-        f"{len(receipt.traces)} traces; {proved}"
-    )
 
 
 def _place(url: str) -> str:

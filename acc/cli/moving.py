@@ -1,24 +1,49 @@
-"""``acc export``, ``import``, ``backup`` and ``reindex``: copies of a memory, and its index from its journal."""
+"""``acc ingest``, ``export``, ``import``, ``backup`` and ``reindex``: what comes into a memory, and copies of it."""
 
 from __future__ import annotations
 
-import gzip
-import json as jsonlib
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from acc.artifacts.chroma import ChromaStore
 from acc.cli import options
-from acc.cli.opening import check_memory, opened, reading
-from acc.cli.options import argument
-from acc.cli.output import count, tell
+from acc.cli.opening import check_memory, opened
+from acc.cli.options import argument, flag
+from acc.cli.output import tell
 from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
 from acc.evidence.evidence import Evidence
 from acc.evidence.plain import plain
 from acc.folders import refuse_memorys
 from acc.journal.opened import FILE
+from acc.text.lines import count, inert_line
+
+
+def ingest(
+    paths: Annotated[list[Path], argument("PATH", "Files or folders.")],
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    scope: options.ScopeOption = None,
+    replace: Annotated[bool, flag("--replace", "Delete earlier versions of the same files.")] = False,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Add documents that agents can recall.
+
+    Reads text, Markdown, HTML and PDF. The threads of --scope recall them; without it, those of no named owner.
+    """
+    with opened(memory, create=True) as controller:
+        found = Evidence(controller).ingest(paths, replace=replace, **(scope or {}))
+        warnings = controller.index.warnings
+    lines = [f"{each.ref}  {each.name}: {_ingested(each)}" for each in found]
+    told = "\n".join(map(inert_line, (*lines, *warnings)))
+    tell(told, [plain(each) for each in found], as_json=json)
+
+
+def _ingested(each: Any) -> str:
+    if not each.is_new:
+        return "already in the memory"
+    gone = f", {count(each.replaced, 'earlier version')} deleted" if each.replaced else ""
+    return f"{count(each.parts, 'part')} added{gone}"
 
 
 def export(
@@ -39,11 +64,8 @@ def export(
             return
         refuse_memorys(out)
         done = evidence.export(out, **options.named(scope))
-    tell(
-        f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}",
-        plain(done),
-        as_json=json,
-    )
+    told = f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}"
+    tell(told, plain(done), as_json=json)
 
 
 def import_(
@@ -55,25 +77,11 @@ def import_(
 
     Checks the hashes first. If a check fails, nothing is imported.
     """
-    _check_export(source)  # what is none must not make a folder
+    if not source.is_file():  # what is none must not make a folder
+        raise InputError("no such file", where=str(source), hint="give what acc export wrote")
     with opened(memory, create=True) as controller:
         keys = Evidence(controller).import_(source)
     tell(f"{count(len(keys), 'thread')} imported", [plain(key) for key in keys], as_json=json)
-
-
-def _check_export(source: Path) -> None:
-    """Raise `InputError` if a file does not begin as an export does."""
-    opening = gzip.open if source.suffix == ".gz" else open
-    what = "the file is no export of a memory"
-    try:
-        with opening(source, "rt", encoding="utf-8") as file:
-            if "acc" in jsonlib.loads(file.readline()):
-                return
-    except FileNotFoundError:
-        what = "no such file"
-    except (OSError, ValueError, EOFError, TypeError):
-        pass
-    raise InputError(what, where=str(source), hint="give what acc export wrote")
 
 
 def backup(
@@ -89,13 +97,10 @@ def backup(
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         what = "the folder is there already, and not empty"
         raise InputError(what, where=str(to), hint="name a new one")
-    with reading(memory) as journal:
-        size = journal.backup(to / FILE).stat().st_size
-    tell(
-        f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}",
-        {"folder": str(to), "bytes": size},
-        as_json=json,
-    )
+    with opened(memory, index="none") as controller:  # it notes which copies there are
+        size = Evidence(controller).backup(to / FILE).stat().st_size
+    told = f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}"
+    tell(told, {"folder": str(to), "bytes": size}, as_json=json)
 
 
 def reindex(

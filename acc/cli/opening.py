@@ -1,26 +1,47 @@
-"""Opens a memory to read or to change it, and finds its threads by name."""
+"""Opens a memory to read or to change it, with the schemas and keys of the environment; finds threads by name."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from acc.cli.policies import digest_key, policy_for, state_keys
 from acc.controller.controller import MemoryController
 from acc.controller.documents import is_home
 from acc.controller.settings import Settings
-from acc.errors import InputError
+from acc.errors import ConfigurationError, InputError
 from acc.journal import Journal, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import FILE
+from acc.journal.policies import policy_of
+from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.text.lines import inert_line
 
-MOST_NAMED = 10
+CHROMA = "ACC_CHROMA"
+"""Environment variable with the address of the Chroma server."""
+
+SCHEMA = "ACC_SCHEMA"
+"""Environment variable that names schemas of the operator's own, as file.py or module:Class, separated by commas."""
+
+STATE_KEY = "ACC_STATE_KEY"
+"""Environment variable with the keys that sign states, separated by commas (`Settings.state_key`)."""
+
+DIGEST_KEY = "ACC_DIGEST_KEY"
+"""Environment variable with the key of the messages' digests (`Policy.digest_key`)."""
+
+INSTALL = f"install the schema's package, or set {SCHEMA}=file.py or module:Class"
+
+_MOST_LISTED = 10
+
+Memory = Path | str
+"""A memory's folder, or the address of its journal."""
+
+Schema: TypeAlias = type[CompressedCognitiveState]
 
 
 class Place(NamedTuple):
@@ -40,13 +61,6 @@ class Place(NamedTuple):
         """The four names of the thread, empty ones too: no two threads share it."""
         key = self.thread
         return "/".join((key.tenant, key.user, key.agent, key.thread))
-
-
-CHROMA = "ACC_CHROMA"
-"""The environment's name for the address of the Chroma server."""
-
-Memory = Path | str
-"""A memory's folder, or the address of its journal."""
 
 
 def check_memory(memory: Memory) -> None:
@@ -72,7 +86,7 @@ def reading(memory: Memory) -> Iterator[Journal]:
         InputError: There is no memory; none is made.
     """
     check_memory(memory)
-    with Journal.open(memory, digest_key=digest_key(), reads_only=True) as journal:
+    with Journal.open(memory, digest_key=_digest_key(), reads_only=True) as journal:
         yield journal
 
 
@@ -98,12 +112,61 @@ def opened(memory: Memory, *, create: bool = False, **settings: Any) -> MemoryCo
                 pass
     found = os.environ.get(CHROMA)
     index = {"store": found} if found else {"index": "none"} if isinstance(memory, str) else {}
-    settings = {"policy": Policy(digest_key=digest_key()), **index, **settings}
-    return MemoryController.open(memory, state_key=state_keys(), **settings)
+    keys = [key for key in os.environ.get(STATE_KEY, "").split(",") if key] or None
+    settings = {"policy": plain_policy(), **index, **settings}
+    return MemoryController.open(memory, state_key=keys, **settings)
+
+
+def _digest_key() -> bytes:
+    return os.environ.get(DIGEST_KEY, "").encode()
+
+
+def plain_policy(**given: Any) -> Policy:
+    """Return a policy with the digest key of the environment."""
+    return Policy(digest_key=_digest_key(), **given)
+
+
+def schema_of(class_name: str) -> Schema:
+    """Return the installed class with the name that a state or a policy carries.
+
+    A stored name is untrusted: only the generic class, published ones and those of ACC_SCHEMA are loaded.
+
+    Raises:
+        ConfigurationError: None of them has the name.
+    """
+    if class_name == CompressedCognitiveState.__name__:
+        return CompressedCognitiveState
+    from acc.schema.catalog import published, schema_named
+
+    own = filter(None, os.environ.get(SCHEMA, "").split(","))
+    for name in (*own, *(entry.value for entry in published().values())):
+        with suppress(ConfigurationError):  # another package that is broken is no matter here
+            if (found := schema_named(name)).__name__ == class_name:
+                return found
+    what = "the thread uses a schema that is not installed"
+    raise ConfigurationError(what, where=class_name, hint=INSTALL)
+
+
+def policy_for(journal: Journal, fingerprint: str) -> Policy:
+    """Return the policy of a commit.
+
+    Raises:
+        ConfigurationError: Its schema is not installed or has changed, or its token counter is not known here.
+    """
+    body = journal.policies().get(fingerprint)
+    if body is None:
+        return plain_policy()
+    known = plain_policy(schema=schema_of(body["schema"]))
+    found = policy_of(fingerprint, json.dumps(dict(body)), [known])
+    if found is None:
+        what = f"the schema {body['schema']} has changed, or its counter is not {body['counter']!r}"
+        hint = "use the Python library with the schema and the counter of that time"
+        raise ConfigurationError(what, where=f"policy {fingerprint}", hint=hint)
+    return found
 
 
 def last_policy(journal: Journal, place: Place) -> Policy:
-    """Return the policy of a branch's last commit."""
+    """Return the policy of a branch's last commit; errors are those of `policy_for`."""
     head = journal.head(place.thread, place.branch)
     last = next(journal.commits(place.thread, place.branch, max(0, head.version - 1)), None)
     return policy_for(journal, last.policy if last else "")
@@ -126,14 +189,15 @@ def thread_named(journal: Journal, name: str | None) -> Place:
     found = list(dict.fromkeys(every))
     if len(found) == 1:
         return found[0]
-    named = list(islice(conversations(journal), MOST_NAMED + 1))
-    what = f"{len(found)} threads match" if found else f"no thread {name!r}"
+    listed = [place.label for place in islice(conversations(journal), _MOST_LISTED + 1)]
+    what = f"no thread {name!r}"
     if name is None:
         what = "the memory has several threads" if found else "no thread has a commit"
     elif found:
-        named = found
-    hint = f"choose one with --thread: {_listed(named)}" if named else "step a thread first"
-    raise InputError(what, where=journal.where, hint=hint)
+        what, listed = f"{len(found)} threads match", [inert_line(p.full_name) for p in found]
+    more = " and others" if len(listed) > _MOST_LISTED else ""
+    hint = f"choose one with --thread: {', '.join(listed[:_MOST_LISTED])}{more}"
+    raise InputError(what, where=journal.where, hint=hint if listed else "step a thread first")
 
 
 def erased_named(journal: Journal, name: str) -> Place:
@@ -163,10 +227,3 @@ def _matching(journal: Journal, name: str) -> Iterator[Place]:
         keys = {place.thread for place in _matching(journal, base)}
         named = (h for h in heads if h.branch == branch and h.thread in keys)
         yield from (Place(h.thread, branch) for h in named)
-
-
-def _listed(places: Sequence[Place]) -> str:
-    labels = [place.label for place in places]
-    if len(set(labels)) < len(labels):
-        labels = [inert_line(place.full_name) for place in places]
-    return ", ".join(labels[:MOST_NAMED]) + (" and others" if len(labels) > MOST_NAMED else "")

@@ -12,11 +12,14 @@ import typer
 from acc.folders import expanded
 from acc.journal.connecting import is_url
 from acc.journal.names import ThreadKey
-from acc.models.protocol import Price
+from acc.models.choosing import as_model
+from acc.models.recorded import RecordedModel
 
 DEFAULT_MEMORY = Path("memory")
 
 Scope = Mapping[str, Any]
+
+RECORDED = "recorded:"
 
 
 def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
@@ -53,31 +56,20 @@ def named(scope: Scope | None) -> dict[str, Any]:
     return {"thread": ThreadKey(**given)} if "thread" in given else given
 
 
-def parse_price(text: str) -> Price:
-    """Parse IN,OUT or IN,OUT,CACHED: money per million tokens.
+def model_named(name: str) -> Any:
+    """Return the model of ``--model``; None for the keyless rules.
 
     Raises:
-        typer.BadParameter: The text has another form.
-        ConfigurationError: A number is negative.
+        AccError: The model cannot be used, or recorded answers cannot be read.
     """
-    try:
-        numbers = [float(number) for number in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not 2 <= len(numbers) <= 3:
-        raise typer.BadParameter(f"{text!r} is not IN,OUT or IN,OUT,CACHED per million tokens")
-    return Price(*numbers)
+    if name.startswith(RECORDED):
+        return RecordedModel(name.removeprefix(RECORDED))
+    return as_model(name) if name else None
 
 
 def _memory(text: str) -> Path | str:
     """Return a folder or an address. A shell expands ``~`` in ``--memory ~/x`` but not in ``--memory=~/x``."""
     return text if is_url(text) else expanded(text)
-
-
-def _schema(name: str) -> Any:
-    from acc.schema.catalog import schema_named
-
-    return schema_named(name)
 
 
 _WITH_THREAD = partial(parse_scope, names=("user", "agent", "tenant", "thread"))
@@ -100,11 +92,6 @@ FilterOption = Annotated[Any, option("OWNER", _ONLY, "--scope", parser=_WITH_THR
 JsonOption = Annotated[bool, flag("--json", "Print JSON.")]
 _YES = "Do it without asking. Without it, a script gets the plan alone."
 YesOption = Annotated[bool, flag("--yes", _YES)]
-_A_SCHEMA = (
-    "The schema of the state: a name that acc schema lists, file.py, or module:Class. "
-    "[default: the thread's, or generic]"
-)
-SchemaOption = Annotated[Any, option("NAME", _A_SCHEMA, "--schema", parser=_schema)]
 _A_MODEL = (
     "Compress with this model: NAME at OPENAI_BASE_URL, NAME@URL, PROVIDER:NAME of LangChain, or "
     "recorded:FILE. [default: the keyless rules]"

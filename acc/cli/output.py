@@ -1,4 +1,4 @@
-"""Terminal output, output files, and the confirmation of commands that destroy."""
+"""What commands write to the terminal, and how those that destroy ask first."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from acc.errors import AccError, InputError
-from acc.folders import opened_for_text
+from acc.errors import InputError
 from acc.text.lines import inert, inert_line, raw
 
 
@@ -19,11 +16,6 @@ def coloured() -> bool:
     """Whether colours may be used: stdout is a terminal that has them, and NO_COLOR is not set."""
     dumb = os.environ.get("TERM") in ("dumb", "unknown")
     return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number and its noun, such as ``1 turn`` or ``2,000 turns``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def print_json(value: Any) -> None:
@@ -71,50 +63,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = [
-            cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)
-        ]
-        yield "  ".join(cells).rstrip() + "\n"
-
-
-class JsonLines:
-    """A file of one JSON value a line; ``-`` is stdout. The first value replaces what the file held before.
-
-    Raises:
-        AccError: The file cannot be opened or written.
-    """
-
-    def __init__(self, out: str) -> None:
-        self._out, self._is_old = out, out != "-" and Path(out).is_file()
-        with self._told():
-            self._file: Any = sys.stdout if out == "-" else opened_for_text(Path(out), "a")
-
-    def write(self, value: Any) -> None:
-        """Write ``value`` on a line and flush."""
-        with self._told():
-            if self._is_old:
-                self._file.truncate(0)
-                self._is_old = False
-            self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
-            self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._out != "-":
-            with self._told():
-                self._file.close()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise AccError(
-                f"the output cannot be written: {error.strerror or error}", where=self._out,
-                hint="free space on the disk or name another file, then run the command again",
-            ) from error  # fmt: skip
+        padded = (c + " " * (width - cell_len(c)) for c, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip() + "\n"
 
 
 class Summary(NamedTuple):

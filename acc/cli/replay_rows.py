@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from acc.journal.record import notes_of
-from acc.models.protocol import Price, Usage
-from acc.state.items import Pinned
-from acc.state.reasons import Note, Reason
+from acc.models.protocol import Usage
+from acc.state.reasons import REFUSED, Note, Reason
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import rendered
 
-COLUMNS = {
-    "turn": 5, "reads": 8, "state": 8, "tail": 8, "transcript": 11, "admitted": 9, "committed": 10,
-    "evicted": 8, "ms": 7,
+_COLUMNS = {
+    "turn": 5, "reads": 7, "state": 7, "tail": 7, "transcript": 11, "in": 7, "out": 6,
+    "committed": 10, "evicted": 8, "outcome": 12,
 }  # fmt: skip
-"""Headings and widths of the table of turns with the keyless rules."""
-
-MODEL_COLUMNS = {
-    "turn": 5, "reads": 7, "state": 7, "tail": 7, "transcript": 11, "in": 8, "out": 7, "money": 10,
-    "outcome": 18,
-}  # fmt: skip
-"""The same with a model: tokens read and written, their price, and how the compression ended."""
+"""Headings and widths of the table. ``in`` and ``out`` are the tokens that a model read and wrote."""
 
 _VERDICT = ("ref", "place", "reason")
 _WRITTEN = (Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.ENDED, Reason.RESTORED)
-_LEFT = (Reason.EVICTED, Reason.DROPPED)
-_LOUD = (Reason.NO_ROOM, Reason.GIVEN_UP, Reason.MISSING)
-_REFUSED = (
-    Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
-    Reason.NO_OFFER, Reason.MALFORMED, Reason.UNCITED, Reason.NO_ROOM, Reason.GIVEN_UP,
-)  # fmt: skip
+_EVICTED = (Reason.EVICTED, Reason.DROPPED)
+_LOST = (Reason.NO_ROOM, Reason.GIVEN_UP, Reason.MISSING)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One committed turn of a conversation: its number, the tokens of all messages so far, what it made (`Step`), the
-    records of its commits, the milliseconds that this run took for it, and what the model costs, if that is known.
+    """One committed turn of a conversation.
+
+    Attributes:
+        turn: Its number.
+        transcript: Tokens of all messages so far.
+        step: What it made.
+        records: The records of its commits.
+        ms: Milliseconds that this run took for it.
     """
 
     turn: int
@@ -48,7 +43,6 @@ class Row:
     step: Step[Any]
     records: Sequence[Mapping[str, Any]]
     ms: float
-    price: Price | None = None
 
     @cached_property
     def reads(self) -> int:
@@ -66,7 +60,7 @@ class Row:
         return next((each["failure"] for each in self.records if each.get("failure")), "")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object that ``--json`` writes, one a line."""
+        """Return the object that ``--json`` prints."""
         state, policy = self.step.state, self.step.policy
         tail = rendered(self.step.tail, policy, self.step.cadence.tool_share)
         text = render(state, policy.style)
@@ -77,38 +71,33 @@ class Row:
             "tokens": policy.counter(text),
             "reads": self.reads,
             "tail": policy.counter("\n".join(tail)),
-            "later": sum(bool(i.later) for _, i in state.items() if isinstance(i, Pinned)),
             "transcript_tokens": self.transcript,
             "verdicts": [dict(zip(_VERDICT, v, strict=True)) for v in self._all("verdicts")],
             "committed": self._notes(_WRITTEN),
-            "refused": self._notes(_REFUSED),
-            "evicted": self._notes(_LEFT),
+            "refused": self._notes(REFUSED | {Reason.GIVEN_UP}),
+            "evicted": self._notes(_EVICTED),
             "no_room": list(self._all("no_room")),
             "ms": round(self.ms, 3),
             "outcome": self._outcome(),
             "failure": self.failure,
             "usage": vars(self.usage),
-            "money": None if self.price is None else self.price.of(self.usage),
         }
 
-    def line(self, columns: Mapping[str, int]) -> str:
-        """Return the table row for ``columns``, followed by the failure if there was one."""
+    def line(self) -> str:
+        """Return the table row, followed by the failure if there was one."""
         told = self.as_json()
         cells = {
             "turn": self.turn, "reads": self.reads, "state": told["tokens"], "tail": told["tail"],
             "transcript": self.transcript, "in": self.usage.input, "out": self.usage.output,
-            "admitted": sum(each["reason"] == "admitted" for each in told["verdicts"]),
             "committed": len(told["committed"]), "evicted": len(told["evicted"]),
-            "ms": round(self.ms), "money": shown_money(told["money"]),
-            "outcome": told["outcome"] or "-",
         }  # fmt: skip
-        texts = [c if isinstance(c := cells[name], str) else f"{c:,}" for name in columns]
+        numbers = "".join(f"{cells[name]:>{_COLUMNS[name]},}" for name in cells)
         failed = f"\n{'':6}the compressor failed: {self.failure}" if self.failure else ""
-        return _aligned(texts, columns) + failed
+        return f"{numbers}{told['outcome'] or '-':>{_COLUMNS['outcome']}}{failed}"
 
     def lost(self) -> list[str]:
         """Return what somebody said and the state does not hold, in words."""
-        return [str(note) for note in self._found(_LOUD)]
+        return [str(note) for note in self._found(_LOST)]
 
     def _outcome(self) -> str:
         """Return ``ok``, in one word how the compressor failed, or nothing: there was nothing to compress."""
@@ -116,26 +105,14 @@ class Row:
             return self.failure.partition(":")[0]
         return "ok" if any("proposal" in each.get("given", {}) for each in self.records) else ""
 
-    def _notes(self, reasons: Sequence[Reason]) -> list[dict[str, Any]]:
+    def _notes(self, reasons: Collection[Reason]) -> list[dict[str, Any]]:
         return [note.model_dump(mode="json") for note in self._found(reasons)]
 
-    def _found(self, reasons: Sequence[Reason]) -> list[Note]:
+    def _found(self, reasons: Collection[Reason]) -> list[Note]:
         return [note for note in notes_of(self._all("notes")) if note.reason in reasons]
 
     def _all(self, name: str) -> Iterator[Any]:
         return (part for each in self.records for part in each.get(name, ()))
 
 
-def shown_money(money: float | None) -> str:
-    """Return an amount of money; a dash if no price was given."""
-    return "-" if money is None else f"{money:.6f}"
-
-
-def heading(columns: Mapping[str, int]) -> str:
-    """Return the heading line of the table."""
-    return _aligned(list(columns), columns)
-
-
-def _aligned(cells: Sequence[str], columns: Mapping[str, int]) -> str:
-    widths = columns.values()
-    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+HEADING = "".join(f"{name:>{width}}" for name, width in _COLUMNS.items())

@@ -9,13 +9,14 @@ from typing import Annotated, Literal
 import typer
 
 from acc.cli.options import JsonOption, argument, flag, option
-from acc.cli.output import count, print_json, print_table, tell
+from acc.cli.output import print_json, print_table, tell
 from acc.errors import AccError, InputError
 from acc.schema import pages
 from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
 from acc.schema.comparing import differences, document_named
 from acc.schema.starting import advice, start, stored_state
 from acc.state.proposal import wire_schema
+from acc.text.lines import count
 
 Form = Literal["state", "wire", "page"]
 

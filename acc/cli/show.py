@@ -1,26 +1,39 @@
-"""``acc show`` and ``threads``: what the agent reads, and which threads there are."""
+"""``acc threads``, ``search``, ``show`` and ``diff``: what a memory holds, and what changed between two turns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Annotated
+from itertools import takewhile
+from typing import Annotated, Any
 
 from acc.cli import options
-from acc.cli.history import after_turn
-from acc.cli.opening import Place, last_policy, reading, thread_named
-from acc.cli.options import flag, option
-from acc.cli.output import count, print_json, print_table, tell
-from acc.cli.policies import cadence_of, policy_for
+from acc.cli.opening import Place, last_policy, looking, policy_for, reading, thread_named
+from acc.cli.options import argument, flag, option
+from acc.cli.output import print_json, print_table, tell
 from acc.controller.documents import is_home
 from acc.errors import InputError
-from acc.journal import Journal, ThreadKey
+from acc.evidence.evidence import Evidence
+from acc.evidence.plain import plain
+from acc.inspector.commits import commits_of
+from acc.inspector.states import changes as changes_between
+from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, Head
+from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
+from acc.state.reasons import Reason
 from acc.state.render import render
+from acc.step import Cadence
 from acc.tail import Message, labelled, marked
+from acc.text.lines import count, inert_line
+from acc.update import KEYLESS, WITH_A_MODEL
+
+_EXCERPT = 300
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def show(
@@ -36,10 +49,8 @@ def show(
     """
     with reading(memory) as journal:
         place = thread_named(journal, thread)
-        policy, state, tail = state_after(journal, place, turn)
-    rendered = render(state, policy.style)
-    share = cadence_of(policy).tool_share
-    texts = [labelled(message, policy, share) for message in tail]
+        policy, state, tail = _state_after(journal, place, turn)
+    rendered, texts = render(state, policy.style), _shown(tail, policy)
     tokens, beside = policy.counter(rendered), sum(map(policy.counter, texts))
     if json:
         print_json({
@@ -63,7 +74,7 @@ def show(
         print("\nthe tail:\n" + "\n".join(texts))
 
 
-def state_after(
+def _state_after(
     journal: Journal, place: Place, turn: int | None = None
 ) -> tuple[Policy, CompressedCognitiveState, tuple[Message, ...]]:
     """Return policy, state and tail of a branch after a turn, or at its head."""
@@ -73,11 +84,44 @@ def state_after(
         if state is None:
             raise InputError("the thread has no state", where=place.label, hint="step it first")
     else:
-        stored = after_turn(journal, place, turn)
+        stored = _last_of(journal, place, turn, _commits(journal, place, turn, turn))
         policy = policy_for(journal, stored.policy)
         state = policy.schema.load(dict(stored.state or {}))
     texts = journal.texts(place.thread, state.unread, branch=place.branch)
     return policy, state, marked(state.unread, texts)
+
+
+def _commits(journal: Journal, place: Place, first: int, last: int) -> list[StoredCommit]:
+    """Return the commits of the turns from ``first`` to ``last``."""
+    # A turn makes one commit or more, so that its first has at least its number.
+    found = commits_of(journal, place.thread, place.branch, max(0, first - 1))
+    return [each for each in takewhile(lambda c: c.turn <= last, found) if each.turn >= first]
+
+
+def _last_of(
+    journal: Journal, place: Place, turn: int, commits: Iterable[StoredCommit]
+) -> StoredCommit:
+    """Return the last of the commits that a turn made.
+
+    Raises:
+        InputError: There is none, or an erasure blanked it.
+    """
+    found = [each for each in commits if each.turn == turn]
+    if found and found[-1].state is not None and not found[-1].problem:
+        return found[-1]
+    what = f"no turn {turn}"
+    if found:
+        what = f"the state after turn {turn} is lost: {found[-1].problem or 'it was erased'}"
+    head = journal.state(place.thread, branch=place.branch)
+    hint = f"name a turn from 1 to {head.turn}" if head is not None else "step the thread first"
+    raise InputError(what, where=place.label, hint=hint)
+
+
+def _shown(messages: Iterable[Message], policy: Policy) -> list[str]:
+    """Return messages as the agent reads them. The cadence is not stored: it is that of the bound's default."""
+    known = dict((WITH_A_MODEL, KEYLESS))
+    share = known.get(policy.max_tokens, Cadence()).tool_share
+    return [labelled(message, policy, share) for message in messages]
 
 
 def _source(item: Item) -> tuple[str, str, str]:
@@ -90,6 +134,105 @@ def _source(item: Item) -> tuple[str, str, str]:
     return "", item.text_of, str(item.turn)
 
 
+def diff(
+    first: Annotated[int | None, argument("A", "The earlier turn. [default: one before]", min=0)] = None,
+    second: Annotated[int | None, argument("B", "The later turn. [default: the last]", min=1)] = None,
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    thread: options.ThreadOption = None,
+    shadow: Annotated[bool, flag("--shadow", "Show what a memory in shadow mode would change for the model.")] = False,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Show what changed between two turns, and why.
+
+    The signs: + added, - removed, ~ changed, ! refused or noted.
+    """
+    if shadow and first is not None:
+        what, hint = "--shadow compares what the model reads now", "leave the turns out"
+        raise InputError(what, where="acc diff", hint=hint)
+    with reading(memory) as journal:
+        place = thread_named(journal, thread)
+        if shadow:
+            _show_shadow(journal, place, json=json)
+            return
+        last = journal.state(place.thread, branch=place.branch) if second is None else None
+        until = second if second is not None else (last.turn if last else 0)
+        since = until - 1 if first is None else first
+        if since >= until:
+            what, hint = f"turn {since} is not before turn {until}", "name the earlier turn first"
+            raise InputError(what, where=place.label, hint=hint)
+        commits = _commits(journal, place, since, until)
+        before = _last_of(journal, place, since, commits).state if since else {}
+        after = _last_of(journal, place, until, commits).state
+    reasons, others = _reasons(each for each in commits if each.turn > since)
+    changes = [
+        {**c, "reasons": reasons[c["id"]]} for c in changes_between(before or {}, after or {})
+    ]
+    if json:
+        print_json({
+            "thread": asdict(place.thread), "branch": place.branch, "from": since, "to": until,
+            "changes": changes, "noted": others,
+        })  # fmt: skip
+        return
+    print(f"{place.label}, turn {since:,} to {until:,}: {count(len(changes), 'change')}")
+    for change in changes:
+        print("\n".join(_lines(change)))
+    for note in others:
+        print(f"! turn {note['turn']}: {note['note']}")
+
+
+def _reasons(
+    made: Iterable[StoredCommit],
+) -> tuple[defaultdict[str, list[Any]], list[dict[str, Any]]]:
+    """Return the notes of commits by item, and those about no item, in order of turns."""
+    by_item: defaultdict[str, list[Any]] = defaultdict(list)
+    others = []
+    for stored in made:
+        for note in notes_of((stored.record or {}).get("notes", ())):
+            told = {"turn": stored.turn, "reason": note.reason.value, "detail": note.detail}
+            if not note.item:
+                others.append({**told, "note": str(note)})
+            elif note.reason is not Reason.KNOWN:
+                by_item[note.item].append(told)
+    return by_item, others
+
+
+def _lines(change: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{_SIGNS[change['change']]} {change['id']} {change['slot']}: {change['words']}"
+    for name, (old, new) in change.get("fields", {}).items():
+        yield f"    {name}: {old or '-'} -> {new or '-'}"
+    for why in change["reasons"]:
+        detail = f" ({why['detail']})" if why["detail"] else ""
+        yield f"    turn {why['turn']}: {why['reason']}{detail}"
+
+
+def _show_shadow(journal: Journal, place: Place, *, json: bool) -> None:
+    """Show the messages of a thread that would leave the model's prompt, what would come, and what would stay."""
+    policy, state, tail = _state_after(journal, place)
+    every = [each.message for each in journal.messages(place.thread, branch=place.branch)]
+    texts = dict(zip([each.ref for each in every], _shown(every, policy), strict=True))
+    kept = {message.ref for message in tail}
+    leave, stay = [ref for ref in texts if ref not in kept], [ref for ref in texts if ref in kept]
+    rendered = render(state, policy.style)
+    now = sum(map(policy.counter, texts.values()))
+    then = policy.counter(rendered) + sum(policy.counter(texts[ref]) for ref in stay)
+    if json:
+        print_json({
+            "thread": asdict(place.thread), "branch": place.branch, "turn": state.turn,
+            "tokens": now, "tokens_with_memory": then, "rendered": rendered,
+            "leave": leave, "stay": stay,
+        })  # fmt: skip
+        return
+    print(
+        f"{place.label}, after turn {state.turn:,}: {now:,} tokens of messages, {then:,} with the memory"
+    )
+    lines = [
+        *(("-", texts[ref]) for ref in leave),
+        *(("+", line) for line in rendered.splitlines()),
+    ]
+    for sign, text in (*lines, *((" ", texts[ref]) for ref in stay)):
+        print(f"{sign} {inert_line(text)}")
+
+
 def threads(
     memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
 ) -> None:
@@ -100,24 +243,51 @@ def threads(
     with reading(memory) as journal:
         found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
         sizes = journal.sizes()
-    counted = [(*each, *sizes.get(each[0].thread, (0, 0))) for each in found]
+    counted = [(head, forks, *sizes.get(head.thread, (0, 0))) for head, forks in found]
     if json or not found:
         value = [
-            {**asdict(p.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}
-            for p, h, forks, commits, said in counted
+            {**asdict(h.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}
+            for h, forks, commits, said in counted
         ]  # fmt: skip
         tell("no thread has a commit", value, as_json=json)
         return
-    rows = [(p.label, f"{c:,}", f"{said:,}", " ".join(forks)) for p, _, forks, c, said in counted]
+    rows = [
+        (Place(h.thread).label, f"{commits:,}", f"{said:,}", " ".join(forks))
+        for h, forks, commits, said in counted
+    ]
     print_table(("thread", "commits", "messages", "branches"), rows, wrap=("thread", "branches"))
     print(count(len(found), "thread"))
 
 
-def _by_thread(heads: list[Head]) -> Iterator[tuple[Place, Head, list[str]]]:
-    """Yield each thread with the head of its main branch and the names of the others."""
+def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
+    """Yield the head of each thread's main branch, and the names of its other branches."""
     forks: dict[ThreadKey, list[str]] = {}
     for head in heads:
         if head.branch != MAIN:
             forks.setdefault(head.thread, []).append(head.branch)
-    mains = (head for head in heads if head.branch == MAIN)
-    yield from ((Place(head.thread), head, forks.get(head.thread, [])) for head in mains)
+    yield from ((head, forks.get(head.thread, [])) for head in heads if head.branch == MAIN)
+
+
+def search(
+    query: Annotated[str, argument("WORDS", "Words to search for.")],
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    scope: options.FilterOption = None,
+    limit: Annotated[int, option("N", "Results at most.", min=1)] = 8,
+    json: options.JsonOption = False,
+) -> None:  # fmt: skip
+    """Search threads and documents by words.
+
+    acc erase and acc hold take the threads and refs that this prints.
+    """
+    with looking(memory) as controller:
+        found = Evidence(controller).search(query, limit=limit, **options.named(scope))
+    if found and not json:
+        rows = [
+            (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
+            for h in found
+        ]
+        print_table(("thread", "ref", "from", "text"), rows, wrap=("thread", "text"))
+        return
+    whose = ", ".join(f"{name} {value!r}" for name, value in (scope or {}).items())
+    told = inert_line(f"nothing found ({whose or 'all threads and documents'})")
+    tell(told, [plain(each) for each in found], as_json=json)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 from acc.cli import options
-from acc.cli.opening import looking, reading, thread_named
+from acc.cli.opening import INSTALL, looking, plain_policy, reading, schema_of, thread_named
 from acc.cli.options import option
-from acc.cli.output import count, tell
-from acc.cli.policies import INSTALL, stored_policies
-from acc.errors import AuditError, InputError
+from acc.cli.output import tell
+from acc.errors import AuditError, ConfigurationError, InputError
 from acc.evidence.evidence import Evidence
 from acc.evidence.heads import read_heads
-from acc.journal import Journal, Report, ThreadKey
+from acc.journal import Journal, Report
+from acc.state.policy import Policy
+from acc.text.lines import count
 
-_EVERY = 5.0  # seconds between lines that tell how far a check is
 _WORTH_A_PROCESS = 2_000  # commits: a few seconds
 
 FIX = "restore a backup, and compare it with heads that you keep outside (acc verify --head FILE)"
@@ -32,8 +29,6 @@ def verify(
     thread: Annotated[str | None, option("NAME", "Check this thread. [default: all]")] = None,
     head: Annotated[Path | None, option("FILE", "Check that each head of this file of acc heads is a commit "
         "still.")] = None,
-    jobs: Annotated[int | None, option("N", "Check in N processes. [default: one for each processor, if there are "
-        "many commits]", min=1, max=256)] = None,
     json: options.JsonOption = False,
 ) -> None:  # fmt: skip
     """Check a memory by recomputing every commit.
@@ -45,13 +40,9 @@ def verify(
         keys = None if thread is None else [thread_named(journal, thread).thread]
         if keys is not None:
             anchors = [each for each in anchors if each.thread in keys]
-        policies, missing = stored_policies(journal)
-        how: dict[str, Any] = {
-            "threads": keys,
-            "anchors": anchors,
-            "processes": jobs or _jobs(journal, keys),
-        }
-        report = journal.verify(policies, progress=_progress(), **how)
+        policies, missing = _stored_policies(journal)
+        processes = 1 if keys is not None else _processes(journal)
+        report = journal.verify(policies, threads=keys, anchors=anchors, processes=processes)
     if not report.threads:
         raise InputError("no thread has a commit", where=str(memory), hint="name another memory")
     damages = [{**asdict(each), "text": str(each)} for each in report.damages]
@@ -69,25 +60,20 @@ def verify(
         raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=FIX)
 
 
-def _jobs(journal: Journal, keys: Sequence[ThreadKey] | None) -> int:
+def _stored_policies(journal: Journal) -> tuple[list[Policy], list[str]]:
+    """Return a policy for each schema of a journal's commits, and the names of schemas that are not installed."""
+    found, missing = [], []
+    for name in dict.fromkeys(str(body["schema"]) for body in journal.policies().values()):
+        try:
+            found.append(plain_policy(schema=schema_of(name)))
+        except ConfigurationError:
+            missing.append(name)
+    return found, missing
+
+
+def _processes(journal: Journal) -> int:
     """Return in how many processes to check: each has so many commits that they are worth its start."""
-    if keys is not None:
-        return 1
     return min(os.cpu_count() or 1, 1 + journal.counts()["commits"] // _WORTH_A_PROCESS)
-
-
-def _progress() -> Callable[[Report], None]:
-    """Return what tells on stderr how far a check is, now and then."""
-    told = [time.monotonic()]
-
-    def tell(report: Report) -> None:
-        if time.monotonic() - told[0] >= _EVERY:
-            told[0] = time.monotonic()
-            commits = count(report.recomputed + report.unexplained, "commit")
-            line = f"acc: checked {count(report.threads, 'thread')}, {commits}"
-            print(line, file=sys.stderr, flush=True)
-
-    return tell
 
 
 def _told(report: Report, anchors: int) -> str:

@@ -25,7 +25,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step import Cadence, Memory, Step
 from acc.tail import Message, marked
-from acc.telemetry.observer import Observer, Observers
+from acc.telemetry import Observer, Observers
 from acc.telemetry.step_log import StepLog
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import UNDATED, Turn, dated, normalize

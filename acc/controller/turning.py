@@ -30,7 +30,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step, stepping
 from acc.tail import Message, messages_of, rendered
-from acc.telemetry.observer import Watch
+from acc.telemetry import Watch
 from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn
 

@@ -15,8 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from acc.errors import InputError
-from acc.inspector.detail import Details
-from acc.inspector.threads import Threads
+from acc.inspector.threads import Details, Threads
 from acc.journal.names import MAIN
 from acc.text.lines import inert
 

@@ -1,36 +1,53 @@
-"""The inspector's server: the page, its data, changes as they come, and the operator's acts."""
+"""The inspector's server: who may ask, the page, its data, changes as they come, and the operator's acts."""
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from acc.errors import AccError, ConfigurationError, InputError, extra
 from acc.folders import file_errors
-from acc.inspector.acts import Acts, Desk
-from acc.inspector.detail import Details
+from acc.inspector.acts import OperatorActs
 from acc.inspector.page import live_page
-from acc.inspector.threads import Threads, key_of
+from acc.inspector.threads import Details, Threads, key_of
 from acc.journal.names import MAIN
 
 with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
     import uvicorn
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
+    from starlette.datastructures import Headers, MutableHeaders
     from starlette.middleware import Middleware
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, Response, StreamingResponse
     from starlette.routing import Route
-
-    from acc.inspector.guard import TOKEN, Guard, is_token
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = "127.0.0.1"
+OWN = (HOST, "localhost", "[::1]")
+"""Names of the loopback, which are answered."""
+
+TOKEN = "x-acc-token"
+"""The header with the token that an operator's act needs."""
+
 MOST_BODY = 64 * 1024
 """Maximum size of an act in bytes."""
+
+_HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""Headers of every answer that does not set them itself."""
 
 Answer = Callable[[Request], Awaitable[Response]]
 Pause = Callable[[], Awaitable[None]]
@@ -49,13 +66,67 @@ class Inspector:
 
     threads: Threads
     pause: Pause
-    acts: Acts | None = None
+    acts: OperatorActs | None = None
     token: str = ""
 
 
 def new_token() -> str:
     """Return a random token for the operator."""
     return secrets.token_urlsafe(24)
+
+
+def refusal(headers: Mapping[str, str], path: str) -> str:
+    """Return why a request is refused; empty if it may be answered.
+
+    A page of another host must not read the memory, not even under a name that leads to this machine
+    (DNS rebinding): the names of the loopback are the only ones that are answered. A link may lead to
+    the front page, which holds no data.
+    """
+    host = headers.get("host", "").lower()
+    ports = [host.removeprefix(name) for name in OWN if host.startswith(name)]
+    if not any(not port or (port[0] == ":" and _is_number(port[1:], 5)) for port in ports):
+        return "the Host header does not name this machine's loopback"
+    origin = headers.get("origin")
+    if origin is not None and origin.lower() != f"http://{host}":
+        return "the Origin header names another page"
+    if path != "/" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        return "another site made this request"
+    return ""
+
+
+def is_token(given: str, token: str) -> bool:
+    """Compare in a time that does not depend on the place of the first difference."""
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
+
+
+class Guard:
+    """An ASGI middleware that refuses foreign requests and adds the headers of `_HEADERS`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        asked = Headers(scope=scope)
+        why = refusal(asked, scope["path"])
+        if any(len(asked.getlist(name)) > 1 for name in ("host", "origin")):
+            why = "a header is given twice"
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        answer: ASGIApp = self._app
+        if why:
+            answer = _json({"error": why, "hint": "open the address that acc inspect printed"}, 403)
+        await answer(scope, receive, guarded)
 
 
 def application(inspector: Inspector) -> Starlette:
@@ -72,12 +143,13 @@ def application(inspector: Inspector) -> Starlette:
     routes = [Route("/", front), Route("/api/changes", changes)]
     routes += [Route(f"/api/{p}", _reads(a)) for p, a in _answers(inspector.threads).items()]
     if inspector.acts is not None:
-        desk = Desk(inspector.acts)
+        operator = inspector.acts
         acts: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "/api/plan": lambda asked: desk.plan(key_of(str(asked.get("log", ""))), asked),
-            "/api/confirm": lambda asked: desk.confirm(str(asked.get("plan"))),
+            "/api/plan": lambda asked: operator.plan(key_of(str(asked.get("log", ""))), asked),
+            "/api/confirm": lambda asked: operator.confirm(str(asked.get("plan"))),
         }
-        routes += [Route(p, _acts(inspector, act), methods=["POST"]) for p, act in acts.items()]
+        token = inspector.token
+        routes += [Route(p, _acts(token, act), methods=["POST"]) for p, act in acts.items()]
     return Starlette(routes=routes, middleware=[Middleware(Guard)])
 
 
@@ -152,11 +224,11 @@ def _reads(answer: Callable[[Request], Any]) -> Answer:
     return endpoint
 
 
-def _acts(inspector: Inspector, act: Callable[[dict[str, Any]], Any]) -> Answer:
+def _acts(token: str, act: Callable[[dict[str, Any]], Any]) -> Answer:
     """Return an endpoint for acts of the operator, who brings the token in a header."""
 
     async def endpoint(request: Request) -> Response:
-        if not is_token(request.headers.get(TOKEN, ""), inspector.token):
+        if not is_token(request.headers.get(TOKEN, ""), token):
             hint = "copy it from the terminal of acc inspect"
             return _json({"error": "the token is wrong", "hint": hint}, 401)
         body = b""
@@ -190,9 +262,13 @@ def _json(value: Any, status: int = 200) -> Response:
 
 def _number(request: Request, name: str) -> int:
     text = request.query_params.get(name, "0")
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    if not _is_number(text, 9):
         raise InputError(f"{name} is not a number", where="the request")
     return int(text)
+
+
+def _is_number(text: str, most: int) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= most
 
 
 def bound(port: int) -> socket.socket:

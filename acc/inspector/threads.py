@@ -1,18 +1,23 @@
-"""The threads of a memory, read from its journal beside whoever writes it."""
+"""The threads of a memory and the details of their commits, read from its journal beside whoever writes it."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from acc.errors import AccError, AuditError, InputError
-from acc.inspector.entries import Index, checked, entry_of
-from acc.inspector.states import Reader
+from acc.controller.documents import document
+from acc.errors import AccError, InputError
+from acc.inspector.commits import Index, commit_at, entry_of
+from acc.inspector.states import Body, Reader, changes, items_of
 from acc.journal import Head, Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, StoredMessage
+from acc.recall import passages
+from acc.state.reasons import LEFT, REFUSED
+from acc.tail import Message
 
 MOST_INDEXES = 16
 """Number of branches whose list of commits stays in memory."""
@@ -127,18 +132,6 @@ class Threads:
         return [_hit(each, words[0]) for each in found[-MOST_FOUND:][::-1]]
 
 
-def commit_at(journal: Journal, key: ThreadKey, branch: str, version: int) -> StoredCommit:
-    """Return a commit of a branch itself; raise `InputError` if there is none."""
-    try:
-        found = next(journal.commits(key, branch, version - 1, page=1), None)
-    except AuditError:  # nothing, or a damaged row, stands before it
-        found = next((c for c in journal.commits(key, branch) if c.version == version), None)
-    if found is None or found.version != version:
-        hint = "open the thread again"
-        raise InputError("the journal has no such commit", where=str(key), hint=hint)
-    return checked(found)
-
-
 def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the row of the branch that was committed last; a damaged one is told whichever that is."""
     row: Mapping[str, Any] = max(branches, key=lambda each: each.get("at", ""))
@@ -155,3 +148,125 @@ def _hit(stored: StoredMessage, word: str) -> dict[str, Any]:
         "ref": message.ref, "channel": message.channel.value, "turn": message.turn,
         "version": stored.version, "excerpt": f"{'…' if at else ''}{excerpt}",
     }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Details:
+    """Makes the details of a branch's commits.
+
+    Attributes:
+        threads: The threads.
+        index: The branch's list of commits.
+        most: Number of characters of a text to give; None for all.
+    """
+
+    threads: Threads
+    index: Index
+    most: int | None = None
+
+    def of(self, version: int) -> dict[str, Any]:
+        """Return the details of a version. Items, notes and claims stand in it as the journal has them."""
+        commit, before = self.threads.commit(self.index, version)
+        record, entry = commit.record or {}, self.index.at(version)
+        old = (before and before.state) or {}
+        proposal = record.get("given", {}).get("proposal") or {}
+        return {
+            "version": version, "hash": commit.hash, "thread": vars(self.index.key),
+            "policy": {**self.threads.reader.policies.get(commit.policy, {}), "fingerprint": commit.policy},
+            "author": proposal.get("author", ""), "mode": proposal.get("mode", ""),
+            "failure": record.get("failure", ""), "outcome": record.get("outcome", ""),
+            "usage": record.get("usage", {}), "no_room": record.get("no_room", []),
+            "said": [self._said(each) for each in self._took(commit)],
+            **self._state(commit.state, entry["fault"]),
+            "notes": [_grouped(note) for note in record.get("notes", ())],
+            "changes": list(_explained(old, commit.state or old, record.get("notes", ()))),
+            "verdicts": [self._verdict(*each) for each in record.get("verdicts", ())],
+            "waiting": self._waiting() if entry is self.index.entries[-1] else [],
+        }  # fmt: skip
+
+    def source(self, ref: str) -> dict[str, Any]:
+        """Return the text behind a ref, or why there is none."""
+        journal, key = self.threads.journal, self.index.key
+        found = next(iter(self._texts([ref])), None) or document(journal, key, ref)
+        if found is not None:
+            return self._said(found)
+        rows = journal.messages(key, branch=self.index.branch, also_open=True)
+        if any(each.message.ref == ref and not each.digest for each in rows):
+            return {"ref": ref, "unavailable": "an erasure removed this text"}
+        return {"ref": ref, "unavailable": "no message of this thread has this ref"}
+
+    def between(self, one: int, other: int) -> list[dict[str, Any]]:
+        """Return what changed from one version to a later one, with the reasons of all commits in between."""
+        first, last = sorted((one, other))
+        states = [self.threads.commit(self.index, each)[0].state or {} for each in (first, last)]
+        notes: list[Body] = []
+        for entry in self.index.entries:
+            if first < entry["version"] <= last:
+                commit, _ = self.threads.commit(self.index, entry["version"])
+                notes += (commit.record or {}).get("notes", ())
+        return list(_explained(states[0], states[1], notes))
+
+    def _texts(self, refs: Iterable[str]) -> tuple[Message, ...]:
+        return self.threads.journal.texts(self.index.key, refs, branch=self.index.branch)
+
+    def _took(self, commit: StoredCommit) -> Iterator[Message]:
+        """Yield the messages that a commit took."""
+        first, last = commit.span
+        found = self.threads.journal.messages(
+            self.index.key, first, last - first + 1 if last else 0, branch=self.index.branch
+        )
+        return (each.message for each in found)
+
+    def _waiting(self) -> list[dict[str, Any]]:
+        """Return what was said and no commit took: of a step that failed or was killed."""
+        waiting = self.threads.journal.waiting(self.index.key, self.index.branch)
+        return [self._said(each) for each in waiting]
+
+    def _state(self, state: Body | None, fault: str) -> dict[str, Any]:
+        if state is None:
+            why = fault or "an erasure removed this state"
+            return {"rendered": None, "unread": why, "pinned": [], "items": [], "tail": []}
+        reading = self.threads.reader.read(state)
+        says = reading.words
+        return {
+            "rendered": reading.text, "unread": reading.problem, "pinned": reading.pinned,
+            "items": [{**item, "slot": slot, "says": says[item["id"]]} for slot, item in items_of(state)],
+            "tail": self._tail(state), "gone": state.get("gone", []),
+        }  # fmt: skip
+
+    def _tail(self, state: Body) -> list[dict[str, Any]]:
+        """Return the messages that the agent reads word for word beside the state."""
+        entries = state.get("unread", ())
+        texts = {m.ref: self._said(m) for m in self._texts([each["ref"] for each in entries])}
+        return [{**each, **texts.get(each["ref"], {"text": None})} for each in entries]
+
+    def _verdict(self, ref: str, place: int, reason: str) -> dict[str, Any]:
+        """Return what the gate said of a passage, with its words."""
+        parts = [part for message in self._texts([ref]) for part in passages(message.text)]
+        text = parts[place] if place < len(parts) else ""
+        return {"ref": ref, "place": place, "reason": reason, "text": text}
+
+    def _said(self, message: Message) -> dict[str, Any]:
+        seen, text = message.observation, message.text
+        cut = max(0, len(text) - self.most) if self.most is not None else 0
+        return {
+            "ref": message.ref, "channel": message.channel.value, "name": seen.name,
+            "at": message.at, "turn": message.turn, "text": text[: self.most],
+            "left_out": seen.left_out + cut,
+        }  # fmt: skip
+
+
+def _grouped(note: Body) -> dict[str, Any]:
+    reason = note["reason"]
+    return {**note, "group": "refused" if reason in REFUSED else "left" if reason in LEFT else ""}
+
+
+def _explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
+    """Yield the changes between two states, each with the reasons that the notes give of its item."""
+    by_item: dict[str, dict[tuple[str, str], None]] = {}
+    for note in notes:
+        told = note["reason"], note.get("detail", "")
+        by_item.setdefault(note.get("item", ""), {})[told] = None
+    for change in changes(before, after):
+        reasons = by_item.get(change["id"], {})
+        yield {**change, "reasons": [{"reason": r, "detail": d} for r, d in reasons]}

@@ -18,10 +18,8 @@ from acc import __version__
 from acc.controller.controller import MemoryController
 from acc.errors import AccError, ConflictError, InputError, extra
 from acc.journal import ThreadKey
-from acc.mcp_server.forgetting import Forgetting
-from acc.mcp_server.recalling import Recalling
-from acc.mcp_server.remembering import Remembering
-from acc.mcp_server.serving import Serving
+from acc.mcp_server import Serving
+from acc.mcp_server.tools import Tools
 from acc.turn.observations import Channel
 
 with extra("mcp", "the SDK of MCP cannot be imported: {error}", where="acc mcp"):
@@ -119,14 +117,14 @@ def memory_server(
         resource_security=ResourceSecurity(exempt_params={"thread"}),
         log_level="WARNING",
     )
-    _add_tools(server, memory, serving)
-    _add_resources(server, Recalling(memory, serving))
+    tools = Tools(memory, serving)
+    _add_tools(server, tools)
+    _add_resource(server, tools)
     return server
 
 
-def _add_tools(server: MCPServer[Any], memory: MemoryController[Any], serving: Serving) -> None:
-    storing, reading = Remembering(memory, serving), Recalling(memory, serving)
-    erasing = Forgetting(memory, serving)
+def _add_tools(server: MCPServer[Any], tools: Tools) -> None:
+    serving = tools.serving
     locks: WeakValueDictionary[ThreadKey, asyncio.Lock] = WeakValueDictionary()
 
     async def remember(
@@ -140,9 +138,9 @@ def _add_tools(server: MCPServer[Any], memory: MemoryController[Any], serving: S
             async with locks.setdefault(serving.whose(thread), asyncio.Lock()):
                 for pause in pauses(serving.wait):
                     with suppress(ConflictError):
-                        return await _run(storing.remember, text, thread, message_id)
+                        return await _run(tools.remember, text, thread, message_id)
                     await asyncio.sleep(pause)
-                return await _run(storing.remember, text, thread, message_id)
+                return await _run(tools.remember, text, thread, message_id)
 
     async def recall(
         query: Query,
@@ -150,11 +148,11 @@ def _add_tools(server: MCPServer[Any], memory: MemoryController[Any], serving: S
         start: Annotated[int, Field(description="characters of a ref's text to skip")] = 0,
     ) -> str:
         with _tool_errors():
-            return await _run(reading.recall, query, thread, start)
+            return await _run(tools.recall, query, thread, start)
 
     async def read_state(thread: ThreadName) -> str:
         with _tool_errors():
-            return await _run(reading.read_state, thread)
+            return await _run(tools.read_state, thread)
 
     async def forget(
         ref: Annotated[str, Field(description="a ref such as u3, or * for the whole thread")],
@@ -162,7 +160,7 @@ def _add_tools(server: MCPServer[Any], memory: MemoryController[Any], serving: S
         confirm: Annotated[str, Field(description="the code of the plan")] = "",
     ) -> str:
         with _tool_errors():
-            return await _run(erasing.forget, ref, thread, confirm)
+            return await _run(tools.forget, ref, thread, confirm)
 
     def add(call: Callable[..., Awaitable[str]], what: str, *hints: bool) -> None:
         reads, destroys, repeatable = hints
@@ -199,27 +197,22 @@ def without_thread(
     return pinned
 
 
-def _add_resources(server: MCPServer[Any], reading: Recalling) -> None:
-    thread = reading.serving.thread
+def _add_resource(server: MCPServer[Any], tools: Tools) -> None:
+    """Add what the agent reads, for clients that show resources."""
+    name = tools.serving.thread
 
-    async def state(thread: str = thread) -> str:
-        return await _read(reading.read_state, thread)
+    async def state(thread: str = name) -> str:
+        try:
+            return await _run(tools.read_state, thread)
+        except InputError as error:
+            raise ResourceNotFoundError(str(error)) from error
+        except AccError as error:
+            raise ResourceError(str(error)) from error
 
-    async def rules(thread: str = thread) -> str:
-        return await _read(reading.rules, thread)
-
-    async def diff(turn: str, thread: str = thread) -> str:
-        return await _read(reading.diff, thread, turn)
-
-    def add(call: Callable[..., Awaitable[str]], path: str, what: str) -> None:
-        if thread:
-            call = without_thread(call, thread)
-        at = quote(thread, safe="") if thread else "{thread}"
-        server.resource(f"acc://{at}/{path}", description=what, mime_type="text/plain")(call)
-
-    add(state, "state", "What the agent reads: the state, then the newest texts.")
-    add(rules, "rules", "Rules and goals in force, with what they rest on.")
-    add(diff, "diff/{turn}", "What a turn changed, and why.")
+    what = "What the agent reads: the state, then the newest texts."
+    at = quote(name, safe="") if name else "{thread}"
+    call = without_thread(state, name) if name else state
+    server.resource(f"acc://{at}/state", description=what, mime_type="text/plain")(call)
 
 
 @contextmanager
@@ -246,13 +239,3 @@ def pauses(seconds: float) -> Iterator[float]:
 async def _run(answer: Callable[..., str], *arguments: Any) -> str:
     """Answer on a worker thread. A cancelled call finishes what it began."""
     return await anyio.to_thread.run_sync(partial(answer, *arguments))
-
-
-async def _read(answer: Callable[..., str], *arguments: Any) -> str:
-    """Answer a resource."""
-    try:
-        return await _run(answer, *arguments)
-    except InputError as error:
-        raise ResourceNotFoundError(str(error)) from error
-    except AccError as error:
-        raise ResourceError(str(error)) from error

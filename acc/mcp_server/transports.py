@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from ipaddress import ip_address
-from threading import Thread
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -25,11 +23,8 @@ from acc.text.lines import raw
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names by which a client on the same machine reaches the server."""
 
-
 LEAST_TOKEN = 16
 """Minimum characters of a token: a shorter one is guessed."""
-
-_TOKEN = re.compile(rf"[!-~]{{{LEAST_TOKEN},}}")
 
 
 class Address(NamedTuple):
@@ -67,7 +62,8 @@ class Address(NamedTuple):
 
         So does a token that is easily guessed, or that no header carries.
         """
-        if token and not _TOKEN.fullmatch(token):
+        is_sound = len(token) >= LEAST_TOKEN and all("!" <= each <= "~" for each in token)
+        if token and not is_sound:
             raise ConfigurationError(
                 f"the token is shorter than {LEAST_TOKEN} characters, or no header can carry it",
                 where="ACC_MCP_TOKEN",
@@ -92,49 +88,14 @@ class Address(NamedTuple):
 def serve_stdio(server: MCPServer[Any]) -> None:
     """Serve one client over stdin and stdout until it closes stdin, or a signal comes.
 
-    Nothing else is written to stdout. Calls that have begun finish first.
+    Nothing else is written to stdout. When stdin is closed, calls that have begun finish first. A signal ends the
+    process at once, as nothing else ends a thread that waits for input: the next start takes up what was said.
     """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda given, _: os._exit(128 + given))
     # The SDK takes over the file descriptor, which it looks for behind the real stream.
-    with redirect_stdout(raw(sys.stdout)), _stdin_ended_by_signals():
+    with redirect_stdout(raw(sys.stdout)):
         asyncio.run(server.run_stdio_async())
-
-
-@contextmanager
-def _stdin_ended_by_signals() -> Iterator[None]:
-    """Let SIGINT and SIGTERM end stdin: a thread that waits for input cannot be interrupted otherwise.
-
-    Raises:
-        SystemExit: At the end of the context, if a signal came.
-    """
-    near, far = socket.socketpair()
-    client = os.dup(0)
-    os.dup2(far.fileno(), 0)
-    far.close()
-    received: list[int] = []
-
-    def end(number: int, _: FrameType | None) -> None:
-        received.append(number)
-        with suppress(OSError):
-            near.shutdown(socket.SHUT_RDWR)
-        if len(received) > 1:
-            os._exit(128 + number)  # what was said is stored, and the next start reads it
-
-    def pass_on() -> None:
-        with suppress(OSError):
-            while data := os.read(client, 65_536):
-                near.sendall(data)
-        with suppress(OSError):
-            near.shutdown(socket.SHUT_WR)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
-    Thread(target=pass_on, name="stdin", daemon=True).start()
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if received:
-        raise SystemExit(128 + received[0])
 
 
 def listening(address: Address) -> socket.socket:

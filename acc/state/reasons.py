@@ -48,6 +48,17 @@ class Reason(StrEnum):
 REPAIRABLE = frozenset({Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.UNKNOWN_ID})
 """Slips of form that one more answer can correct."""
 
+REFUSED = frozenset(
+    {
+        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
+        Reason.NO_OFFER, Reason.MALFORMED, Reason.UNCITED, Reason.NO_ROOM,
+    }
+)  # fmt: skip
+"""Why something that was proposed did not come in."""
+
+LEFT = frozenset({Reason.EVICTED, Reason.DROPPED, Reason.ENDED, Reason.DEMOTED})
+"""Why something left the state."""
+
 
 class Note(Part):
     """What became of one element of a proposal, or of one item.

@@ -22,10 +22,10 @@ from acc.journal.names import ThreadKey
 from acc.logs import code
 from acc.models.protocol import Completion
 from acc.state.policy import Policy
-from acc.state.reasons import Reason
+from acc.state.reasons import REFUSED, Reason
 from acc.step import Step
-from acc.telemetry.facts import EVICTIONS, REFUSALS, facts
-from acc.telemetry.observer import Named, Stage
+from acc.telemetry import Named, Stage
+from acc.telemetry.step_log import facts
 from acc.turn.observations import Channel
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ _OPERATION = "gen_ai.operation.name"
 _COUNT = "gen_ai.memory.record.count"
 _RECORDS = "gen_ai.memory.records"
 _ERROR = "error.type"
-_WRITTEN = (Reason.ADDED, Reason.UPDATED)
 _USAGE = {
     "input": "gen_ai.usage.input_tokens",
     "output": "gen_ai.usage.output_tokens",
@@ -50,7 +49,16 @@ _USAGE = {
 
 
 class OpenTelemetry:
-    """Observes steps with OpenTelemetry. It installs nothing and changes no global provider."""
+    """Observes steps with OpenTelemetry. It installs nothing and changes no global provider.
+
+    Args:
+        tracer_provider: Makes the spans; None uses the application's global one.
+        meter_provider: Makes the metrics; None uses the application's global one.
+        content: Whether spans hold the user's words, recalled texts, written items and error messages.
+
+    Raises:
+        ConfigurationError: The extra ``otel`` is not installed.
+    """
 
     def __init__(
         self,
@@ -59,16 +67,6 @@ class OpenTelemetry:
         *,
         content: bool = False,
     ) -> None:
-        """Make the tracer and the instruments.
-
-        Args:
-            tracer_provider: Makes the spans; None uses the application's global one.
-            meter_provider: Makes the metrics; None uses the application's global one.
-            content: Whether spans hold the user's words, recalled texts, written items and error messages.
-
-        Raises:
-            ConfigurationError: The extra ``otel`` is not installed.
-        """
         with extra("otel", "OpenTelemetry cannot be imported: {error}", where="OpenTelemetry"):
             from opentelemetry import metrics, trace
         self._tracer = trace.get_tracer("acc", tracer_provider=tracer_provider)
@@ -76,7 +74,7 @@ class OpenTelemetry:
         self._content = content
 
     def begins(self, thread: ThreadKey, policy: Policy) -> _Step:
-        """See `acc.telemetry.observer.Observer.begins`. The span is a child of the caller's current span."""
+        """See `acc.telemetry.Observer.begins`. The span is a child of the caller's current span."""
         return _Step(self._tracer, self._instruments, _about(thread, policy), self._content)
 
 
@@ -115,7 +113,7 @@ class _Instruments:
 
 
 class _Step:
-    """The span of a step, and those of its stages."""
+    """The span of a step, and those of its stages. See `acc.telemetry.StepObserver`."""
 
     def __init__(
         self, tracer: Any, instruments: _Instruments, about: Mapping[str, str], content: bool
@@ -124,10 +122,9 @@ class _Step:
 
         self._context_api, self._trace = context, trace
         self._tracer, self._instruments = tracer, instruments
-        self._about, self._content = dict(about), content
+        self._about, self._content = about, content
         self._start = perf_counter()
-        known = {**about, _OPERATION: STEP}
-        self._span: Span = tracer.start_span(STEP, attributes=known)
+        self._span: Span = tracer.start_span(STEP, attributes={**about, _OPERATION: STEP})
         self._context = trace.set_span_in_context(self._span)
         self._stages: dict[str, tuple[Span, Any, Any]] = {}
 
@@ -173,7 +170,7 @@ class _Step:
         elif stage == "qualify":
             evidence, verdicts = result
             span.set_attributes({"acc.candidates": len(verdicts), "acc.admitted": len(evidence)})
-            self._with_records(span, [{"id": e.ref, "content": e.text} for e in evidence])
+            self._with_records(span, [(each.ref, each.text) for each in evidence])
 
     def _asked(self, span: Span, seconds: float, result: Any, error: Any) -> None:
         """Record a request to a model: its tokens, also where it failed, and how long it took."""
@@ -190,42 +187,35 @@ class _Step:
                 self._instruments.model_tokens.add(usage[kind], {"gen_ai.token.type": kind})
 
     def _committed(self, step: Step[Any]) -> None:
-        found, instruments = facts(step), self._instruments
-        refused = [note.reason.value for note in step.notes if note.reason in REFUSALS]
-        evicted = [note.reason.value for note in step.notes if note.reason in EVICTIONS]
-        written = [note for note in step.notes if note.reason in _WRITTEN]
-        self._span.set_attributes(
-            {
-                **{f"acc.{name}": value for name, value in found.items()},
-                "acc.refused.reasons": sorted({*refused}),
-                "acc.evicted.reasons": sorted({*evicted}),
-                _COUNT: len(written) + len(refused),
-            }
-        )
-        self._with_records(
-            self._span, [{"id": note.item, "content": note.text} for note in written]
-        )
+        found, instruments, span = facts(step), self._instruments, self._span
+        refused = [note.reason.value for note in step.notes if note.reason in REFUSED]
+        written = [note for note in step.notes if note.reason in (Reason.ADDED, Reason.UPDATED)]
+        span.set_attributes({f"acc.{name}": value for name, value in found.items()})
+        span.set_attribute("acc.refused.reasons", sorted({*refused}))
+        span.set_attribute(_COUNT, len(written) + len(refused))
+        self._with_records(span, [(note.item, note.text) for note in written])
         if self._content:
-            self._span.set_attribute("gen_ai.memory.query.text", _words(step))
+            span.set_attribute("gen_ai.memory.query.text", _words(step))
         for name, histogram in instruments.of_step.items():
             histogram.record(found[name])
         for reason in refused:
             instruments.refused.add(1, {"acc.reason": reason})
-        for reason in evicted:
-            instruments.evicted.add(1, {"acc.reason": reason})
+        if found["evicted"]:
+            instruments.evicted.add(found["evicted"])
         if step.failure:
             instruments.failures.add(1, {"acc.outcome": found["outcome"]})
         if step.no_room:
-            self._span.set_attribute(_ERROR, "PinnedOverflow")
+            span.set_attribute(_ERROR, "PinnedOverflow")
 
     def _failed(self, span: Span, error: BaseException) -> None:
         told = code(error.outcome) if isinstance(error, CompressionError) else type(error).__name__
         span.set_attribute(_ERROR, told)
         span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
 
-    def _with_records(self, span: Span, records: Sequence[Mapping[str, str]]) -> None:
+    def _with_records(self, span: Span, records: Sequence[tuple[str, str]]) -> None:
         if self._content and records:
-            span.set_attribute(_RECORDS, json.dumps(records, ensure_ascii=False))
+            bodies = [{"id": name, "content": text} for name, text in records]
+            span.set_attribute(_RECORDS, json.dumps(bodies, ensure_ascii=False))
 
 
 def _words(step: Step[Any]) -> str:

@@ -1,4 +1,4 @@
-"""Log lines of steps: the one place that turns a step and its commits into lines.
+"""The log of steps, and the facts of a step that log and OpenTelemetry report: ids, counts and codes, never words.
 
 One line a step at DEBUG. At INFO or WARNING one line for each reason with which something was refused, evicted, ended
 or given up, and for each compression that failed or was repaired, each overflow, and each step that raised.
@@ -9,19 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from acc.errors import ConflictError
 from acc.journal.names import ThreadKey
-from acc.logs import cause, log_event
+from acc.logs import cause, code, log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import LISTS
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import REFUSED, Note, Reason
+from acc.state.render import render
 from acc.step import Step
-from acc.telemetry.facts import EVICTIONS, REFUSALS, facts, outcome
-from acc.telemetry.observer import Stage
+from acc.telemetry import Stage
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,42 +37,89 @@ ALARMING = frozenset({Reason.GIVEN_UP, Reason.MISSING})
 """Reasons that are logged as warnings: words left the tail and no compressor has read them."""
 
 
+def facts(step: Step[Any]) -> dict[str, Any]:
+    """Return the facts of a step by name. Each is an attribute ``acc.NAME`` of its span."""
+    state, policy = step.state, step.policy
+    tokens = policy.counter(render(state, policy.style))
+    reasons = [note.reason for note in step.notes]
+    return {
+        "turn": state.turn,
+        "branch": state.branch,
+        "state.hash": state.hash,
+        "state.tokens": tokens,
+        "budget.tokens": policy.max_tokens,
+        "budget.share": round(tokens / policy.max_tokens, 4),
+        "pinned.share": _pinned_share(step),
+        "tail.messages": len(state.unread),
+        "tail.tokens": sum(entry.tokens for entry in state.unread),
+        "outcome": _outcome(step),
+        "requests": step.usage.requests,
+        "candidates": len(step.verdicts),
+        "admitted": sum(verdict.reason == "admitted" for verdict in step.verdicts),
+        "refused": sum(reason in REFUSED for reason in reasons),
+        "evicted": reasons.count(Reason.EVICTED),
+        "warnings": len(step.warnings),
+    }
+
+
+def _outcome(step: Step[Any]) -> str:
+    """Return ``compressed``; ``kept`` if the turn only joined the tail; or the code of the compressor's failure."""
+    if step.failure:
+        return code(step.failure.partition(":")[0])
+    is_compressed = any(each.given.proposal is not None for each in step.commits)
+    return "compressed" if is_compressed else "kept"
+
+
+def _pinned_share(step: Step[Any]) -> float:
+    """Return the part of their bounds that rules and goals take: of the tokens, or, if more, of a slot's places.
+
+    At 1 the next rule is a `PinnedOverflow`.
+    """
+    state, policy = step.state, step.policy
+    slots = [slot for slot in state.slots().values() if slot.is_pinned]
+    own = {slot.name: getattr(state, slot.name) for slot in slots}
+    tokens = policy.counter(render(type(state)(**own), policy.style)) if any(own.values()) else 0
+    places = [len(own[slot.name]) / slot.rules.places for slot in slots]
+    share: float = max(tokens / policy.pinned_tokens, *places)
+    return round(share, 4)
+
+
 class StepLog:
     """The observer that writes the log."""
 
     def begins(self, thread: ThreadKey, policy: Policy) -> _StepLog:
-        """See `acc.telemetry.observer.Observer.begins`."""
-        del thread, policy  # `acc.logs.CONVERSATION` names the thread, and the step has the policy
+        """See `acc.telemetry.Observer.begins`. `acc.logs.CONVERSATION` names the thread."""
         return _StepLog()
 
 
 class _StepLog:
+    """See `acc.telemetry.StepObserver`."""
+
     def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
+        self._ms: Counter[str] = Counter()
 
     def stage_begins(self, stage: Stage) -> None:
-        """See `acc.telemetry.observer.StepObserver.stage_begins`."""
+        """Write nothing: the line of the step has all stages."""
 
     def stage_ends(
         self, stage: Stage, seconds: float, result: Any, error: BaseException | None
     ) -> None:
-        """See `acc.telemetry.observer.StepObserver.stage_ends`."""
-        del result, error  # they end the step too
-        self._seconds[stage] += seconds  # type: ignore[assignment]
+        """Add up the time of the stage."""
+        self._ms[stage] += 1000 * seconds  # type: ignore[assignment]
 
     def ends(self, step: Step[Any] | None, error: BaseException | None) -> None:
-        """See `acc.telemetry.observer.StepObserver.ends`."""
+        """Write the lines of the step."""
         if error is not None:
             _log_error(error)
         if step is None:
             return
-        log_step(step)
+        _log_step(step)
         if _LOG.isEnabledFor(logging.DEBUG):
-            ms = [f"{stage}:{1000 * seconds:.1f}" for stage, seconds in self._seconds.items()]
+            ms = [f"{stage}:{each:.1f}" for stage, each in self._ms.items()]
             log_event(_LOG, logging.DEBUG, "step", "a step ended", **facts(step), ms=ms)
 
 
-def log_step(step: Step[Any]) -> None:
+def _log_step(step: Step[Any]) -> None:
     """Write the lines of a step that ended: its compression, its overflow, its notes.
 
     A failure's words may quote what was said, so a line has its code alone.
@@ -81,11 +128,11 @@ def log_step(step: Step[Any]) -> None:
         return
     turn, given = step.state.turn, [each.given for each in step.commits]
     if step.failure:
-        is_key = outcome(step) == "key_refused"
+        outcome = _outcome(step)
         log_event(
-            _LOG, logging.ERROR if is_key else logging.WARNING, "compression_failed",
+            _LOG, logging.ERROR if outcome == "key_refused" else logging.WARNING, "compression_failed",
             "the compressor failed, and its messages stay in the tail", turn=turn,
-            outcome=outcome(step), provisional=any(each.is_provisional for each in given),
+            outcome=outcome, provisional=any(each.is_provisional for each in given),
             unread=sum(entry.status == "unread" for entry in step.state.unread),
         )  # fmt: skip
     if any(each.is_repair for each in given):
@@ -115,28 +162,23 @@ def _log_notes(notes: Iterable[Note], state: CompressedCognitiveState) -> None:
         if note.reason not in USUAL:
             found.setdefault((note.reason, note.of if note.of in lists else ""), []).append(note)
     for (reason, of), each in found.items():
-        event, what = _told(reason)
+        event, what = "noted", "a commit has a note"
+        if reason in REFUSED:
+            event, what = "refused", "a commit refused what was proposed"
+        elif reason is Reason.EVICTED:
+            event, what = "evicted", "a commit evicted items to make room"
         log_event(
             _LOG, logging.WARNING if reason in ALARMING else logging.INFO, event, what,
             reason=reason.value, of=of, count=len(each), turn=state.turn,
-            items=[*_named(note.item for note in each)], refs=[*_named(note.ref for note in each)],
+            items=[note.item for note in each if _is_name(note.item)],
+            refs=[note.ref for note in each if _is_name(note.ref)],
         )  # fmt: skip
 
 
-def _named(names: Iterable[str]) -> Iterator[str]:
-    """Yield what has the form of an id or a ref: a letter and a number."""
-    for name in names:
-        rest = name[1:].replace(".", "")
-        if name.isascii() and name[:1].islower() and rest.isdigit() and len(name) < 12:
-            yield name
-
-
-def _told(reason: Reason) -> tuple[str, str]:
-    if reason in REFUSALS:
-        return "refused", "a commit refused what was proposed"
-    if reason in EVICTIONS:
-        return "evicted", "a commit evicted items to make room"
-    return "noted", "a commit has a note"
+def _is_name(text: str) -> bool:
+    """Whether a text has the form of an id or a ref: a letter and a number."""
+    is_number = text[1:].replace(".", "").isdigit()
+    return text.isascii() and text[:1].islower() and is_number and len(text) < 12
 
 
 def _log_error(error: BaseException) -> None:

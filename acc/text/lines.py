@@ -104,3 +104,8 @@ def _inertly(stream: TextIO) -> Any:
 def raw(stream: Any) -> Any:
     """Return the stream wrapped by an `InertStream`, otherwise ``stream`` itself."""
     return stream.raw if isinstance(stream, InertStream) else stream
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number and its noun, such as ``1 turn`` or ``2,000 turns``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -52,7 +52,7 @@ API = {
     "acc.integrations.evidence_tool": "Evidence tool",
     "acc.integrations.recording": "Recording",
     "acc.integrations.summarizer": "Summarizer",
-    "acc.mcp_server.serving": "MCP server",
+    "acc.mcp_server": "MCP server",
     "acc.telemetry.otel": "OpenTelemetry",
     "acc.testing": "Testing",
     "acc.controller.queues": "Queues",

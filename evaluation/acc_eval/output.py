@@ -11,18 +11,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from acc.cli.options import parse_price as parse_price
 from acc.cli.output import coloured as coloured
-from acc.cli.output import count as count
 from acc.cli.output import print_json as print_json
 from acc.cli.output import print_table as print_table
 from acc.errors import AccError, InputError
 from acc.folders import opened_for_text
+from acc.models.protocol import Price
+from acc.text.lines import count as count
 from acc.text.lines import inert, raw
 from acc_eval.scenarios import Scenario
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+
+def parse_price(text: str) -> Price:
+    """Parse IN,OUT or IN,OUT,CACHED: money per million tokens.
+
+    Raises:
+        typer.BadParameter: The text has another form.
+        ConfigurationError: A number is negative.
+    """
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 2 <= len(numbers) <= 3:
+        raise typer.BadParameter(f"{text!r} is not IN,OUT or IN,OUT,CACHED per million tokens")
+    return Price(*numbers)
 
 
 class Screen:

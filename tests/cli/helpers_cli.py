@@ -22,6 +22,7 @@ from acc.turn.turn import Turn
 ACC = [sys.executable, "-c", "from acc.cli import main; main()"]
 
 Message = dict[str, Any]
+Capsys, MonkeyPatch = pytest.CaptureFixture[str], pytest.MonkeyPatch
 
 
 def user(text: str) -> Message:
@@ -86,7 +87,7 @@ def one_line(text: str) -> str:
     return text
 
 
-def failing(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 1) -> str:
+def failing(capsys: Capsys, *arguments: object, code: int = 1) -> str:
     """Return the one line on stderr of a command that fails and prints nothing else."""
     assert run([str(argument) for argument in arguments]) == code
     told = capsys.readouterr()
@@ -94,14 +95,14 @@ def failing(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 
     return one_line(told.err)
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def printed(capsys: Capsys, *arguments: object) -> str:
     """Return what a command that succeeds prints."""
     capsys.readouterr()
     assert run([str(argument) for argument in arguments]) == 0, capsys.readouterr().err
     return capsys.readouterr().out
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+def told(capsys: Capsys, *arguments: object) -> Any:
     """Return what a command prints as JSON."""
     return json.loads(printed(capsys, *arguments, "--json"))
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers_cli import told
+from helpers_cli import Capsys, told
 
 from acc.cli import run
 from acc.controller.controller import MemoryController
@@ -52,7 +52,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: ascii(" ".join(c))[:40])
 def test_no_command_prints_a_control_character(
-    command: list[str], hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], hostile: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     arguments = [argument.replace("{tmp}", str(tmp_path)) for argument in command]
     run([*arguments, "--memory", str(hostile)])
@@ -62,7 +62,7 @@ def test_no_command_prints_a_control_character(
     assert "a defect in acc" not in told.err
 
 
-def test_a_replay_is_inert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_is_inert(tmp_path: Path, capsys: Capsys) -> None:
     said = tmp_path / "in.json"
     said.write_text(json.dumps([{"role": "user", "content": f"Never restart nginx.{ESCAPES}"}]))
     assert run(["replay", str(said), "--repair", "--thread", NAME]) == 0
@@ -70,5 +70,5 @@ def test_a_replay_is_inert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert not ACTIVE.search(printed.out + printed.err)
 
 
-def test_json_keeps_its_values(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_keeps_its_values(hostile: Path, capsys: Capsys) -> None:
     assert [entry["thread"] for entry in told(capsys, "threads", "--memory", hostile)] == [NAME]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import typer
-from helpers_cli import as_lines, failing, operations, printed, started, told
+from helpers_cli import Capsys, MonkeyPatch, as_lines, failing, operations, printed, started, told
 
 from acc import cli
 
@@ -32,13 +32,13 @@ def judge() -> None:
     """Judge."""
 
 
-def joining(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def joining(monkeypatch: MonkeyPatch, value: str) -> None:
     entry = EntryPoint("eval", value, cli.GROUP)
     monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
 
 
 def test_another_package_adds_commands_by_an_entry_point(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setitem(sys.modules, "acc_more", sys.modules[__name__])
     joining(monkeypatch, "acc_more:extra")
@@ -48,7 +48,7 @@ def test_another_package_adds_commands_by_an_entry_point(
 
 
 def test_a_package_that_cannot_be_loaded_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     joining(monkeypatch, "acc_nowhere:app")
     assert "acc eval cannot be loaded" in failing(capsys, "eval", "probe")
@@ -57,9 +57,8 @@ def test_a_package_that_cannot_be_loaded_is_one_line(
 
 @pytest.mark.parametrize(("command", "module"), [("inspect", "uvicorn"), ("mcp", "mcp")])
 def test_a_server_without_its_extra_says_what_to_install(
-    command: str, module: str, folder: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    command: str, module: str, folder: Path, monkeypatch: MonkeyPatch, capsys: Capsys
+) -> None:
     for name in [n for n in sys.modules if n.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     for package in ("inspector", "mcp_server"):
@@ -82,9 +81,8 @@ def test_a_server_without_its_extra_says_what_to_install(
     ],
 )
 def test_what_no_server_can_serve_is_refused(
-    arguments: list[str], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    arguments: list[str], what: str, tmp_path: Path, monkeypatch: MonkeyPatch, capsys: Capsys
+) -> None:
     monkeypatch.delenv("ACC_MCP_TOKEN", raising=False)
     assert what in failing(capsys, "mcp", *arguments, "--memory", tmp_path / "m")
     assert not (tmp_path / "m").exists()
@@ -119,9 +117,7 @@ def test_mcp_is_served_over_http(tmp_path: Path) -> None:
     assert process.wait(30) in (0, 143, -signal.SIGTERM)
 
 
-def test_the_page_of_a_thread_is_written_to_a_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_of_a_thread_is_written_to_a_file(tmp_path: Path, capsys: Capsys) -> None:
     file = as_lines(tmp_path / "nodes.jsonl", operations(3))
     memory, page = tmp_path / "memory", tmp_path / "out.html"
     printed(capsys, "replay", file, "--memory", memory)
@@ -135,7 +131,7 @@ def test_the_page_of_a_thread_is_written_to_a_file(
 
 
 def test_schemas_are_listed_though_one_of_them_cannot_be_loaded(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     from acc.cli import schema
 
@@ -150,9 +146,7 @@ def test_schemas_are_listed_though_one_of_them_cannot_be_loaded(
 
 
 @pytest.fixture
-def clinic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Any:
+def clinic(tmp_path: Path, monkeypatch: MonkeyPatch, capsys: Capsys) -> Any:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert "clinic.py: the schema" in printed(capsys, "schema", "clinic", "--new")
@@ -161,7 +155,7 @@ def clinic(
 
 
 def test_a_schema_is_created_shown_exported_and_compared(
-    clinic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    clinic: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     assert "ClinicState: " in (shown := printed(capsys, "schema", clinic))
     assert "plus 9 slots of the generic state" in shown
@@ -180,7 +174,7 @@ def test_a_schema_is_created_shown_exported_and_compared(
 
 
 def test_a_thread_of_a_schema_of_ones_own_is_replayed_shown_and_verified(
-    clinic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    clinic: str, tmp_path: Path, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
     file = as_lines(tmp_path / "nodes.jsonl", operations(2))
     place = ["--memory", tmp_path / "memory"]
@@ -196,4 +190,4 @@ def test_a_thread_of_a_schema_of_ones_own_is_replayed_shown_and_verified(
     (tmp_path / "state.json").write_text(json.dumps(state))
     checked = printed(capsys, "schema", clinic, "--check", tmp_path / "state.json")
     assert "loads as ClinicState: turn 2" in checked
-    printed(capsys, "replay", file, *place)
+    printed(capsys, "replay", file, "--schema", clinic, *place)

@@ -76,17 +76,15 @@ def test_a_copy_of_it_is_private_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["replay", "{in}", "--memory", "{m}2", "--json", "{out}/j.jsonl"],
+        ["inspect", "--export", "{out}/page.html", "--memory", "{m}"],
         ["export", "{out}/e.jsonl", "--memory", "{m}"],
     ],
-    ids=["replay", "export"],
+    ids=["inspect", "export"],
 )  # fmt: skip
 def test_outputs_are_private(tmp_path: Path, command: list[str]) -> None:
     filled(tmp_path / "m")
-    said = tmp_path / "in.json"
-    said.write_text('[{"role": "user", "content": "My pin is 1234."}]')
     (tmp_path / "out").mkdir(mode=0o700)
-    named = {"{in}": str(said), "{m}": str(tmp_path / "m"), "{out}": str(tmp_path / "out")}
+    named = {"{m}": str(tmp_path / "m"), "{out}": str(tmp_path / "out")}
     for old, new in named.items():
         command = [argument.replace(old, new) for argument in command]
     assert run(command) == 0

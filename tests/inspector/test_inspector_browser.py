@@ -17,9 +17,6 @@ from helpers_inspector import (
     HOSTILE,
     OPS,
     SAID,
-    altered,
-    forked,
-    memory_in,
     remembered,
     threads_of,
 )
@@ -230,20 +227,6 @@ def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path
         expect(page.locator("#number")).to_have_value("3")
 
 
-def test_a_fork_is_one_of_two_pasts(page: Page, tmp_path: Path) -> None:
-    forked(tmp_path / "memory")
-    with serving(tmp_path / "memory") as address:
-        page.goto(address)
-        expect(page.locator("#threads")).to_contain_text("2 branches")
-        page.locator("#threads a").click()
-        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 50 pods.")
-        page.get_by_label("Branch").select_option("main")
-        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 40 pods.")
-        expect(page.locator("#number")).to_have_value("2")
-        page.locator("#before").click()
-        expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
-
-
 def test_an_open_page_lets_go_of_what_others_erase(page: Page, tmp_path: Path) -> None:
     memory = remembered(tmp_path / "memory")
     with Journal.open(memory) as journal, serving(memory) as address:
@@ -268,25 +251,6 @@ def test_an_open_page_lets_go_of_what_others_erase(page: Page, tmp_path: Path) -
         assert "db-1" not in page.content()
         left = page.evaluate("JSON.stringify([...details.values(), shownTurn, path])")
         assert left == "[null,[]]"
-
-
-def test_damaged_rows_are_told(page: Page, tmp_path: Path) -> None:
-    altered(remembered(tmp_path / "memory"), 2, None)
-    with serving(tmp_path / "memory") as address:
-        page.goto(address)
-        page.locator("#threads a").click()
-        expect(page.locator("#notice")).to_contain_text("damaged rows: version 2")
-        page.locator("#slider").fill("1")
-        expect(page.locator("#turn .notice").first).to_contain_text("This row is damaged")
-        expect(page.locator("#turn .message .said").first).to_have_text(SAID[1])
-
-
-def test_a_memory_without_a_commit_is_followed(page: Page, tmp_path: Path) -> None:
-    with memory_in(tmp_path / "memory"), serving(tmp_path / "memory") as address:
-        page.goto(address)
-        expect(page.locator("#threads")).to_contain_text("No thread has a commit yet")
-        remembered(tmp_path / "memory", SAID[:1])
-        expect(page.locator("#threads a")).to_have_text("ops")
 
 
 def test_a_page_without_operator_offers_no_act(page: Page, tmp_path: Path) -> None:

@@ -22,15 +22,13 @@ from helpers_inspector import (
     threads_of,
 )
 
-from acc.errors import CompressionError, InputError, StoreError
+from acc.errors import CompressionError, InputError
 from acc.evidence.evidence import Evidence
-from acc.inspector.detail import Details
-from acc.inspector.states import Reader, changes, words_of
-from acc.inspector.threads import Threads, key_of, name_of
+from acc.inspector.states import Reader
+from acc.inspector.threads import Details, Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
 from acc.state.model import CompressedCognitiveState
-from acc.step import Cadence
 from acc.tail import messages_of
 from acc.turn.turn import Turn
 
@@ -100,15 +98,6 @@ def test_what_the_gate_said_stands_with_the_words_of_the_passage(tmp_path: Path)
     assert entry["admitted"] == sum(each["reason"] == "admitted" for each in verdicts) == 1
 
 
-def test_two_versions_differ_by_what_came_between_with_its_reasons(tmp_path: Path) -> None:
-    found = details(threads_of(remembered(tmp_path))).between(4, 1)
-    by_words = {change["words"]: change for change in found}
-    assert by_words["The limit is 40 pods."]["change"] == "added"
-    rule = by_words["Never restart db-1."]
-    assert rule["change"] == "changed"
-    assert {each["reason"] for each in rule["reasons"]} >= {"later", "ending"}
-
-
 def test_a_failed_compression_says_why_and_the_tail_grows(tmp_path: Path) -> None:
     def failing(_: Any) -> Any:
         raise CompressionError("the model is away", outcome="unreachable")
@@ -122,14 +111,6 @@ def test_a_failed_compression_says_why_and_the_tail_grows(tmp_path: Path) -> Non
     assert threads.rows()[0]["failed"]
 
 
-def test_what_is_not_compressed_yet_is_told(tmp_path: Path) -> None:
-    threads = threads_of(remembered(tmp_path, SAID[:2], cadence=Cadence(compress_over=500)))
-    assert [entry["outcome"] for entry in threads.index(OPS).entries] == ["in the tail"] * 2
-    turn = details(threads).of(2)
-    assert [part["text"] for part in turn["tail"]] == list(SAID[:2])
-    assert (turn["items"], turn["author"]) == ([], "")
-
-
 def test_a_turn_that_no_commit_took_is_shown_as_waiting(tmp_path: Path) -> None:
     remembered(tmp_path, SAID[:1])
     with Journal.open(tmp_path) as journal:
@@ -141,17 +122,6 @@ def test_a_turn_that_no_commit_took_is_shown_as_waiting(tmp_path: Path) -> None:
     assert [part["text"] for part in details(threads).of(1)["waiting"]] == ["Is anybody there?"]
     outcomes = {row["thread"]: row["outcome"] for row in threads.rows()}
     assert outcomes == {"ops": "compressed", "new": "not committed"}
-
-
-def test_an_operators_act_is_one(tmp_path: Path) -> None:
-    remembered(tmp_path, SAID[:1])
-    with memory_in(tmp_path) as memory:
-        memory.retire(["c1"], "the freeze is over", thread="ops")
-    threads = threads_of(tmp_path)
-    assert [entry["kind"] for entry in threads.index(OPS).entries] == ["turn", "operator"]
-    turn = details(threads).of(2)
-    assert [change["change"] for change in turn["changes"]] == ["removed"]
-    assert turn["outcome"] == "the freeze is over"
 
 
 def test_only_what_is_new_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,17 +242,6 @@ def test_an_erasure_is_read_anew_and_leaves_no_words(tmp_path: Path) -> None:
     assert details(threads).source("u2")["unavailable"] == "an erasure removed this text"
 
 
-def test_a_thread_that_was_deleted_disappears(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    threads = threads_of(tmp_path)
-    threads.index(OPS)
-    with Journal.open(tmp_path) as journal:
-        journal.delete_thread("ops")
-    assert threads.rows() == []
-    with pytest.raises(InputError, match="no such thread"):
-        threads.index(OPS)
-
-
 def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None:
     remembered(tmp_path)
     threads = Threads(Journal.open(tmp_path, reads_only=True), Reader(lambda _: None))
@@ -325,38 +284,6 @@ def test_reading_writes_nothing_and_needs_no_lock(tmp_path: Path) -> None:
     assert {name: files()[name] for name in before} == before
 
 
-def test_the_journal_of_the_page_cannot_write(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    with Journal.open(tmp_path, reads_only=True) as journal:
-        with pytest.raises(StoreError):
-            journal.append("x", messages_of(Turn.said("Hello.").numbered(1)))
-        with pytest.raises(StoreError):
-            journal.delete_thread("ops")
-        assert [key.thread for key in journal.threads()] == ["ops"]
-
-
-def test_where_no_memory_is_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no memory in this folder"):
-        Journal.open(tmp_path / "none", reads_only=True)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / FILE).write_bytes(b"")
-    with pytest.raises(InputError):
-        Journal.open(tmp_path, reads_only=True)
-    assert (tmp_path / FILE).read_bytes() == b""
-
-
-def test_a_copy_of_a_journal_is_read_and_stays_as_it_is(tmp_path: Path) -> None:
-    with memory_in(remembered(tmp_path / "memory")) as memory:
-        (tmp_path / "copy").mkdir()
-        copy = memory.back_up(tmp_path / "copy" / FILE)
-    before = copy.read_bytes()
-    threads = threads_of(copy.parent)
-    assert threads.index(OPS).entries[-1]["turn"] == 3
-    threads.journal.close()
-    assert copy.read_bytes() == before
-    assert list(copy.parent.iterdir()) == [copy]
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -372,24 +299,6 @@ def test_any_thread_has_a_name_in_addresses(key: ThreadKey) -> None:
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="no such thread"):
         key_of(name)
-
-
-def test_what_an_item_says_and_what_changed() -> None:
-    assert words_of({"id": "r1", "text": "a", "sources": ["u1"], "touched": 3}) == "a"
-    assert words_of({"id": "x1", "host": "web-3", "is_up": True, "uses": 2}) == "web-3 is_up"
-    old = {"relational_map": [{"id": "r1", "text": "a", "touched": 1}, {"id": "r2", "text": "b"}]}
-    new = {"relational_map": [{"id": "r1", "text": "a", "touched": 2}, {"id": "r3", "text": "c"}]}
-    assert [(c["change"], c["id"]) for c in changes(old, new)] == [
-        ("added", "r3"),
-        ("removed", "r2"),
-    ]
-    assert list(changes(new, new)) == []
-
-
-def test_hostile_words_have_an_entry(tmp_path: Path) -> None:
-    threads = threads_of(remembered(tmp_path, [HOSTILE[:-2], "A" * 200_000]))
-    entries = [entry for entry in threads.index(OPS).entries if entry["kind"] == "turn"]
-    assert [entry["said"] > 0 for entry in entries] == [True, True]
 
 
 def test_a_documents_text_is_opened_where_its_owner_reads_it(tmp_path: Path) -> None:

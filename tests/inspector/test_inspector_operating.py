@@ -20,10 +20,10 @@ from helpers_inspector import (
 )
 from starlette.testclient import TestClient
 
-from acc.inspector.detail import Details
-from acc.inspector.guard import TOKEN
-from acc.inspector.operating import OperatorActs
-from acc.inspector.server import application
+from acc.errors import ConflictError
+from acc.inspector.acts import OperatorActs
+from acc.inspector.server import TOKEN, application
+from acc.inspector.threads import Details
 from acc.journal.opened import FILE
 
 SECRET = "a-token-of-the-test"
@@ -76,10 +76,10 @@ def test_an_item_of_a_branch_is_retired_there(tmp_path: Path) -> None:
 def test_an_erasure_shows_its_plan_and_then_leaves_no_trace(tmp_path: Path) -> None:
     act = operated(remembered(tmp_path))
     told = act(act="erase", what="evidence", ref="u2", confirm=False)
-    assert "u2 of ops" in told["lines"][0]
+    assert told["lines"][1] == "  message u2 of ops (user)"
     assert b"40 pods" in b"".join(path.read_bytes() for path in tmp_path.glob(f"{FILE}*"))
     told = act(act="erase", what="evidence", ref="u2")
-    assert "no trace is left" in " ".join(told["done"]["lines"])
+    assert told["done"]["lines"][-1].endswith("0 traces; proved")
     assert b"40 pods" not in b"".join(path.read_bytes() for path in tmp_path.glob(f"{FILE}*"))
     threads = threads_of(tmp_path)
     assert all(entry["fault"] == "" for entry in threads.index(OPS).entries)
@@ -90,10 +90,11 @@ def test_an_erasure_shows_its_plan_and_then_leaves_no_trace(tmp_path: Path) -> N
 def test_a_plan_that_the_agent_has_overtaken_is_not_carried_out(tmp_path: Path) -> None:
     acts = OperatorActs(partial(memory_in, remembered(tmp_path)))
     with memory_in(tmp_path) as memory:
-        plan = acts.erase(next(memory.threads()), "main", "evidence", "u2")
+        asked = {"act": "erase", "what": "evidence", "ref": "u2"}
+        plan = acts.plan(next(memory.threads()), asked)["plan"]
         remembered(tmp_path, ["Again: the limit is 40 pods. Is node-7 ready?"])
-        with pytest.raises(Exception, match="has changed since"):
-            plan.act()
+        with pytest.raises(ConflictError, match="has changed since"):
+            acts.confirm(plan)
 
 
 def test_a_hold_stops_an_erasure_until_it_is_released(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,15 @@ from helpers_inspector import (
     OPS,
     SAID,
     looking_at,
+    memory_in,
     remembered,
     threads_of,
 )
 from starlette.testclient import TestClient
 
-from acc.errors import AuditError, ConfigurationError
-from acc.inspector.acts import MOST_PLANS, Desk, Plan
-from acc.inspector.guard import TOKEN, is_token
-from acc.inspector.server import application, bound, changes_of
+from acc.errors import AuditError, ConfigurationError, InputError
+from acc.inspector.acts import MOST_PLANS, OperatorActs
+from acc.inspector.server import TOKEN, application, bound, changes_of, is_token
 from acc.inspector.threads import Threads
 from acc.journal import Journal, ThreadKey
 
@@ -44,7 +45,7 @@ def client(tmp_path: Path) -> TestClient:
     "host",
     [
         "evil.example", "evil.example:8765", "127.0.0.1.evil.example", "[::2]", "",
-        "127.0.0.1:8765@evil.example", "localhost:8765 evil",
+        "127.0.0.1:8765@evil.example", "localhost:8765 evil", "localhost:", "localhost:123456",
     ],
 )  # fmt: skip
 def test_a_foreign_host_is_refused(host: str, client: TestClient) -> None:
@@ -234,29 +235,20 @@ def test_a_journal_that_cannot_be_read_is_told_once_and_then_its_return(tmp_path
     assert second.startswith("event: change")
 
 
-class Recorded:
-    """Acts that note what they were asked for."""
+def operated(folder: Path) -> tuple[TestClient, OperatorActs]:
+    """A client of a page with acts on a memory."""
+    acts = OperatorActs(partial(memory_in, remembered(folder, SAID[:1])))
+    return client_of(folder, acts=acts, token=SECRET), acts
 
-    def __init__(self) -> None:
-        self.done: list[Any] = []
 
-    def _plan(self, *asked: Any) -> Plan:
-        return Plan(["planned"], lambda: self.done.append(asked) or ["done"])
-
-    def retire(self, thread: ThreadKey, branch: str, ids: Any, reason: str) -> Plan:
-        return self._plan("retire", thread.thread, branch, tuple(ids), reason)
-
-    def hold(self, thread: ThreadKey, ref: str, reason: str, *, release: bool) -> Plan:
-        return self._plan("hold", thread.thread, ref, reason, release)
-
-    def erase(self, thread: ThreadKey, branch: str, what: str, ref: str) -> Plan:
-        return self._plan("erase", thread.thread, what, ref)
+def rules_in(folder: Path) -> int:
+    with memory_in(folder) as memory:
+        state = memory.last_state("ops")
+    return len(state.constraints) if state is not None else 0
 
 
 def test_an_act_needs_the_token_and_is_done_once_after_its_plan(tmp_path: Path) -> None:
-    remembered(tmp_path)
-    acts = Recorded()
-    client = client_of(tmp_path, acts=acts, token=SECRET)
+    client, _ = operated(tmp_path)
     asked = {"log": OPS, "act": "retire", "ids": ["c1"], "reason": "why"}
     for token in ({}, {TOKEN: ""}, {TOKEN: "wrong"}, {TOKEN: SECRET + "x"}, {TOKEN: "\u00e9"}):
         raw = {name: value.encode("latin-1") for name, value in token.items()}
@@ -265,14 +257,15 @@ def test_an_act_needs_the_token_and_is_done_once_after_its_plan(tmp_path: Path) 
     foreign = {**headers, "origin": "http://evil.example"}
     assert client.post("/api/plan", json=asked, headers=foreign).status_code == 403
     plan = client.post("/api/plan", json=asked, headers=headers).json()
-    assert plan["lines"] == ["planned"]
-    assert acts.done == []
+    assert plan["lines"][0] == "retire c1: Never restart db-1."
     assert client.post("/api/confirm", json={"plan": "guess"}, headers=headers).status_code == 400
     sure = {"plan": plan["plan"]}
     assert client.post("/api/confirm", json=sure).status_code == 401
-    assert client.post("/api/confirm", json=sure, headers=headers).json() == {"lines": ["done"]}
+    assert rules_in(tmp_path) == 1
+    done = client.post("/api/confirm", json=sure, headers=headers).json()
+    assert done["lines"][0].startswith("retired c1")
+    assert rules_in(tmp_path) == 0
     assert client.post("/api/confirm", json=sure, headers=headers).status_code == 400
-    assert acts.done == [("retire", "ops", "main", ("c1",), "why")]
 
 
 @pytest.mark.parametrize(
@@ -284,22 +277,21 @@ def test_an_act_needs_the_token_and_is_done_once_after_its_plan(tmp_path: Path) 
     ],
 )  # fmt: skip
 def test_a_malformed_act_does_nothing(body: bytes, code: int, tmp_path: Path) -> None:
-    remembered(tmp_path)
-    acts = Recorded()
-    client = client_of(tmp_path, acts=acts, token=SECRET)
+    client, _ = operated(tmp_path)
     body = body.replace(b"LOG", OPS.encode())
     answer = client.post("/api/plan", content=body, headers={TOKEN: SECRET})
-    assert (answer.status_code, acts.done) == (code, [])
+    assert answer.status_code == code
     assert answer.json()["error"]
 
 
-def test_old_plans_are_dropped() -> None:
-    desk, thread = Desk(Recorded()), ThreadKey("t")
-    first = desk.plan(thread, {"act": "erase", "what": "thread"})["plan"]
+def test_old_plans_are_dropped(tmp_path: Path) -> None:
+    _, acts = operated(tmp_path)
+    thread, asked = ThreadKey("ops"), {"act": "retire", "ids": ["c1"]}
+    first = acts.plan(thread, asked)["plan"]
     for _ in range(MOST_PLANS):
-        desk.plan(thread, {"act": "erase", "what": "thread"})
-    with pytest.raises(Exception, match="no such plan waits"):
-        desk.confirm(first)
+        acts.plan(thread, asked)
+    with pytest.raises(InputError, match="no such plan waits"):
+        acts.confirm(first)
 
 
 def test_no_token_is_no_key() -> None:

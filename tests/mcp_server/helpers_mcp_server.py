@@ -13,8 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 from acc.controller.controller import MemoryController
 from acc.journal import ThreadKey
+from acc.mcp_server import Serving
 from acc.mcp_server.server import memory_server
-from acc.mcp_server.serving import Serving
 from acc.text.tokens import utf8_quarter
 
 T = TypeVar("T")

@@ -21,7 +21,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from acc.errors import ConfigurationError
-from acc.journal import Journal
 from acc.mcp_server.transports import Address
 from acc.state.policy import Policy
 
@@ -30,8 +29,8 @@ PROGRAM = """
 import logging, os, sys, threading
 from acc.step import Cadence
 from acc.controller.controller import MemoryController
+from acc.mcp_server import Serving
 from acc.mcp_server.server import memory_server
-from acc.mcp_server.serving import Serving
 from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
 from acc.turn.observations import Channel
 class Hang:
@@ -161,7 +160,7 @@ def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
     server.process.stdin.write("this is no JSON\n")
     rest, errors = server.end()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert "WARNING acc.mcp_server.remembering: a stored turn has warnings" in errors
+    assert "WARNING acc.mcp_server.tools: a stored turn has warnings" in errors
     assert "Traceback" not in errors
     assert server.process.returncode == 0
 
@@ -231,28 +230,6 @@ def test_clients_share_a_server_over_http(tmp_path: Path) -> None:
         assert len(stored(memory)) == 6
 
 
-@pytest.mark.slow
-def test_two_servers_share_a_thread_of_one_folder(tmp_path: Path) -> None:
-    server = parameters(tmp_path / "m")
-
-    async def each(client: Client, name: str) -> list[Called]:
-        return [
-            await call(client, "remember", text=f"{name}{n} is up.", thread="t") for n in range(3)
-        ]
-
-    async def both() -> list[Called]:
-        async with Client(server) as one, Client(server) as other:
-            told = await asyncio.gather(each(one, "web"), each(other, "db"))
-            state = [await call(client, "read_state", thread="t") for client in (one, other)]
-            assert state[0] == state[1]
-            return [*told[0], *told[1]]
-
-    told = asyncio.run(both())
-    assert sorted(int(each.split()[3]) for each in told if not each.failed) == list(range(1, 7))
-    with Journal.open(tmp_path / "m") as journal:
-        assert [head.branch for head in journal.branches("t")] == ["main"]
-
-
 PING = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {},
@@ -308,21 +285,9 @@ def test_others_reach_the_server_only_with_a_token_and_by_a_name(
 ) -> None:
     with pytest.raises(ConfigurationError, match=why):
         address.check(token)
-
-
-@pytest.mark.parametrize(
-    ("address", "token"),
-    [
-        (Address(), ""),
-        (Address("localhost"), ""),
-        (Address("::1"), ""),
-        (Address("127.0.0.9"), ""),
-        (Address("10.1.2.3"), SECRET),
-        (Address("0.0.0.0", names=("memory.example",)), SECRET),
-    ],
-)
-def test_this_machine_needs_no_token(address: Address, token: str) -> None:
-    address.check(token)
+    for own in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):  # this machine needs none
+        Address(own).check("")
+    Address("0.0.0.0", names=("memory.example",)).check(SECRET)
 
 
 def test_only_named_hosts_are_accepted() -> None:
@@ -331,15 +296,3 @@ def test_only_named_hosts_are_accepted() -> None:
     assert "https://memory.example" in allowed.allowed_origins
     assert allowed.enable_dns_rebinding_protection
     assert "[::1]:*" in Address("::1").security.allowed_hosts
-
-
-@pytest.mark.slow
-def test_without_the_extra_it_is_named() -> None:
-    code = (
-        "import sys; sys.modules['mcp'] = None\n"
-        "from acc.errors import ConfigurationError\n"
-        "try: import acc.mcp_server.server\n"
-        "except ConfigurationError as error: print(error)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "pip install 'agent-cognitive-compressor[mcp]'" in done.stdout

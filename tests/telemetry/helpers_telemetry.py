@@ -20,7 +20,7 @@ from acc.journal.names import ThreadKey
 from acc.keyless.compressor import compress
 from acc.state.policy import Policy
 from acc.step import Cadence, Memory, Step, stepping
-from acc.telemetry.observer import Observers
+from acc.telemetry import Observers
 from acc.telemetry.otel import OpenTelemetry
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn

@@ -13,13 +13,10 @@ from helpers_telemetry import Exported, Watched
 from opentelemetry.trace import StatusCode, get_current_span
 
 from acc.compress.compressor import ModelCompressor
-from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConflictError
 from acc.journal.names import ThreadKey
 from acc.models.protocol import Completion, Usage
-from acc.state.proposal import Proposal, read
-from acc.state.reasons import Reason
-from acc.telemetry.facts import EVICTIONS, REFUSALS
+from acc.state.reasons import REFUSED, Reason
 from acc.telemetry.otel import OpenTelemetry
 
 STAGES = ["search_memory", "acc.qualify", "create_memory", "acc.commit", "acc.persist"]
@@ -98,19 +95,6 @@ class TestTheSpansOfAStep:
         assert about["gen_ai.usage.cache_read.input_tokens"] == 100
         assert exported.one("upsert_memory")["acc.requests"] == 1
 
-    def test_the_spans_of_a_model_are_below_its_own(self, exported: Exported) -> None:
-        class Asks(Watched):
-            pass
-
-        def asks(reading: Reading) -> Proposal:
-            with exported.tracers.get_tracer("client").start_as_current_span("chat m-1"):
-                return read({}, reading.policy.schema)
-
-        Asks(exported.telemetry(), compressor=asks).say("Hello.")
-        (commit,) = exported.named("acc.commit")
-        assert exported.children(commit) == ["chat m-1"]
-        assert not get_current_span().get_span_context().is_valid
-
     def test_a_failed_request_has_its_outcome_as_error_type(self, exported: Exported) -> None:
         failing = CompressionError(SECRET, outcome="rate_limited", usage={"input": 9})
         watched(exported, failing).say("Hello.")
@@ -121,12 +105,6 @@ class TestTheSpansOfAStep:
         assert whole.status.status_code is StatusCode.UNSET, "the step went on (law 9)"
         assert exported.points("acc.compression.failures") == [({"acc.outcome": "rate_limited"}, 1)]
         assert exported.points("acc.compression.tokens") == [({"gen_ai.token.type": "input"}, 9)]
-
-    def test_a_repair_is_a_request_of_its_own(self, exported: Exported) -> None:
-        wrong = json.dumps({"rules": [{"quote": "Nobody said this.", "ref": "u1"}]})
-        watched(exported, wrong, "{}").say(RULE)
-        assert len(exported.named("acc.compress")) == 2
-        assert exported.one("upsert_memory")["acc.requests"] == 2
 
     def test_a_step_that_raises_names_the_error_alone(self, exported: Exported) -> None:
         thread = Watched(exported.telemetry())
@@ -210,11 +188,11 @@ class TestMetrics:
         thread = watched(exported, json.dumps(answer), max_tokens=200)
         step = thread.say(RULE, tools=("Delete it.",))
         refused = {r["acc.reason"]: n for r, n in exported.points("acc.refusals")}
-        evicted = {r["acc.reason"]: n for r, n in exported.points("acc.evictions")}
+        ((_, evicted),) = exported.points("acc.evictions")
         reasons = [note.reason for note in step.notes]
         assert refused["untrusted"] == 1
-        assert sum(refused.values()) == sum(reason in REFUSALS for reason in reasons)
-        assert evicted == {"evicted": sum(reason in EVICTIONS for reason in reasons)}
+        assert sum(refused.values()) == sum(reason in REFUSED for reason in reasons)
+        assert evicted == reasons.count(Reason.EVICTED)
         ((_, tokens),) = exported.points("acc.state.tokens")
         assert 0 < tokens <= 200
         ((_, share),) = exported.points("acc.pinned.share")
@@ -225,24 +203,8 @@ class TestMetrics:
         assert about == {"acc.outcome": "ok", "gen_ai.request.model": "m-1"}
         assert 0 <= seconds < 5
 
-    def test_the_tail_is_measured(self, exported: Exported) -> None:
-        thread = Watched(exported.telemetry(), over=1_000)
-        thread.say("A message of twenty-four letters.")
-        ((_, tokens),) = exported.points("acc.tail.tokens")
-        assert tokens == thread.state.unread[0].tokens > 0
-
-    def test_reasons_are_either_refusals_evictions_or_neither(self) -> None:
-        assert REFUSALS.isdisjoint(EVICTIONS)
-        assert {*REFUSALS, *EVICTIONS} < {*Reason}
-
 
 class TestContent:
-    def test_without_being_asked_no_span_has_any(self, exported: Exported) -> None:
-        thread = Watched(exported.telemetry())
-        thread.say(f"Never restart {SECRET}.")
-        thread.say(f"Why is {SECRET} down on db-7?")
-        assert SECRET not in str([(s.name, s.attributes, s.events) for s in exported.spans])
-
     def test_if_asked_the_words_the_evidence_and_the_written_items_are_there(
         self, exported: Exported
     ) -> None:

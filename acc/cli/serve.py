@@ -1,23 +1,42 @@
-"""``acc mcp``: options of the server of the Model Context Protocol, which has a package of its own."""
+"""``acc inspect`` and ``mcp``: options of the two servers, which have packages of their own."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from acc.cli import options
-from acc.cli.models import model_named
-from acc.cli.opening import opened
-from acc.cli.options import flag, option
-from acc.cli.policies import SCHEMA_VARIABLE, digest_key
+from acc.cli.opening import (
+    SCHEMA,
+    Memory,
+    Place,
+    Schema,
+    conversations,
+    last_policy,
+    opened,
+    plain_policy,
+    reading,
+    schema_of,
+    thread_named,
+)  # fmt: skip
+from acc.cli.options import flag, model_named, option
 from acc.errors import ConfigurationError, extra
+from acc.folders import opened_for_text
+from acc.inspector.acts import OperatorActs
+from acc.inspector.page import exported_page
+from acc.inspector.states import Reader
+from acc.inspector.threads import Threads, name_of
+from acc.journal import Journal
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
 from acc.turn.observations import Channel
 from acc.update import KEYLESS, WITH_A_MODEL
 
@@ -25,6 +44,57 @@ SpeaksFor = Literal["user", "agent", "tool", "document"]
 
 TOKEN = "ACC_MCP_TOKEN"
 """Environment variable with the token that HTTP clients must send."""
+
+
+def inspect(
+    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    port: Annotated[int, option("N", "The port; 0 takes any free one.", min=0, max=65535)] = 8766,
+    operator: Annotated[bool, flag("--operator", "Offer retire, hold and erase to who has the token that is "
+        "printed.")] = False,
+    thread: options.ThreadOption = None,
+    export: Annotated[Path | None, option("FILE", "Write the page of --thread to this file, and end.")] = None,
+) -> None:  # fmt: skip
+    """Serve a local page over the threads of a memory.
+
+    It follows a running agent: it reads the journal alone. Only this machine reaches it.
+    """
+    with reading(memory) as journal:
+        if export is not None:
+            _export(journal, thread_named(journal, thread), export)
+        else:
+            _inspect(journal, memory, port, operator=operator)
+
+
+def _export(journal: Journal, place: Place, out: Path) -> None:
+    threads = Threads(journal, Reader(_schema))
+    page = exported_page(threads, name_of(place.thread), place.label, place.branch)
+    with opened_for_text(out) as file:
+        file.write(page)
+    print(f"{out} shows {place.label}")
+
+
+def _inspect(journal: Journal, memory: Memory, port: int, *, operator: bool) -> None:
+    with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
+        from acc.inspector.server import Inspector, application, bound, new_token, server
+
+    first = next(conversations(journal), None)
+    policy = last_policy(journal, first) if first else plain_policy()
+    acts = OperatorActs(partial(opened, memory, policy=policy)) if operator else None
+    token, pause = new_token() if operator else "", partial(asyncio.sleep, 1.0)
+    app = application(Inspector(Threads(journal, Reader(_schema)), pause, acts, token))
+    with bound(port) as socket, suppress(KeyboardInterrupt):
+        print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
+        if operator:
+            print(f"operator's token: {token}", flush=True)
+        print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
+        server(app).run(sockets=[socket])
+
+
+def _schema(name: str) -> Schema | None:
+    try:
+        return schema_of(name)
+    except ConfigurationError:
+        return None
 
 
 def mcp(
@@ -49,15 +119,15 @@ def mcp(
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
     with extra("mcp", "the server's packages are not installed: {error}", where="acc mcp"):
+        from acc.mcp_server import Serving
         from acc.mcp_server.server import memory_server
-        from acc.mcp_server.serving import Serving
         from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
     serving = Serving(Channel(speaks_for), thread=thread, may_forget=allow_forget, **(scope or {}))
     asked = model_named(model)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL
-    own = os.environ.get(SCHEMA_VARIABLE, "").partition(",")[0]
+    own = os.environ.get(SCHEMA, "").partition(",")[0]
     schema = schema_named(own) if own else CompressedCognitiveState
-    policy = Policy(schema, max(bound, schema.max_tokens), digest_key=digest_key())
+    policy = plain_policy(schema=schema, max_tokens=max(bound, schema.max_tokens))
     settings = {"policy": policy, "model": asked, "create": True}
     if not (http or allow_host):
         with opened(memory, **settings) as controller:

@@ -1,8 +1,8 @@
-"""The list of a branch's commits: small enough that a thousand open at once, and without anybody's words."""
+"""The commits of a branch, and each as a line of the list, which holds nobody's words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,89 +10,38 @@ from acc.errors import AuditError, InputError
 from acc.inspector.states import Body, Reader, changes, is_sound, share_of_slots
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
-from acc.state.reasons import Reason
+from acc.state.reasons import LEFT, REFUSED
 from acc.text.tokens import utf8_quarter
 
-REFUSED = frozenset(
-    {
-        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
-        Reason.NO_OFFER, Reason.MALFORMED, Reason.UNCITED, Reason.NO_ROOM,
-    }
-)  # fmt: skip
-"""Reasons of what did not come in."""
 
-LEFT = frozenset({Reason.EVICTED, Reason.DROPPED, Reason.ENDED, Reason.DEMOTED})
-"""Reasons of what left the state."""
-
-
-def kind_of(commit: StoredCommit) -> str:
-    """Return what made a commit, in one word."""
-    if commit.kind != "step":
-        return str(commit.kind)
-    given = (commit.record or {}).get("given", {})
-    for name, kind in (("is_provisional", "provisional"), ("is_repair", "repair")):
-        if given.get(name):
-            return kind
-    if given.get("judgements"):
-        return "judge"
-    if (given.get("proposal") or {}).get("author") == "operator":
-        return "operator"
-    return "turn" if commit.span[1] else "compression"
+def commits_of(
+    journal: Journal, key: ThreadKey, branch: str, after: int = 0
+) -> Iterator[StoredCommit]:
+    """Yield the commits after a version that led to a branch's head, oldest first, from the branches before it too."""
+    if after and after >= journal.head(key, branch).version:
+        return
+    names = [name for name, _ in journal.lineage(key, branch)]
+    firsts = [next(journal.commits(key, name), None) for name in names]
+    for name, own, child in zip(names, firsts, [*firsts[1:], None], strict=True):
+        if child is not None and child.version <= after + 1:
+            continue  # all before the fork is too old
+        for commit in journal.commits(key, name, after if own and own.version <= after else 0):
+            if child is not None and commit.version >= child.version:
+                break  # later than the fork
+            if commit.version > after:
+                yield commit
 
 
-def outcome_of(commit: StoredCommit) -> str:
-    """Return how a commit ended, in one word."""
-    record = commit.record or {}
-    if commit.problem or commit.state is None:
-        return "damaged" if commit.problem else "erased"
-    if failure := str(record.get("failure", "")):
-        return failure.partition(":")[0]
-    kind = kind_of(commit)
-    if kind in ("turn", "compression"):
-        return "compressed" if record.get("given", {}).get("proposal") else "in the tail"
-    return kind
-
-
-def entry_of(commit: StoredCommit, before: StoredCommit | None, reader: Reader) -> dict[str, Any]:
-    """Return a commit's line in the list, which follows that of the commit ``before``."""
-    record, state = commit.record or {}, commit.state
-    usage, notes = record.get("usage", {}), [note["reason"] for note in record.get("notes", ())]
-    reasons = [each[2] for each in record.get("verdicts", ())]
-    is_next = before is None or commit.parent == before.hash or commit.kind == "taken"
-    return {
-        "version": commit.version, "branch": commit.branch, "hash": commit.hash,
-        "turn": commit.turn, "at": commit.at, "kind": kind_of(commit), "said": 0,
-        "outcome": outcome_of(commit), "failed": bool(record.get("failure") or commit.problem),
-        "requests": usage.get("requests", 0), "read": usage.get("input", 0),
-        "wrote": usage.get("output", 0),
-        "candidates": len(reasons), "admitted": reasons.count("admitted"),
-        "refused": sum(each in REFUSED for each in notes),
-        "evicted": sum(each in LEFT for each in notes),
-        "is_erased": state is None and not commit.problem,
-        "fault": commit.problem or ("" if is_next else "it does not follow the commit before it"),
-        "limit": reader.policies.get(commit.policy, {}).get("max_tokens", 0),
-        **_figures(state, (before and before.state) or {}, reader),
-    }  # fmt: skip
-
-
-def _figures(state: Body | None, before: Body, reader: Reader) -> dict[str, Any]:
-    if state is None:
-        return {"tokens": 0, "tail": 0, "slots": {}, "added": 0, "changed": 0, "removed": 0}
-    reading = reader.read(state)
-    kinds = [each["change"] for each in changes(before, state)]
-    return {
-        "tokens": reading.tokens, "slots": share_of_slots(reading), "tail": tail_tokens(state),
-        **{kind: kinds.count(kind) for kind in ("added", "changed", "removed")},
-    }  # fmt: skip
-
-
-def tail_tokens(state: Body) -> int:
-    """Return the tokens of the messages in a state's tail, long ones whole."""
-    return sum(
-        each.get("tokens", 0)
-        for each in state.get("unread", ())
-        if each.get("status") != "provisional"
-    )
+def commit_at(journal: Journal, key: ThreadKey, branch: str, version: int) -> StoredCommit:
+    """Return a commit of a branch itself; raise `InputError` if there is none."""
+    try:
+        found = next(journal.commits(key, branch, version - 1, page=1), None)
+    except AuditError:  # nothing, or a damaged row, stands before it
+        found = next((c for c in journal.commits(key, branch) if c.version == version), None)
+    if found is None or found.version != version:
+        hint = "open the thread again"
+        raise InputError("the journal has no such commit", where=str(key), hint=hint)
+    return checked(found)
 
 
 def checked(commit: StoredCommit) -> StoredCommit:
@@ -112,15 +61,78 @@ def checked(commit: StoredCommit) -> StoredCommit:
     return commit
 
 
+def entry_of(commit: StoredCommit, before: StoredCommit | None, reader: Reader) -> dict[str, Any]:
+    """Return a commit's line in the list, which follows that of the commit ``before``. It holds nobody's words."""
+    record = commit.record or {}
+    usage, notes = record.get("usage", {}), [note["reason"] for note in record.get("notes", ())]
+    reasons = [each[2] for each in record.get("verdicts", ())]
+    is_next = before is None or commit.parent == before.hash or commit.kind == "taken"
+    return {
+        "version": commit.version, "branch": commit.branch, "hash": commit.hash,
+        "turn": commit.turn, "at": commit.at, "kind": _kind_of(commit), "said": 0,
+        "outcome": _outcome_of(commit), "failed": bool(record.get("failure") or commit.problem),
+        "requests": usage.get("requests", 0), "read": usage.get("input", 0),
+        "wrote": usage.get("output", 0),
+        "candidates": len(reasons), "admitted": reasons.count("admitted"),
+        "refused": sum(each in REFUSED for each in notes),
+        "evicted": sum(each in LEFT for each in notes),
+        "is_erased": commit.state is None and not commit.problem,
+        "fault": commit.problem or ("" if is_next else "it does not follow the commit before it"),
+        "limit": reader.policies.get(commit.policy, {}).get("max_tokens", 0),
+        **_figures(commit.state, (before and before.state) or {}, reader),
+    }  # fmt: skip
+
+
+def _kind_of(commit: StoredCommit) -> str:
+    """Return what made a commit, in one word."""
+    if commit.kind != "step":
+        return str(commit.kind)
+    given = (commit.record or {}).get("given", {})
+    for name, kind in (("is_provisional", "provisional"), ("is_repair", "repair")):
+        if given.get(name):
+            return kind
+    if given.get("judgements"):
+        return "judge"
+    if (given.get("proposal") or {}).get("author") == "operator":
+        return "operator"
+    return "turn" if commit.span[1] else "compression"
+
+
+def _outcome_of(commit: StoredCommit) -> str:
+    """Return how a commit ended, in one word."""
+    record = commit.record or {}
+    if commit.problem or commit.state is None:
+        return "damaged" if commit.problem else "erased"
+    if failure := str(record.get("failure", "")):
+        return failure.partition(":")[0]
+    kind = _kind_of(commit)
+    if kind in ("turn", "compression"):
+        return "compressed" if record.get("given", {}).get("proposal") else "in the tail"
+    return kind
+
+
+def _figures(state: Body | None, before: Body, reader: Reader) -> dict[str, Any]:
+    """Return tokens, those of the tail with long messages whole, and how many items changed."""
+    if state is None:
+        return {"tokens": 0, "tail": 0, "slots": {}, "added": 0, "changed": 0, "removed": 0}
+    reading, unread = reader.read(state), state.get("unread", ())
+    kinds = [each["change"] for each in changes(before, state)]
+    return {
+        "tokens": reading.tokens, "slots": share_of_slots(reading),
+        "tail": sum(e.get("tokens", 0) for e in unread if e.get("status") != "provisional"),
+        **{kind: kinds.count(kind) for kind in ("added", "changed", "removed")},
+    }  # fmt: skip
+
+
 @dataclass
 class Index:
-    """The commits that led to the head of a branch, the oldest first.
+    """The list of the commits that led to the head of a branch: small enough that a thousand open at once.
 
     Attributes:
         key: The thread.
         branch: The branch.
         mark: Hash and epochs up to which the journal was read. An erasure changes the epochs.
-        entries: A line for each commit.
+        entries: A line for each commit, the oldest first.
     """
 
     key: ThreadKey
@@ -146,7 +158,8 @@ class Index:
         reader.policies.update(journal.policies())
         if mark[1] != self.mark[1] or not self._add_new(journal, reader):
             self.entries, self._seq = [], 0
-            self._add(journal, reader, self._commits(journal, names))
+            self._add(reader, commits_of(journal, self.key, self.branch))
+        self._count_words(journal)
         self.mark = mark
 
     def _add_new(self, journal: Journal, reader: Reader) -> bool:
@@ -159,27 +172,17 @@ class Index:
             first = next(commits, None)
             if first is None or first.hash != last["hash"]:
                 return False
-            self._add(journal, reader, commits, first)
+            self._add(reader, commits, first)
         except AuditError:  # a damaged row, or none, stands before it
             return False
         return True
 
-    def _commits(self, journal: Journal, names: list[str]) -> Iterator[StoredCommit]:
-        """Yield the commits of each branch up to the one that the next branch was forked from."""
-        for name, child in zip(names, [*names[1:], ""], strict=True):
-            first = next(journal.commits(self.key, child), None) if child else None
-            for commit in journal.commits(self.key, name):
-                if first is not None and commit.version >= first.version:
-                    break
-                yield commit
-
     def _add(
-        self, journal: Journal, reader: Reader, commits: Iterator[StoredCommit], before: Any = None
+        self, reader: Reader, commits: Iterable[StoredCommit], before: StoredCommit | None = None
     ) -> None:
         for commit in map(checked, commits):
             self.entries.append(entry_of(commit, before, reader))
             before = commit
-        self._count_words(journal)
 
     def _count_words(self, journal: Journal) -> None:
         """Add the tokens of what was said to the lines of the commits that took it."""
