@@ -12,8 +12,8 @@ from acc.cli.options import JsonOption, argument, flag, option
 from acc.cli.output import count, print_json, print_table, tell
 from acc.errors import AccError, InputError
 from acc.schema import pages
-from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
-from acc.schema.comparing import differences, document_named
+from acc.schema.catalog import Schema, published, schema_named
+from acc.schema.documents import as_text, differences, document_named, state_document
 from acc.schema.starting import advice, start, stored_state
 from acc.state.proposal import wire_schema
 
