@@ -98,12 +98,12 @@ class StateError(AccError):
 
 
 class PinnedOverflow(AccError):
-    """Rules, goals and their later words exceed their room (law 7). Everything else was committed.
-
-    What is raised is `acc.overflow.PinnedOverflow`, which has the step.
+    """Rules, goals and their later words exceed their room (law 7). Everything else of the turn was committed.
 
     Attributes:
+        step: The step. Its state is valid, and the thread goes on from it.
         refused: The words that did not fit.
+        refs: Refs of their messages, which left the tail.
     """
 
     http_status = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -113,9 +113,16 @@ class PinnedOverflow(AccError):
     )
 
     def __init__(
-        self, what: str, *, where: str = "", hint: str = "", refused: tuple[str, ...] = ()
+        self,
+        what: str,
+        *,
+        where: str = "",
+        hint: str = "",
+        refused: tuple[str, ...] = (),
+        refs: tuple[str, ...] = (),
+        step: Any = None,
     ) -> None:
-        self.refused = refused
+        self.refused, self.refs, self.step = refused, refs, step
         super().__init__(what, where=where, hint=hint)
 
 

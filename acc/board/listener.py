@@ -20,7 +20,7 @@ from acc.models.protocol import PromptMessage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.state.proposal import Reader, problem_of, read, text_in, wire_schema
-from acc.windows import windows
+from acc.tail import windows
 
 INSTRUCTION = unwrapped("""
 Several agents of one user read a board, each beside a memory of its own. You get the state of the board, then messages

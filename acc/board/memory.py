@@ -20,10 +20,9 @@ from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Jud
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.signing import keys_of, signed
 from acc.driving import Doing, Io, Own, aperform, perform
-from acc.errors import ConfigurationError, ConflictError, InputError
+from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, StoredCommit, ThreadKey
 from acc.keyless.judge import judge as keyless_judge
-from acc.overflow import PinnedOverflow
 from acc.step import Step
 from acc.tail import Message, marked
 from acc.turn.turn import Turn

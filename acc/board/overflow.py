@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from acc import errors
-from acc.overflow import PinnedOverflow
+from acc.errors import PinnedOverflow
 from acc.state.reasons import Reason
 
 if TYPE_CHECKING:
@@ -24,13 +23,14 @@ class BoardOverflow(PinnedOverflow):
     def __init__(self, shared: SharedStep) -> None:
         board = shared.board_step
         assert board is not None
-        self.shared, self.step, self.refs = shared, shared.step, board.no_room
+        self.shared = shared
         refused = tuple(note.text for note in board.notes if note.reason is Reason.NO_ROOM)
-        errors.PinnedOverflow.__init__(
-            self,
+        super().__init__(
             f"rules and goals do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
             f"Not held: {'; '.join(refused)}",
             where=f"board {shared.board.head.thread}, turn {board.state.turn}",
             hint="retire rules or goals of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
             refused=refused,
+            refs=board.no_room,
+            step=shared.step,
         )

@@ -16,9 +16,9 @@ from acc.cli.chart import print_chart
 from acc.cli.output import JsonLines, count
 from acc.cli.replay_rows import COLUMNS, MODEL_COLUMNS, Row, heading, shown_money
 from acc.controller.controller import MemoryController
+from acc.errors import PinnedOverflow
 from acc.journal import ThreadKey
 from acc.models.protocol import Price, Usage
-from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step
 from acc.turn.conversations import Conversation

@@ -1,17 +1,17 @@
 """What a compressor and a judge are, and how a step asks a model without knowing of threads or event loops.
 
 A step is a generator. It yields a `Call` wherever it needs a model, and gets a `Completion` back. A synchronous and an
-asynchronous driver of a few lines execute the calls (`acc.step`), so that everything else is written once.
+asynchronous driver of a few lines execute the calls (`acc.driving`), so that everything else is written once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from acc.commit.endings import Judgement
-from acc.errors import AccError, CompressionError
+from acc.errors import CompressionError, ConfigurationError
 from acc.models.protocol import ChatModel, Completion, PromptMessage
 from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
@@ -22,6 +22,7 @@ from acc.tail import Message
 from acc.turn.observations import Evidence
 
 Purpose = Literal["compress", "repair", "judge"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,21 +40,34 @@ class Call:
         Raises:
             CompressionError: It failed, however it says so: a model may be anybody's class.
         """
-        try:
-            return _completion(self.model.complete(self.messages, self.schema))
-        except AccError:
-            raise
-        except Exception as error:
-            raise _failed(error) from error
+        return _completion(called("model", self.model.complete, self.messages, self.schema))
 
     async def acomplete(self) -> Completion:
         """Ask the model without blocking the event loop; else as `complete`."""
         try:
-            return _completion(await self.model.acomplete(self.messages, self.schema))
-        except AccError:
-            raise
+            answer = await self.model.acomplete(self.messages, self.schema)
         except Exception as error:
-            raise _failed(error) from error
+            answer = called("model", _raised, error)
+        return _completion(answer)
+
+
+def called(what: str, function: Callable[..., T], *given: Any) -> T:
+    """Call a compressor, judge or model, which may be anybody's.
+
+    Raises:
+        CompressionError: It failed, however it says so.
+    """
+    try:
+        return function(*given)
+    except (CompressionError, ConfigurationError):
+        raise
+    except Exception as error:
+        said = f"the {what} failed: {type(error).__name__}: {error}"
+        raise CompressionError(said[:500], outcome="raised") from error
+
+
+def _raised(error: Exception) -> Any:
+    raise error
 
 
 def _completion(answer: object) -> Completion:
@@ -67,13 +81,6 @@ def _completion(answer: object) -> Completion:
     )
 
 
-def _failed(error: Exception) -> CompressionError:
-    return CompressionError(
-        f"the model failed: {type(error).__name__}: {error}"[:500], outcome="raised"
-    )
-
-
-T = TypeVar("T")
 Asking = Generator[Call, Completion, T]
 """A computation that asks a model on its way to a ``T``."""
 

@@ -16,7 +16,8 @@ from acc.journal import Latest, ThreadKey
 from acc.journal.names import MAIN
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
-from acc.step import Step, stepping
+from acc.step import Step
+from acc.stepping import stepping
 from acc.tail import marked, messages_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn

@@ -28,7 +28,7 @@ from acc.controller.settings import Settings
 from acc.controller.signing import keys_of, signed, signed_step
 from acc.controller.turning import taking
 from acc.driving import Doing, Io, perform
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, ThreadKey
@@ -37,7 +37,6 @@ from acc.journal.names import Head
 from acc.journal.opened import key_of
 from acc.logs import code, log_event
 from acc.models.protocol import Usage
-from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.render import render

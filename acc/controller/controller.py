@@ -16,9 +16,8 @@ from acc.driving import Doing, aperform, perform
 from acc.journal import Latest, StoredCommit, ThreadKey
 from acc.journal.aio import Beside
 from acc.journal.opened import key_of
-from acc.overflow import raise_overflow
 from acc.state.model import CompressedCognitiveState
-from acc.step import Step
+from acc.step import Step, raise_overflow
 from acc.tail import Message
 from acc.text.language import identifier
 from acc.turn.observations import Observation

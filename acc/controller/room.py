@@ -12,9 +12,8 @@ from acc.controller.turning import taking
 from acc.driving import Doing, Io
 from acc.journal import ThreadKey
 from acc.journal.names import StoredMessage
-from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
-from acc.step import Step
+from acc.step import Step, overflow_of
 from acc.telemetry.observer import Watch
 from acc.turn.turn import Turn
 
@@ -34,7 +33,7 @@ def with_room(
     step = taken.step
     if not step.no_room:
         return step
-    overflow = PinnedOverflow(step)  # type: ignore[arg-type]
+    overflow = overflow_of(step)
     refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=taken.branch))
     words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
     if taken.is_repeat and (
@@ -49,7 +48,7 @@ def with_room(
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
     if more.step.no_room:
-        raise PinnedOverflow(more.step)  # type: ignore[arg-type]
+        raise overflow_of(more.step)
     commits = (*step.commits, *room.commits, *more.step.commits)
     told = tuple(replace(each, no_room=()) for each in commits)
     return replace(more.step, commits=told, usage=step.usage + more.step.usage)

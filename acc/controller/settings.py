@@ -11,9 +11,8 @@ from acc.artifacts.protocol import ArtifactStore
 from acc.clock import Clock
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
 from acc.controller.signing import StateKey, keys_of
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, PinnedOverflow
 from acc.gate import Gate
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.telemetry.observer import Observer

@@ -28,7 +28,8 @@ from acc.journal.committing import Overtaken
 from acc.journal.names import Waiting
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
-from acc.step import Step, stepping
+from acc.step import Step
+from acc.stepping import stepping
 from acc.tail import Message, messages_of, rendered
 from acc.telemetry.observer import Watch
 from acc.turn.observations import Channel, Evidence

@@ -32,9 +32,8 @@ from acc.board.shown import HEADING, OWN_HEADING
 from acc.commit.commit import commit
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
 from acc.turn.observations import Channel, Trust

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from core_threads import Judging, Thread
 
-from acc.seeding import seed
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedDone, read
 from acc.step import Cadence
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
-from acc.update import update_state
+from acc.update import seed, update_state
 
 RULE = "Never restart nginx during business hours."
 FIRST = {"rules": [{"quote": RULE, "ref": "u1"}]}

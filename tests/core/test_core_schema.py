@@ -14,7 +14,8 @@ from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
-from acc.step import Cadence, Memory, stepping
+from acc.step import Cadence, Memory
+from acc.stepping import stepping
 from acc.text.lines import sha256_of
 
 

@@ -12,9 +12,15 @@ from core_threads import Judging, Scripted, turn
 from acc import errors
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
-from acc.errors import AccError, CompressionError, ConfigurationError, InputError, StateError
+from acc.errors import (
+    AccError,
+    CompressionError,
+    ConfigurationError,
+    InputError,
+    PinnedOverflow,
+    StateError,
+)
 from acc.models import OpenAIModel
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_faults import Fault
@@ -120,7 +126,8 @@ def test_a_full_tail_is_committed_provisionally_and_read_again_by_the_next_worki
         raise CompressionError("down", outcome="unreachable")
 
     from acc.driving import perform
-    from acc.step import Memory, stepping
+    from acc.step import Memory
+    from acc.stepping import stepping
 
     policy = Policy()
     fallback = Scripted({"facts": [{"text": "a: 1", "refs": ["u1"]}]})
