@@ -14,13 +14,15 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
-from acc.commit import commit as commits
+from acc.commit import room
 from acc.commit.draft import Draft
-from acc.commit.room import USE, Order, by_last_use, make_room
+from acc.commit.room import USE, by_last_use
 from acc.state.items import Record, number_of
 from acc_eval.memories.acc import make_acc
 from acc_eval.probe import probe_memory
 from acc_eval.scenarios import read_scenario
+
+Order = Callable[[Draft, Record], tuple[object, ...]]
 
 
 def _by_uses(turns: int) -> Order:
@@ -55,12 +57,12 @@ ORDERS: dict[str, Order] = {
 def measure(runs: Sequence[tuple[str, str]], max_tokens: int, over: int) -> dict[str, list[float]]:
     """Return for each order the mean shares: last ten turns, all turns, probes."""
     found = {}
-    module: Any = commits
+    module: Any = room
     for name, order in ORDERS.items():
-        module.make_room = lambda draft, chosen=order: make_room(draft, chosen)
+        module.by_last_use = order
         rows = [_of_run(scenario, answers, max_tokens, over) for scenario, answers in runs]
         found[name] = [mean(column) for column in zip(*rows, strict=True)]
-    module.make_room = make_room
+    module.by_last_use = by_last_use
     return found
 
 

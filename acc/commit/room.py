@@ -9,15 +9,10 @@ Orders were replayed on recorded answers (`benchmarks/eviction_orders.py`): this
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from acc.commit.draft import Draft
 from acc.state.items import Record, number_of
 from acc.state.reasons import Reason
 from acc.state.render import cost
-
-Order = Callable[[Draft, Record], tuple[object, ...]]
-
 
 USE = 6
 """Turns by which each further writing of a record counts as later: what was written again is what the talk is about."""
@@ -30,16 +25,16 @@ def by_last_use(draft: Draft, item: Record) -> tuple[object, ...]:
     return (not item.minor, last, -number if item.touched == draft.turn else number)
 
 
-def make_room(draft: Draft, order: Order = by_last_use) -> None:
+def make_room(draft: Draft) -> None:
     """Remove records until the state keeps its bounds."""
     for name, slot in draft.slots.items():
         extra = len(draft.items[name]) - slot.rules.places
         if extra > 0 and slot.is_record:
-            for item in sorted(_records(draft, name), key=lambda i: order(draft, i))[:extra]:
-                _evict(draft, name, item, "the slot is full")
+            for item in sorted(draft.records(name), key=lambda i: by_last_use(draft, i))[:extra]:
+                draft.evict(name, item, "the slot is full")
     while (over := draft.tokens() - draft.policy.max_tokens) > 0:
         draft.over = max(draft.over, over)
-        victims = _victims(draft, order)
+        victims = _victims(draft)
         if not victims:
             _make_room_of_others(draft)
             return
@@ -47,14 +42,29 @@ def make_room(draft: Draft, order: Order = by_last_use) -> None:
             if over <= 0:
                 break
             over -= cost(item, draft.policy.counter)
-            _evict(draft, name, item, "no room")
+            draft.evict(name, item, "no room")
+
+
+def _victims(draft: Draft) -> list[tuple[str, Record]]:
+    """Return the records that may leave now, in order: one of a slot over its share, or else all."""
+    room = max(1, draft.policy.max_tokens - draft.pinned_tokens())
+    over_share: set[str] = set()
+    found: list[tuple[str, Record]] = []
+    for name, slot in draft.slots.items():
+        own = [(name, item) for item in draft.records(name)]
+        used = sum(cost(item, draft.policy.counter) for _, item in own)
+        found += own
+        if slot.rules.share < 1 and used > slot.rules.share * room:
+            over_share |= {item.id for _, item in own}
+    found.sort(key=lambda each: by_last_use(draft, each[1]))
+    return [each for each in found if each[1].id in over_share][:1] or found
 
 
 def _make_room_of_others(draft: Draft) -> None:
     """Where no record is left: let go of next steps; rules that exceed a bound made smaller stay, and are told."""
-    steps = list(draft.items["predictive_cue"])
-    while steps and draft.tokens() > draft.policy.max_tokens:
-        step = steps.pop(0)
+    for step in draft.items["predictive_cue"]:
+        if draft.tokens() <= draft.policy.max_tokens:
+            return
         draft.remove("predictive_cue", step)
         draft.note(Reason.EVICTED, step.id, step.text_of, "no room")
     pinned = [item for _, item in draft.pinned()]
@@ -63,27 +73,3 @@ def _make_room_of_others(draft: Draft) -> None:
         detail = "rules and goals exceed the bound, which was made smaller"
         draft.note(Reason.NO_ROOM, last.id, last.words.text, detail, ref=last.words.ref)
         draft.no_room.append(last.words.ref)
-
-
-def _victims(draft: Draft, order: Order) -> list[tuple[str, Record]]:
-    """Return the records that may leave now, in order."""
-    policy = draft.policy
-    room = max(1, policy.max_tokens - draft.pinned_tokens())
-    found: list[tuple[bool, tuple[object, ...], str, Record]] = []
-    for name, slot in draft.slots.items():
-        records = _records(draft, name)
-        used = sum(cost(item, draft.policy.counter) for item in records)
-        is_over = slot.rules.share < 1 and used > slot.rules.share * room
-        found += [(not is_over, order(draft, item), name, item) for item in records]
-    found.sort(key=lambda each: each[:2])
-    over_share = [(name, item) for within, _, name, item in found if not within]
-    return over_share[:1] or [(name, item) for _, _, name, item in found]
-
-
-def _records(draft: Draft, name: str) -> list[Record]:
-    return [item for item in draft.items[name] if isinstance(item, Record)]
-
-
-def _evict(draft: Draft, name: str, item: Record, detail: str) -> None:
-    draft.evict(name, item)
-    draft.note(Reason.EVICTED, item.id, item.text_of, detail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, cast
 
 from acc.errors import ConfigurationError
@@ -13,7 +12,6 @@ from acc.models.protocol import ChatModel, Completion, Price
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-_AT = re.compile(r"(?:openai:)?(?P<name>.+?)@(?P<url>https?://.+)", re.DOTALL)
 _FORMS = (
     'pass "NAME" or "openai:NAME", "NAME@http://host:port/v1", "PROVIDER:NAME" with its langchain package, '
     '(OpenAI(...), "NAME"), a LangChain chat model, or an object with complete and acomplete'
@@ -44,8 +42,10 @@ def as_model(given: Any) -> ChatModel:
 
 
 def _named(name: str) -> ChatModel:
-    if found := _AT.fullmatch(name):
-        return OpenAIModel(found["name"], base_url=found["url"])
+    for scheme in ("@http://", "@https://"):
+        model, at, rest = name.removeprefix("openai:").partition(scheme)
+        if model and rest:
+            return OpenAIModel(model, base_url=f"{at[1:]}{rest}")
     provider, colon, rest = name.partition(":")
     if not colon or provider == "openai":
         return OpenAIModel(rest if colon else name)

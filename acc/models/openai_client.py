@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -61,7 +60,10 @@ class OpenAIModel(AskedModel):
         """The model and its address, without credentials."""
         url = getattr(self._given, "base_url", None) or self._base_url
         url = str(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
-        return f"{self.name} at {re.sub(r'//[^/]*@', '//', url).rstrip('/')}"
+        scheme, _, rest = url.rpartition("//")
+        host, slash, path = rest.partition("/")
+        shown = f"{scheme}//{host.rpartition('@')[2]}{slash}{path}" if scheme else url
+        return f"{self.name} at {shown.rstrip('/')}"
 
     @property
     def secret(self) -> str | None:
@@ -99,7 +101,7 @@ class OpenAIModel(AskedModel):
 
         client = client.with_options(max_retries=0)
         # OpenAI's newer models refuse the old name, and other servers do not know the new one
-        is_new = re.search(r"openai\.com|azure\.com", self.where)
+        is_new = any(host in self.where for host in ("openai.com", "azure.com"))
         limit = {"max_completion_tokens" if is_new else "max_tokens": call.max_tokens}
         return client.chat.completions.create(
             model=self.name,

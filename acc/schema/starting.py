@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +71,6 @@ def _cost(schema: Schema) -> Iterator[str]:
         yield f"instruction and wire schema take {tokens:,} tokens of every prompt: fewer slots or fields cost less"
 
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydantic", "pytest"}
 """Modules that a file of the same name would shadow."""
 
@@ -194,7 +192,8 @@ def start(name: str, folder: Path) -> tuple[Path, Path]:
     Raises:
         InputError: The name is invalid, or a file exists already.
     """
-    if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _TAKEN:
+    is_name = name.isascii() and name.isidentifier() and name == name.lower()
+    if not is_name or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(
             f"{name!r} is {'taken' if name in _TAKEN else 'not a module name'}",
             where="acc schema --new",

@@ -198,6 +198,10 @@ class Goal(Pinned):
         """Whether somebody at least as trusted as its speaker says so. The word of another is a claim, and is shown."""
         return self.done is not None and self.done.channel.trust >= self.words.channel.trust
 
+    def done_before(self, turn: int) -> bool:
+        """Whether somebody said so before ``turn``: the agent was shown it since."""
+        return self.done is not None and self.done.turn < turn
+
 
 class Was(Part):
     """What a more trusted source said before a lesser one gave another value."""
