@@ -10,7 +10,7 @@ Orders were replayed on recorded answers (`benchmarks/eviction_orders.py`): this
 from __future__ import annotations
 
 from acc.commit.draft import Draft
-from acc.state.items import Record, number_of
+from acc.state.items import Record
 from acc.state.reasons import Reason
 from acc.state.render import cost
 
@@ -20,7 +20,8 @@ USE = 6
 
 def by_last_use(draft: Draft, item: Record) -> tuple[object, ...]:
     """Return minor ones first, then the longest untouched, then what this answer wrote, from its end."""
-    number = number_of(item)
+    digits = item.id[1:]
+    number = int(digits) if digits.isdigit() else 0  # a newer item has a higher one
     last = item.touched + USE * (item.uses - 1)
     return (not item.minor, last, -number if item.touched == draft.turn else number)
 

@@ -6,22 +6,16 @@ is lost: the words, the sources and the trust stay, and the compressor may write
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from acc.state.items import LONGEST, Record
+from acc.state.items import LONGEST, Item, Record
 from acc.state.slots import SlotField
 
 _KEPT = ("id", "turn", "touched", "sources", "trust", "minor", "uses")
 FACTS, RULES = "relational_map", "constraints"
-
-
-class _Unfit(NamedTuple):
-    slot: str
-    item: Mapping[str, Any]
-    why: str
 
 
 def fitted(
@@ -34,50 +28,42 @@ def fitted(
         fields: The fields of its class by name.
         slots: The slots of its class by name.
     """
-    unfit = list(_unfit(body, fields, slots))
-    pinned = list(_pinned(body, fields))
-    if not unfit and not pinned:
+    found: dict[str, Any] = {name: value for name, value in body.items() if name in fields}
+    facts, rules, told = [], [], list[str]()
+    for name, value in sorted(body.items()):  # the journal's order and a checkpoint's may differ
+        for item in value if isinstance(value, list) else ():
+            why = _problem(name, item, fields, slots)
+            if not why:
+                continue
+            kind = "rule" if "words" in item else "fact"
+            if kind == "rule":  # words of user or operator bind whatever class reads them
+                rules.append(item)
+            else:
+                facts.append(_fact(name, item))
+            if name in fields:
+                found[name] = [each for each in found[name] if each is not item]
+            told.append(f"{item['id']} of {name} is a {kind} now: {why}"[:160])
+    if not told:
         return dict(body)
-    ids = {id(each.item) for each in unfit}
-    found = {
-        name: [item for item in value if id(item) not in ids] if isinstance(value, list) else value
-        for name, value in body.items()
-        if name in fields
-    }
-    found[FACTS] = [*found.get(FACTS, ()), *map(_fact, unfit)]
-    if pinned:
-        found[RULES] = [*found.get(RULES, ()), *(each.item for each in pinned)]
-    told = [f"{each.item['id']} of {each.slot} is a fact now: {each.why}" for each in unfit]
-    told += [f"{each.item['id']} of {each.slot} is a rule now: {each.why}" for each in pinned]
-    found["feedback"] = [*body.get("feedback", ()), *(line[:160] for line in told)]
+    for name, more in ((FACTS, facts), (RULES, rules), ("feedback", told)):
+        found[name] = [*found.get(name, ()), *more]
     return found
 
 
-def _unfit(
-    body: Mapping[str, Any], fields: Mapping[str, Any], slots: Mapping[str, SlotField]
-) -> Iterator[_Unfit]:
-    for name, value in sorted(body.items()):  # the journal's order and a checkpoint's may differ
-        items = [e for e in value if _is_item(e)] if isinstance(value, list) else []
-        if name not in fields:
-            yield from (_Unfit(name, item, "the schema has no such slot") for item in items)
-        elif name in slots and slots[name].is_record:
-            kind = slots[name].item
-            yield from (_Unfit(name, e, why) for e in items if (why := _problem(kind, e)))
+def _problem(
+    name: str, item: Any, fields: Mapping[str, Any], slots: Mapping[str, SlotField]
+) -> str:
+    """Return why a state of this class cannot hold an item; empty if it can."""
+    if not isinstance(item, Mapping) or "id" not in item:
+        return ""
+    if name not in fields:
+        return "the schema has no such slot"
+    if name in slots and slots[name].is_record and "words" not in item:
+        return _invalid(slots[name].item, item)
+    return ""
 
 
-def _pinned(body: Mapping[str, Any], fields: Mapping[str, Any]) -> Iterator[_Unfit]:
-    """Yield the words of user and operator in slots that the schema lacks: they bind whatever class reads them."""
-    for name in sorted(body.keys() - fields.keys()):
-        value = body[name] if isinstance(body[name], list) else []
-        words = [e for e in value if isinstance(e, Mapping) and "id" in e and "words" in e]
-        yield from (_Unfit(name, item, "the schema has no such slot") for item in words)
-
-
-def _is_item(value: Any) -> bool:
-    return isinstance(value, Mapping) and "id" in value and "words" not in value
-
-
-def _problem(kind: type[BaseModel], item: Mapping[str, Any]) -> str:
+def _invalid(kind: type[Item], item: Mapping[str, Any]) -> str:
     try:
         kind.model_validate(item)
     except ValidationError as error:
@@ -86,8 +72,8 @@ def _problem(kind: type[BaseModel], item: Mapping[str, Any]) -> str:
     return ""
 
 
-def _fact(unfit: _Unfit) -> dict[str, Any]:
-    own = {n: v for n, v in unfit.item.items() if n not in Record.model_fields}
+def _fact(slot: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    own = {n: v for n, v in item.items() if n not in Record.model_fields}
     said = "; ".join(f"{n} {v}" for n, v in own.items() if v not in ("", None, False))
-    kept = {name: unfit.item[name] for name in _KEPT if name in unfit.item}
-    return {**kept, "text": f"{unfit.slot}: {said}"[:LONGEST]}
+    kept = {name: item[name] for name in _KEPT if name in item}
+    return {**kept, "text": f"{slot}: {said}"[:LONGEST]}

@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import ValidationError
 
 from acc.errors import StateError
-from acc.state.declaration import check_tightens
 from acc.state.fitting import fitted
 from acc.state.items import (
     Artifact,
@@ -31,7 +30,7 @@ from acc.state.items import (
     Record,
     Rule,
 )
-from acc.state.slots import Slot, SlotField, read_slots
+from acc.state.slots import Slot, SlotField, check_tightens, read_slots
 from acc.text.lines import sha256_of
 
 UNHASHED = ("hash", "signature")
