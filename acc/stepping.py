@@ -18,7 +18,7 @@ from acc.compress.protocol import (
     Claim,
     Compressor,
     Reading,
-    called,
+    named_failure,
 )
 from acc.errors import CompressionError
 from acc.models.protocol import Usage
@@ -123,7 +123,8 @@ class _Stepping(Generic[S]):
     ) -> Asking[Proposal]:
         if isinstance(compressor, AskingCompressor):
             return (yield from self._metered(compressor.proposing(reading)))
-        proposal = called("compressor", compressor, reading)
+        with named_failure("compressor"):
+            proposal = compressor(reading)
         if problem := problem_of(proposal, reading.policy.schema):
             raise CompressionError(
                 f"the compressor's proposal is malformed: {problem}",
@@ -161,7 +162,8 @@ class _Stepping(Generic[S]):
             if isinstance(judge, AskingJudge):
                 judgements = yield from self._metered(judge.judging(claims))
             else:
-                judgements = called("judge", lambda asked: list(judge(asked)), claims)
+                with named_failure("judge"):
+                    judgements = list(judge(claims))
         except CompressionError as error:  # no verdict means that the rule stays
             self.failure = f"{error.outcome}: {error}"
             return
@@ -170,33 +172,28 @@ class _Stepping(Generic[S]):
     def _provisional(self, fallback: Compressor) -> None:
         read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
         try:
-            proposal = called("fallback", fallback, self._reading(read, is_first=False))
+            with named_failure("fallback"):
+                proposal = fallback(self._reading(read, is_first=False))
         except CompressionError as error:
             self.failure += f"; the fallback: {error}"
             return
         self._commit(read=read, proposal=proposal, is_provisional=True)
 
     def _reading(self, read: Sequence[Message], *, is_first: bool) -> Reading:
-        return Reading(
-            messages=tuple(read),
-            state=self.state,
-            evidence=self.evidence if is_first else (),
-            policy=self.memory.policy,
-            number=self.turn.number,
-            at=self.turn.at,
-        )
+        evidence = self.evidence if is_first else ()
+        turn, policy = self.turn, self.memory.policy
+        return Reading(tuple(read), self.state, evidence, policy, turn.number, turn.at)
 
     def _clean(self, proposal: Proposal) -> Proposal:
         """Remove secrets from what a compressor wrote in its own words. What it quotes stands in the messages."""
         redact = self.memory.redact
         if redact is None:
             return proposal
-        cleaned = [
-            {k: redact(v) if isinstance(v, str) else v for k, v in each.fields.items()}
-            for each in proposal.records
-        ]
-        records = zip(proposal.records, cleaned, strict=True)
-        return replace(proposal, records=tuple(replace(r, fields=f) for r, f in records))
+        records = []
+        for each in proposal.records:
+            fields = {k: redact(v) if isinstance(v, str) else v for k, v in each.fields.items()}
+            records.append(replace(each, fields=fields))
+        return replace(proposal, records=tuple(records))
 
     def _metered(self, asking: Asking[T]) -> Asking[T]:
         """Add up what the calls of ``asking`` cost."""
@@ -206,7 +203,7 @@ class _Stepping(Generic[S]):
                 try:
                     done = yield call
                 except CompressionError as error:
-                    self.usage += Usage(**error.usage)
+                    self.usage += Usage.of(error.usage)
                     call = asking.throw(error)
                 else:
                     self.usage += done.usage

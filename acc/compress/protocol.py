@@ -6,7 +6,8 @@ asynchronous driver of a few lines execute the calls (`acc.driving`), so that ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -40,34 +41,25 @@ class Call:
         Raises:
             CompressionError: It failed, however it says so: a model may be anybody's class.
         """
-        return _completion(called("model", self.model.complete, self.messages, self.schema))
+        with named_failure("model"):
+            return _completion(self.model.complete(self.messages, self.schema))
 
     async def acomplete(self) -> Completion:
         """Ask the model without blocking the event loop; else as `complete`."""
-        try:
-            answer = await self.model.acomplete(self.messages, self.schema)
-        except Exception as error:
-            answer = called("model", _raised, error)
-        return _completion(answer)
+        with named_failure("model"):
+            return _completion(await self.model.acomplete(self.messages, self.schema))
 
 
-def called(what: str, function: Callable[..., T], *given: Any) -> T:
-    """Call a compressor, judge or model, which may be anybody's.
-
-    Raises:
-        CompressionError: It failed, however it says so.
-    """
+@contextmanager
+def named_failure(what: str) -> Iterator[None]:
+    """Raise a `CompressionError` for whatever a compressor, judge or model raises, which may be anybody's."""
     try:
-        return function(*given)
+        yield
     except (CompressionError, ConfigurationError):
         raise
     except Exception as error:
         said = f"the {what} failed: {type(error).__name__}: {error}"
         raise CompressionError(said[:500], outcome="raised") from error
-
-
-def _raised(error: Exception) -> Any:
-    raise error
 
 
 def _completion(answer: object) -> Completion:
@@ -106,17 +98,8 @@ class Reading:
     at: str = ""
 
 
-@runtime_checkable
-class Compressor(Protocol):
-    """Proposes what changes. A plain function of a `Reading` qualifies."""
-
-    def __call__(self, reading: Reading) -> Proposal:
-        """Read, and propose.
-
-        Raises:
-            CompressionError: No usable proposal came out. The tail carries the agent (law 9).
-        """
-        ...
+Compressor = Callable[[Reading], Proposal]
+"""Reads, and proposes what changes. Whatever it raises is a failed compression: the tail carries the agent (law 9)."""
 
 
 @runtime_checkable
@@ -154,13 +137,8 @@ class Claim:
     today: str = ""
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """A second reading without a model. A plain function qualifies."""
-
-    def __call__(self, claims: Sequence[Claim]) -> Sequence[Judgement]:
-        """Return a judgement for each claim that it can decide."""
-        ...
+Judge = Callable[[Sequence[Claim]], Sequence[Judgement]]
+"""A second reading without a model. It returns a judgement for each claim that it can decide."""
 
 
 @runtime_checkable
