@@ -15,7 +15,7 @@ from acc.folders import file_errors
 from acc.schema import pages
 from acc.schema.catalog import Schema, published, schema_named
 from acc.schema.documents import as_text, differences, document_named, state_document
-from acc.schema.starting import advice, start
+from acc.schema.pages import advice, start
 from acc.state.proposal import wire_schema
 
 Form = Literal["state", "wire", "page"]

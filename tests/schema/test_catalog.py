@@ -11,7 +11,7 @@ import pytest
 from acc.errors import ConfigurationError, InputError, SchemaError
 from acc.schema import catalog
 from acc.schema.catalog import published_name, schema_named
-from acc.schema.starting import advice, start
+from acc.schema.pages import advice, start
 from acc.state.model import CompressedCognitiveState
 from acc_schemas.finance import FinanceState
 

@@ -13,8 +13,7 @@ from acc.compress.prompt import instruction
 from acc.controller.controller import MemoryController
 from acc.schema.catalog import Schema, published, schema_named
 from acc.schema.documents import as_text, state_document
-from acc.schema.pages import field_rows, own_slots, page, slot_rows
-from acc.schema.starting import advice
+from acc.schema.pages import advice, field_rows, own_slots, page, slot_rows
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import wire_schema
