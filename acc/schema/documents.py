@@ -1,7 +1,7 @@
 """A schema as a JSON document, and what differs between two versions of one.
 
 Documents can be compared where a version exists only as JSON. No change keeps a stored state from loading: records
-that no longer fit are kept as facts (`acc.state.fitting`).
+that no longer fit are kept as facts (`CompressedCognitiveState.load`).
 """
 
 from __future__ import annotations
