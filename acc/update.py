@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from acc.commit.commit import commit
@@ -82,8 +82,7 @@ def update_state(
     tail: Sequence[Message] = (),
     evidence: Sequence[Evidence] = (),
     force: bool = False,
-    options: Options = Options(),
-    **changes: Any,
+    **options: Any,
 ) -> Step[CompressedCognitiveState]:
     """Commit the next state from a prior state and a turn, without a store or a framework.
 
@@ -93,8 +92,7 @@ def update_state(
         tail: `Step.tail` of the last step: the messages that the state does not hold yet.
         evidence: Evidence that the caller recalled and qualified.
         force: Compress now, whatever the size.
-        options: How to work.
-        changes: Fields of `Options` by name, instead of ``options``.
+        options: How to work: fields of `Options` by name.
 
     Returns:
         The step. ``step.state`` and ``step.tail`` go into the next call; ``step.messages(role)`` into a prompt. If
@@ -106,8 +104,7 @@ def update_state(
         InputError: ``turn`` is not a turn, or the tail of ``state`` is not given.
         StateError: The state was edited, or does not match the policy's schema.
     """
-    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
-    return raise_overflow(perform(asking))
+    return raise_overflow(perform(_asking(state, turn, tail, evidence, force, options)))
 
 
 async def aupdate_state(
@@ -117,21 +114,10 @@ async def aupdate_state(
     tail: Sequence[Message] = (),
     evidence: Sequence[Evidence] = (),
     force: bool = False,
-    options: Options = Options(),
-    **changes: Any,
+    **options: Any,
 ) -> Step[CompressedCognitiveState]:
     """Do what `update_state` does without blocking the event loop."""
-    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
-    return raise_overflow(await aperform(asking))
-
-
-def _options(options: Options, changes: Mapping[str, Any]) -> Options:
-    try:
-        return replace(options, **changes)
-    except TypeError as error:
-        raise ConfigurationError(
-            str(error).rpartition(") ")[2], where="update_state", hint="see acc.update.Options"
-        ) from error
+    return raise_overflow(await aperform(_asking(state, turn, tail, evidence, force, options)))
 
 
 def _asking(
@@ -140,18 +126,24 @@ def _asking(
     tail: Sequence[Message],
     evidence: Sequence[Evidence],
     force: bool,
-    options: Options,
+    given: Mapping[str, Any],
 ) -> Asking[Step[CompressedCognitiveState]]:
+    try:
+        options = Options(**given)
+    except TypeError as error:
+        raise ConfigurationError(
+            str(error).rpartition(") ")[2], where="update_state", hint="see acc.update.Options"
+        ) from error
     if not isinstance(turn, Turn):
         raise InputError(
             f"the turn is {type(turn).__name__}",
             where="update_state",
             hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
-    given = type(state) if isinstance(state, CompressedCognitiveState) else None
-    policy = options.policy or Policy(
-        schema=given or CompressedCognitiveState, max_tokens=bound_of(options)
-    )
+    schema = CompressedCognitiveState
+    if isinstance(state, CompressedCognitiveState):
+        schema = type(state)
+    policy = options.policy or Policy(schema=schema, max_tokens=bound_of(options))
     prior = policy.schema.load(state)
     _check_read(prior, tail, evidence)
     clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
