@@ -109,7 +109,7 @@ def _by(words: Words) -> str:
 
 def _judgements(claims: Sequence[Claim], verdicts: Any) -> Iterator[Judgement]:
     for each in verdicts if isinstance(verdicts, list) else ():
-        case = each.get("case") if isinstance(each, dict) else None
+        case: Any = each.get("case") if isinstance(each, dict) else None
         is_case = isinstance(case, int) and 0 < case <= len(claims)
         if is_case and (verdict := each.get("verdict")) in _VERDICT["enum"]:
             yield Judgement(digest=claim_digest(claims[case - 1].item), verdict=verdict)
