@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from acc.controller.controller import MemoryController as MemoryController
     from acc.controller.settings import Settings as Settings
     from acc.errors import AccError as AccError
+    from acc.errors import PinnedOverflow as PinnedOverflow
     from acc.evidence.evidence import Evidence as Evidence
     from acc.integrations.langchain import MemoryMiddleware as MemoryMiddleware
     from acc.integrations.langgraph import MemoryNode as MemoryNode
     from acc.journal.names import ThreadKey as ThreadKey
-    from acc.overflow import PinnedOverflow as PinnedOverflow
-    from acc.seeding import seed as seed
     from acc.state.items import Item as Item
     from acc.state.model import CompressedCognitiveState as CompressedCognitiveState
     from acc.state.policy import Policy as Policy
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from acc.turn.observations import Trust as Trust
     from acc.turn.turn import Turn as Turn
     from acc.update import aupdate_state as aupdate_state
+    from acc.update import seed as seed
     from acc.update import update_state as update_state
 
 __version__ = "0.1.0"
@@ -52,7 +52,7 @@ _HOME = {
     "MemoryMiddleware": "acc.integrations.langchain",
     "MemoryNode": "acc.integrations.langgraph",
     "Observation": "acc.turn.observations",
-    "PinnedOverflow": "acc.overflow",
+    "PinnedOverflow": "acc.errors",
     "Policy": "acc.state.policy",
     "Settings": "acc.controller.settings",
     "Slot": "acc.state.slots",
@@ -61,7 +61,7 @@ _HOME = {
     "Trust": "acc.turn.observations",
     "Turn": "acc.turn.turn",
     "aupdate_state": "acc.update",
-    "seed": "acc.seeding",
+    "seed": "acc.update",
     "update_state": "acc.update",
 }
 

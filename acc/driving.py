@@ -1,4 +1,4 @@
-"""What a step does outside of itself, and the two drivers that do it.
+"""What a computation does outside of itself, and the two drivers that do it.
 
 A step is a generator that yields an `Io` where it reads or writes, and a `Waits` where it asks a model or waits for
 others. So it is written once, for threads and for event loops.
@@ -46,16 +46,16 @@ def one(act: Callable[[], T]) -> Doing[T]:
 
 def perform(doing: Doing[T]) -> T:
     """Carry out the effects of ``doing`` one after the other."""
-    act: Callable[[], Effect] = lambda: next(doing)  # noqa: E731
+    act: Callable[[], Effect] = partial(doing.send, None)
     try:
         while True:
             effect = act()
             try:
-                done = _done(effect)
+                done = effect.run() if isinstance(effect, Io) else effect.complete()
             except Exception as error:
-                act = _throwing(doing, error)
+                act = partial(doing.throw, error)
             else:
-                act = _sending(doing, done)
+                act = partial(doing.send, done)
     except StopIteration as stop:
         found: T = stop.value
         return found
@@ -63,17 +63,11 @@ def perform(doing: Doing[T]) -> T:
         doing.close()  # an interrupt or a cancelled task leaves it in the middle
 
 
-def _done(effect: Effect) -> Any:
-    if isinstance(effect, Io):
-        return effect.run()
-    return effect.complete()
-
-
 async def aperform(
     doing: Doing[T], in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread
 ) -> T:
     """Carry out the effects of ``doing`` without blocking the event loop; ``in_thread`` runs what may block."""
-    act: Callable[[], Effect] = lambda: next(doing)  # noqa: E731
+    act: Callable[[], Effect] = partial(doing.send, None)
     try:
         while True:
             effect = act()
@@ -83,19 +77,11 @@ async def aperform(
                 else:
                     done = await effect.acomplete()
             except Exception as error:
-                act = _throwing(doing, error)
+                act = partial(doing.throw, error)
             else:
-                act = _sending(doing, done)
+                act = partial(doing.send, done)
     except StopIteration as stop:
         found: T = stop.value
         return found
     finally:
         doing.close()  # an interrupt or a cancelled task leaves it in the middle
-
-
-def _sending(doing: Doing[Any], value: Any) -> Callable[[], Effect]:
-    return lambda: doing.send(value)
-
-
-def _throwing(doing: Doing[Any], error: Exception) -> Callable[[], Effect]:
-    return lambda: doing.throw(error)

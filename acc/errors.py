@@ -1,22 +1,4 @@
-"""Every error that leaves the library.
-
-    AccError
-    |-- ConfigurationError     the deployer's settings are invalid or contradict each other
-    |   |-- SchemaError        a state class or a slot is declared wrongly
-    |   `-- AuthenticationError an endpoint rejects the key
-    |-- InputError             an input, such as a file or a turn, is malformed
-    |-- StateError             a state does not load, was changed, or is not of this memory
-    |-- PinnedOverflow         rules and goals do not fit (law 7); everything else was committed
-    |-- ConflictError          another worker committed first (law 2)
-    |-- CompressionError       a compressor failed; the step handles it (law 9)
-    |-- AuditError             a journal is damaged, or a commit does not recompute (law 10)
-    |-- EvaluationError        an evaluation cannot continue, or a memory missed a required result
-    `-- StoreError             the journal or the artifact store cannot be used
-        |-- StoreUnavailableError   another process holds it
-        `-- StoreMismatchError the artifact store was written with another embedder
-
-No vendor's exception escapes: adapters translate it and keep the original as ``__cause__``.
-"""
+"""Every error that leaves the library. No vendor's exception escapes: adapters keep it as ``__cause__``."""
 
 from __future__ import annotations
 
@@ -98,12 +80,12 @@ class StateError(AccError):
 
 
 class PinnedOverflow(AccError):
-    """Rules, goals and their later words exceed their room (law 7). Everything else was committed.
-
-    What is raised is `acc.overflow.PinnedOverflow`, which has the step.
+    """Rules, goals and their later words exceed their room (law 7). Everything else of the turn was committed.
 
     Attributes:
+        step: The step. Its state is valid, and the thread goes on from it.
         refused: The words that did not fit.
+        refs: Refs of their messages, which left the tail.
     """
 
     http_status = HTTPStatus.UNPROCESSABLE_ENTITY
@@ -113,9 +95,16 @@ class PinnedOverflow(AccError):
     )
 
     def __init__(
-        self, what: str, *, where: str = "", hint: str = "", refused: tuple[str, ...] = ()
+        self,
+        what: str,
+        *,
+        where: str = "",
+        hint: str = "",
+        refused: tuple[str, ...] = (),
+        refs: tuple[str, ...] = (),
+        step: Any = None,
     ) -> None:
-        self.refused = refused
+        self.refused, self.refs, self.step = refused, refs, step
         super().__init__(what, where=where, hint=hint)
 
 
@@ -149,8 +138,7 @@ class CompressionError(AccError):
         outcome: str = "error",
         usage: Mapping[str, int] | None = None,
     ) -> None:
-        self.outcome = str(outcome)
-        self.usage = dict(usage or {})
+        self.outcome, self.usage = outcome, dict(usage or {})
         super().__init__(what, where=where, hint=hint)
 
 

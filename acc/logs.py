@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import re
 from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -38,8 +37,6 @@ CONVERSATION: ContextVar[Conversation | None] = ContextVar("acc_conversation", d
 
 LONGEST = 200
 """Maximum characters of a text in a field, and maximum number of values of a list."""
-
-_CODE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def log_event(logger: logging.Logger, level: int, event: str, what: str, /, **fields: Any) -> None:
@@ -76,7 +73,8 @@ def cause(error: BaseException | None) -> str:
 
 def code(text: Any) -> str:
     """Return ``text`` if it has the form of a code, otherwise "other": a compressor may name its own outcomes."""
-    return text.lower() if isinstance(text, str) and _CODE.fullmatch(text.lower()) else "other"
+    is_code = isinstance(text, str) and text.isascii() and text.isidentifier() and len(text) <= 40
+    return text.lower() if is_code else "other"
 
 
 def _plain(value: Any) -> Any:

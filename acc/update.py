@@ -1,22 +1,26 @@
-"""The state update without a store or a framework: `update_state` and `aupdate_state`."""
+"""The state update without a store or a framework: `update_state`, `aupdate_state`, and a first state with `seed`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from acc.commit.commit import commit
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.compress.protocol import Asking, AskingCompressor, AskingJudge, Compressor, Judge
 from acc.driving import aperform, perform
 from acc.errors import ConfigurationError, InputError
-from acc.overflow import raise_overflow
+from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step import Cadence, Memory, Step, stepping
-from acc.tail import Message
-from acc.turn.observations import Evidence
+from acc.state.proposal import Proposal, ProposedPin
+from acc.state.reasons import Reason
+from acc.step import Cadence, Memory, Step, raise_overflow
+from acc.stepping import stepping
+from acc.tail import Message, messages_of
+from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
 
@@ -78,8 +82,7 @@ def update_state(
     tail: Sequence[Message] = (),
     evidence: Sequence[Evidence] = (),
     force: bool = False,
-    options: Options = Options(),
-    **changes: Any,
+    **options: Any,
 ) -> Step[CompressedCognitiveState]:
     """Commit the next state from a prior state and a turn, without a store or a framework.
 
@@ -89,8 +92,7 @@ def update_state(
         tail: `Step.tail` of the last step: the messages that the state does not hold yet.
         evidence: Evidence that the caller recalled and qualified.
         force: Compress now, whatever the size.
-        options: How to work.
-        changes: Fields of `Options` by name, instead of ``options``.
+        options: How to work: fields of `Options` by name.
 
     Returns:
         The step. ``step.state`` and ``step.tail`` go into the next call; ``step.messages(role)`` into a prompt. If
@@ -102,8 +104,7 @@ def update_state(
         InputError: ``turn`` is not a turn, or the tail of ``state`` is not given.
         StateError: The state was edited, or does not match the policy's schema.
     """
-    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
-    return raise_overflow(perform(asking))
+    return raise_overflow(perform(_asking(state, turn, tail, evidence, force, options)))
 
 
 async def aupdate_state(
@@ -113,21 +114,10 @@ async def aupdate_state(
     tail: Sequence[Message] = (),
     evidence: Sequence[Evidence] = (),
     force: bool = False,
-    options: Options = Options(),
-    **changes: Any,
+    **options: Any,
 ) -> Step[CompressedCognitiveState]:
     """Do what `update_state` does without blocking the event loop."""
-    asking = _asking(state, turn, tail, evidence, force, _options(options, changes))
-    return raise_overflow(await aperform(asking))
-
-
-def _options(options: Options, changes: Mapping[str, Any]) -> Options:
-    try:
-        return replace(options, **changes)
-    except TypeError as error:
-        raise ConfigurationError(
-            str(error).rpartition(") ")[2], where="update_state", hint="see acc.update.Options"
-        ) from error
+    return raise_overflow(await aperform(_asking(state, turn, tail, evidence, force, options)))
 
 
 def _asking(
@@ -136,18 +126,24 @@ def _asking(
     tail: Sequence[Message],
     evidence: Sequence[Evidence],
     force: bool,
-    options: Options,
+    given: Mapping[str, Any],
 ) -> Asking[Step[CompressedCognitiveState]]:
+    try:
+        options = Options(**given)
+    except TypeError as error:
+        raise ConfigurationError(
+            str(error).rpartition(") ")[2], where="update_state", hint="see acc.update.Options"
+        ) from error
     if not isinstance(turn, Turn):
         raise InputError(
             f"the turn is {type(turn).__name__}",
             where="update_state",
             hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
-    given = type(state) if isinstance(state, CompressedCognitiveState) else None
-    policy = options.policy or Policy(
-        schema=given or CompressedCognitiveState, max_tokens=bound_of(options)
-    )
+    schema = CompressedCognitiveState
+    if isinstance(state, CompressedCognitiveState):
+        schema = type(state)
+    policy = options.policy or Policy(schema=schema, max_tokens=bound_of(options))
     prior = policy.schema.load(state)
     _check_read(prior, tail, evidence)
     clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
@@ -208,3 +204,40 @@ def _check_read(
             where="update_state",
             hint="give tail=step.tail of the last step, and store it beside the state",
         )
+
+
+def seed(
+    rules: Sequence[str] = (), goals: Sequence[str] = (), *, policy: Policy | None = None
+) -> CompressedCognitiveState:
+    """Return a first state with the operator's rules and goals, which no user can end.
+
+    Begin a thread with it: ``memory.step(seed(rules=[...]), turn, thread=...)``.
+
+    Args:
+        rules: Standing rules, a sentence each.
+        goals: Goals, a sentence each.
+        policy: The policy of the thread.
+
+    Raises:
+        PinnedOverflow: They do not fit.
+        ConfigurationError: One of them is not one sentence.
+    """
+    policy = policy or Policy()
+    words = tuple(Observation(channel=Channel.OPERATOR, text=text) for text in (*rules, *goals))
+    read = messages_of(Turn(observations=words).numbered(0))
+    pins = [ProposedPin(quote=message.text, ref=message.ref) for message in read]
+    proposal = Proposal(
+        rules=tuple(pins[: len(rules)]), goals=tuple(pins[len(rules) :]), author="operator"
+    )
+    done = commit(policy.schema.empty(), policy, read=read, proposal=proposal)
+    raise_overflow(Step(done.state, (), (done,), Usage(), "", policy, Cadence()))
+    lost = [note for note in done.notes if note.reason is not Reason.ADDED]
+    held = {item.id: item for _, item in done.state.items()}
+    added = [held[note.item].text_of for note in done.notes if note.item in held]
+    if lost or sorted(added) != sorted((*rules, *goals)):
+        raise ConfigurationError(
+            f"a rule or goal cannot be held as it is: {lost[0] if lost else added}",
+            where="seed",
+            hint="give each once, as one sentence",
+        )
+    return done.state

@@ -14,27 +14,36 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
-from acc.commit import commit as commits
+from acc.commit import leaving
 from acc.commit.draft import Draft
-from acc.commit.room import USE, Order, by_last_use, make_room
-from acc.state.items import Record, number_of
+from acc.commit.leaving import USE, by_last_use
+from acc.state.items import Record
 from acc_eval.memories.acc import make_acc
 from acc_eval.probe import probe_memory
 from acc_eval.scenarios import read_scenario
+
+Order = Callable[[Draft, Record], tuple[object, ...]]
 
 
 def _by_uses(turns: int) -> Order:
     def order(draft: Draft, item: Record) -> tuple[object, ...]:
         last = item.touched + turns * (item.uses - 1)
-        number = number_of(item)
-        return (not item.minor, last, -number if item.touched == draft.turn else number)
+        return (
+            not item.minor,
+            last,
+            -_number(item) if item.touched == draft.turn else _number(item),
+        )
 
     return order
 
 
+def _number(item: Record) -> int:
+    return int(item.id[1:])
+
+
 def _by(key: Callable[[Record], object]) -> Order:
     def order(_: Draft, item: Record) -> tuple[object, ...]:
-        return (not item.minor, key(item), number_of(item))
+        return (not item.minor, key(item), _number(item))
 
     return order
 
@@ -46,8 +55,8 @@ ORDERS: dict[str, Order] = {
     "each writing counts 12 turns": _by_uses(12),
     "fewest writings, then last use": _by(lambda item: (item.uses, item.touched)),
     "bulk": _by(lambda item: -len(item.text_of)),
-    "oldest": _by(number_of),
-    "newest": _by(lambda item: -number_of(item)),
+    "oldest": _by(lambda item: _number(item)),
+    "newest": _by(lambda item: -_number(item)),
     "least trusted, then last use": _by(lambda item: (item.trust, item.touched)),
 }
 
@@ -55,12 +64,12 @@ ORDERS: dict[str, Order] = {
 def measure(runs: Sequence[tuple[str, str]], max_tokens: int, over: int) -> dict[str, list[float]]:
     """Return for each order the mean shares: last ten turns, all turns, probes."""
     found = {}
-    module: Any = commits
+    module: Any = leaving
     for name, order in ORDERS.items():
-        module.make_room = lambda draft, chosen=order: make_room(draft, chosen)
+        module.by_last_use = order
         rows = [_of_run(scenario, answers, max_tokens, over) for scenario, answers in runs]
         found[name] = [mean(column) for column in zip(*rows, strict=True)]
-    module.make_room = make_room
+    module.by_last_use = by_last_use
     return found
 
 

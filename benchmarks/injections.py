@@ -201,7 +201,7 @@ def outcome(case: Case, channel: str, options: Options, before: State) -> list[F
     turns = [*CHANNELS[channel](case), *map(Turn.said, PLAIN)]
     states, step = [before], None
     for turn in turns:
-        step = update_state(states[-1], turn, tail=step.tail if step else (), options=options)
+        step = update_state(states[-1], turn, tail=step.tail if step else (), **vars(options))
         states.append(step.state)
     return list(found_in(case, turns, states))
 

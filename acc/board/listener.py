@@ -33,9 +33,8 @@ from acc.models.protocol import PromptMessage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.state.proposal import Reader, problem_of, read, text_in, wire_schema
-from acc.tail import Message
+from acc.tail import Message, windows
 from acc.turn.observations import Channel
-from acc.windows import windows
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -16,10 +16,9 @@ from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Jud
 from acc.controller.common import Key
 from acc.controller.controller import AsyncMemoryController, MemoryController, awaited, beside
 from acc.driving import Doing, Io, Own, aperform, perform
-from acc.errors import ConfigurationError, ConflictError, InputError
+from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, StoredCommit, ThreadKey
 from acc.journal.opened import key_of
-from acc.overflow import PinnedOverflow
 from acc.step import Step
 from acc.tail import Message, marked
 from acc.turn.turn import Turn

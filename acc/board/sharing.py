@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acc import errors
 from acc.board.board import Board, To
 from acc.board.choosing import Choosing, Why, held_on
 from acc.board.hearing import Heard, Marks, beside, tried
@@ -16,9 +15,8 @@ from acc.board.writing import Delivery, Desk, writing
 from acc.commit.commit import Commit, Judgement, commit
 from acc.commit.endings import claim_digest
 from acc.driving import Doing
-from acc.errors import CompressionError
+from acc.errors import CompressionError, PinnedOverflow
 from acc.journal import Latest
-from acc.overflow import PinnedOverflow
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
@@ -96,15 +94,16 @@ class BoardOverflow(PinnedOverflow):
     def __init__(self, shared: SharedStep) -> None:
         board = shared.board_step
         assert board is not None
-        self.shared, self.step, self.refs = shared, shared.step, board.no_room
+        self.shared = shared
         refused = tuple(note.text for note in board.notes if note.reason is Reason.NO_ROOM)
-        errors.PinnedOverflow.__init__(
-            self,
+        super().__init__(
             f"rules and goals do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
             f"Not held: {'; '.join(refused)}",
             where=f"board {shared.board.head.thread}, turn {board.state.turn}",
             hint="retire rules or goals of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
             refused=refused,
+            refs=board.no_room,
+            step=shared.step,
         )
 
 

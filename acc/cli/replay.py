@@ -20,12 +20,11 @@ from acc.cli.opening import Memory, opened, plain_policy
 from acc.cli.options import argument, flag, model_named, option
 from acc.cli.replay_rows import HEADING, Row
 from acc.controller.controller import MemoryController
-from acc.errors import ConfigurationError, ConflictError, InputError, StateError
+from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
 from acc.journal import ThreadKey
 from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
-from acc.overflow import PinnedOverflow
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.step import Cadence, Step

@@ -11,10 +11,11 @@ import typer
 from acc.cli.options import JsonOption, argument, flag, option
 from acc.cli.output import print_json, print_table, tell
 from acc.errors import AccError, InputError
+from acc.folders import file_errors
 from acc.schema import pages
-from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
-from acc.schema.comparing import differences, document_named
-from acc.schema.starting import advice, start, stored_state
+from acc.schema.catalog import Schema, published, schema_named
+from acc.schema.documents import as_text, differences, document_named, state_document
+from acc.schema.pages import advice, start
 from acc.state.proposal import wire_schema
 from acc.text.lines import count
 
@@ -28,7 +29,7 @@ def schema(
         "a model writes (wire), or a reference page in Markdown, also of several schemas.")] = None,
     check: Annotated[Path | None, option("FILE", "Check that the stored state in this file loads.")] = None,
     compare: Annotated[str, option("NEW", "Say what differs in this schema, or in its exported JSON.")] = "",
-    new: Annotated[bool, flag("--new", "Write a commented example named NAME.py, and its test.")] = False,
+    new: Annotated[bool, flag("--new", "Write a commented example named NAME.py.")] = False,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """List, show, export, check, create and compare schemas.
@@ -74,7 +75,7 @@ def _show(found: Schema, *, as_json: bool) -> None:
     slots = pages.own_slots(found)
     if as_json:
         told = {"schema": found.__name__, "slots": [slot.name for slot in slots]}
-        print_json({**told, "document": state_document(found), "advice": advice(found)})
+        print_json({**told, "document": state_document(found), "advice": list(advice(found))})
         return
     print(f"{found.__name__}: {pages.about(found)}\n")
     print_table(
@@ -95,7 +96,8 @@ def _exported(schemas: list[Schema], form: Form) -> str:
 
 
 def _check(found: Schema, file: Path, *, as_json: bool) -> None:
-    state = stored_state(found, file)
+    with file_errors(InputError, "the state cannot be read", where=file, hint="use another file"):
+        state = found.load(file.read_bytes())
     items = sum(1 for _ in state.items())
     told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
     value = {"schema": state.schema_name, "turn": state.turn, "items": items}
@@ -114,10 +116,9 @@ def _compare(old: str, new: str, *, as_json: bool) -> None:
 
 
 def _start(name: str, *, as_json: bool) -> None:
-    file, test = start(name, Path())
+    file = start(name, Path())
     told = (
         f"{file}: the schema; change it to what your domain needs\n"
-        f"{test}: its test; run it with: python -m pytest {test}\n"
         f"then: acc schema {file}; acc replay FILE --schema {file}"
     )
-    tell(told, {"schema": str(file), "test": str(test)}, as_json=as_json)
+    tell(told, {"schema": str(file)}, as_json=as_json)

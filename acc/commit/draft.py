@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeVar
 
 from acc.commit.sources import Sources
-from acc.state.items import Goal, Item, Pinned, Record
+from acc.state.items import Goal, Item, Pinned, Record, Words
 from acc.state.model import CompressedCognitiveState, Gone, TailRef
 from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
@@ -15,8 +14,6 @@ from acc.state.slots import SlotField
 
 MOST_GONE = 12
 """Maximum number of records that left and can be brought back."""
-
-I = TypeVar("I", bound=Item)  # noqa: E741
 
 
 class Draft:
@@ -38,9 +35,7 @@ class Draft:
         self.policy = policy
         self.turn = turn
         self.slots = type(state).slots()
-        self.items: dict[str, list[Item]] = {
-            name: list(getattr(state, name)) for name in self.slots
-        }
+        self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.gone: list[Gone] = list(state.gone)
         self.tail: list[TailRef] = list(state.unread)
         self.notes: list[Note] = []
@@ -92,10 +87,15 @@ class Draft:
         """Remove an item."""
         self.items[name] = [each for each in self.items[name] if each.id != item.id]
 
-    def evict(self, name: str, item: Record) -> None:
+    def evict(self, name: str, item: Record, why: str) -> None:
         """Remove a record for want of room. It can be brought back."""
         self.remove(name, item)
         self.gone = [*self.gone, Gone.of(name, item)][-MOST_GONE:]
+        self.note(Reason.EVICTED, item.id, item.text_of, why)
+
+    def records(self, name: str) -> list[Record]:
+        """Return the records of a slot."""
+        return [item for item in self.items[name] if isinstance(item, Record)]
 
     def pinned(self) -> Iterator[tuple[str, Pinned]]:
         """Yield rules and goals with their slot's name."""
@@ -103,27 +103,44 @@ class Draft:
             if slot.is_pinned:
                 yield from ((name, item) for item in self.items[name] if isinstance(item, Pinned))
 
+    def pin(self, name: str, item: Pinned, words: Words, of: str) -> bool:
+        """Put a rule or goal in its place, if ``words``, which are new in it, find room (law 7)."""
+        before = self.items[name]
+        is_held = any(each.id == item.id for each in before)
+        if is_held:
+            self.replace(name, item)
+        else:
+            self.items[name] = [*before, item]
+        if self._has_room(name, words.speaker):
+            return True
+        self.items[name] = before
+        self.no_room.append(words.ref)
+        self.note(Reason.NO_ROOM, item.id if is_held else "", words.text, of=of, ref=words.ref)
+        return False
+
+    def _has_room(self, name: str, speaker: str) -> bool:
+        """Whether rules and goals keep their bounds: places, room, and one speaker's share of it."""
+        most = self.policy.pinned_tokens
+        if len(self.items[name]) > self.slots[name].rules.places or self.pinned_tokens() > most:
+            return False
+        speakers = {item.words.speaker for _, item in self.pinned()}
+        return len(speakers) < 2 or 2 * self.pinned_tokens(speaker) <= most
+
     def pinned_tokens(self, speaker: str | None = None) -> int:
         """Return the tokens of rules and goals as the agent reads them, of one speaker or of all."""
-        own = {
-            name: tuple(
-                item
-                for item in self.items[name]
-                if isinstance(item, Pinned) and speaker in (None, item.words.speaker)
-            )
-            for name, slot in self.slots.items()
-            if slot.is_pinned
-        }
-        alone = type(self.state)(**own)
-        return self.policy.counter(render(alone, self.policy.style))
+        own: dict[str, list[Pinned]] = {}
+        for name, item in self.pinned():
+            if speaker in (None, item.words.speaker):
+                own.setdefault(name, []).append(item)
+        return self._tokens_of(type(self.state)(**own))
 
     def tokens(self) -> int:
         """Return the tokens of the whole state as the agent reads it."""
-        return self.policy.counter(render(self.so_far(), self.policy.style))
+        items = {name: tuple(items) for name, items in self.items.items()}
+        return self._tokens_of(self.state.model_copy(update=items))
 
-    def so_far(self) -> CompressedCognitiveState:
-        """Return the state with the items as they are now, without a hash."""
-        return self.state.model_copy(update={n: tuple(i) for n, i in self.items.items()})
+    def _tokens_of(self, state: CompressedCognitiveState) -> int:
+        return self.policy.counter(render(state, self.policy.style))
 
     def lapse(self) -> None:
         """Let go of goals that somebody as trusted as their speaker closed. They were shown once.
@@ -131,10 +148,6 @@ class Draft:
         A goal that only a lesser one, as the agent, calls done stands with that claim: an agent that is wrong loses
         no goal. A user's leaves when a later compression drops it, an operator's only by the operator.
         """
-        for name in self.slots:
-            self.items[name] = [item for item in self.items[name] if not self._is_over(item)]
-
-    def _is_over(self, item: Item) -> bool:
-        if not isinstance(item, Goal) or item.done is None:
-            return False
-        return item.is_closed and item.done.turn < self.turn
+        for name, item in list(self.pinned()):
+            if isinstance(item, Goal) and item.is_closed and item.done_before(self.turn):
+                self.remove(name, item)

@@ -8,16 +8,16 @@ reads both.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 
 from acc.commit.draft import Draft
-from acc.commit.pinned import has_room, offered
+from acc.commit.pinned import offered
 from acc.state.items import Ending, Fact, Goal, Part, Pinned, Verdict, Words
 from acc.state.proposal import Proposal, ProposedLater
 from acc.state.reasons import Note, Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
+from acc.text.times import moment
 
 
 class Judgement(Part):
@@ -84,17 +84,11 @@ def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
         draft.notes.append(asked)
         asked = None
     item = _with_words(draft, name, item, words)
-    if (
-        not isinstance(item, Goal)
-        and each.ends
-        and any(same_words(w.text, words.text) for w in item.later)
-    ):
+    is_there = any(same_words(w.text, words.text) for w in item.later)
+    if each.ends and is_there and not isinstance(item, Goal):
         begins = _begins(draft, each.begins, words)
         ending = Ending(words=words, asked=asked, begins=begins, since=draft.turn)
         _claim(draft, name, item, ending)
-
-
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.+Z-]+)?")
 
 
 def _begins(draft: Draft, written: str, words: Words) -> str:
@@ -102,7 +96,7 @@ def _begins(draft: Draft, written: str, words: Words) -> str:
     place = draft.sources.place(words.ref)
     text = draft.sources.messages[place].text if place is not None else words.text
     is_there = normalised(written) in normalised(text)
-    return written if _DATE.fullmatch(written) or is_there else ""
+    return written if moment(written) or is_there else ""
 
 
 def said_last(item: Pinned) -> Words:
@@ -115,12 +109,8 @@ def _add_earlier(draft: Draft, name: str, item: Pinned, words: Words) -> None:
     """Put words that were said before the rule beside it: they limit it, and cannot end it."""
     is_held = item.scope is not None or any(w.text == words.text for w in item.later)
     changed = item.model_copy(update={"scope": words, "touched": draft.turn})
-    if not is_held:
-        draft.replace(name, changed)
-        if has_room(draft, name, words.speaker):
-            return
-        draft.replace(name, item)
-    draft.note(Reason.EARLIER, item.id, words.text, "said before the rule", "later", words.ref)
+    if is_held or not draft.pin(name, changed, words, "later"):
+        draft.note(Reason.EARLIER, item.id, words.text, "said before the rule", "later", words.ref)
 
 
 def _beside(item: Pinned, quote: str) -> Words | None:
@@ -142,11 +132,7 @@ def _with_words(draft: Draft, name: str, item: Pinned, words: Words) -> Pinned:
         update["done"] = None
         draft.note(Reason.REOPENED, item.id, words.text)
     changed = item.model_copy(update=update)
-    draft.replace(name, changed)
-    if not has_room(draft, name, words.speaker):
-        draft.replace(name, item)
-        draft.no_room.append(words.ref)
-        draft.note(Reason.NO_ROOM, item.id, words.text, of="later", ref=words.ref)
+    if not draft.pin(name, changed, words, "later"):
         return item
     draft.note(Reason.LATER, item.id, words.text)
     return changed
@@ -156,11 +142,9 @@ def _claim(draft: Draft, name: str, item: Pinned, ending: Ending) -> None:
     """Record a claim, unless the same was judged already."""
     held = item.ending
     if held is not None and _same_claim(held, ending):
-        if ending.asked is not None and held.asked is None:
-            draft.replace(
-                name,
-                item.model_copy(update={"ending": held.model_copy(update={"asked": ending.asked})}),
-            )
+        if held.asked is None and ending.asked is not None:
+            ending = held.model_copy(update={"asked": ending.asked})
+            draft.replace(name, item.model_copy(update={"ending": ending}))
         return
     if draft.policy.lifting == "show":
         return
@@ -216,12 +200,7 @@ def carry_out(draft: Draft) -> None:
 def _as_fact(draft: Draft, item: Pinned) -> None:
     slot = draft.slots["relational_map"]
     fact = Fact(
-        id=draft.new_id(slot),
-        turn=item.turn,
-        touched=draft.turn,
-        text=item.words.text,
-        sources=(item.words.ref,),
-        trust=item.words.trust,
-        minor=True,
-    )
-    draft.items["relational_map"].append(fact)
+        id=draft.new_id(slot), turn=item.turn, touched=draft.turn, text=item.words.text,
+        sources=(item.words.ref,), trust=item.words.trust, minor=True,
+    )  # fmt: skip
+    draft.items[slot.name].append(fact)

@@ -1,9 +1,9 @@
-"""Rules and goals: whole sentences of user or operator (laws 6 and 7)."""
+"""Rules, goals and next steps: whole sentences of user, operator or, for next steps, agent (laws 6 and 7)."""
 
 from __future__ import annotations
 
 from acc.commit.draft import Draft
-from acc.commit.sources import LAWFUL, LONGEST_ABOUT
+from acc.commit.sources import LAWFUL, LONGEST_ABOUT, refusal, words_of
 from acc.state.items import Cue, Goal, Pinned, Rule, Words
 from acc.state.proposal import Proposal, ProposedDone, ProposedPin
 from acc.state.reasons import Note, Reason
@@ -16,52 +16,42 @@ def add_pinned(draft: Draft, proposal: Proposal) -> None:
     """Add the proposed rules and goals that are lawful; note the others."""
     for name, pin in proposal.pins():
         of = draft.slots[name].rules.key
-        found = _read(draft, pin, of)
-        if isinstance(found, Note):
-            draft.notes.append(found)
+        words = draft.sources.sentence(pin.quote, pin.ref, of=of)
+        offer = offered(draft, words, pin.offer, of) if pin.offer else None
+        if isinstance(words, Note):
+            draft.notes.append(words)
+        elif isinstance(offer, Note):
+            draft.notes.append(offer)
         else:
-            _settle(draft, name, pin, found)
+            _settle(draft, name, pin, words, offer)
 
 
-def _read(draft: Draft, pin: ProposedPin, of: str) -> tuple[Words, Words | None] | Note:
-    """Return the sentence, and the agent's offer if the sentence assents to one."""
-    words = draft.sources.sentence(pin.quote, pin.ref, of=of)
-    if isinstance(words, Note) or not pin.offer:
-        return words if isinstance(words, Note) else (words, None)
-    offer = offered(draft, words, pin.offer, of)
-    return offer if isinstance(offer, Note) else (words, offer)
-
-
-def offered(draft: Draft, assent: Words, quote: str, of: str) -> Words | Note:
+def offered(draft: Draft, assent: Words | Note, quote: str, of: str) -> Words | Note | None:
     """Return the agent's sentence that ``assent`` answers, or why it answers none.
 
     The two messages follow each other with nothing of another channel between. What a tool or a document said and
     the agent repeats cannot be agreed to.
     """
-    place = draft.sources.place(assent.ref)
-    before = draft.sources.before(place) if place is not None else None
+    if isinstance(assent, Note):
+        return None
+    sources = draft.sources
+    place = sources.place(assent.ref)
+    before = sources.before(place) if place is not None else None
     if before is None:
-        return Note(
-            reason=Reason.NO_OFFER,
-            ref=assent.ref,
-            text=quote[:80],
-            detail="no message of the agent stands directly before the assent",
-            of=of,
-        )
-    found = draft.sources.sentence(quote, draft.sources.messages[before].ref, (Channel.AGENT,), of)
+        why = "no message of the agent stands directly before the assent"
+        return refusal(Reason.NO_OFFER, quote, why, of, assent.ref)
+    ref = sources.messages[before].ref
+    found = sources.sentence(quote, ref, (Channel.AGENT,), of)
     if isinstance(found, Note):
         return found
-    is_there = found.ref == draft.sources.messages[before].ref
-    if not is_there or draft.sources.is_repeated(found.text):
-        detail = "repeats a tool or a document" if is_there else "is not in the message before"
-        return Note(
-            reason=Reason.NO_OFFER, ref=assent.ref, text=quote[:80], detail=f"it {detail}", of=of
-        )
+    if found.ref != ref:
+        return refusal(Reason.NO_OFFER, quote, "it is not in the message before", of, assent.ref)
+    if sources.is_repeated(found.text):
+        return refusal(Reason.NO_OFFER, quote, "it repeats a tool or a document", of, assent.ref)
     return found
 
 
-def _settle(draft: Draft, name: str, pin: ProposedPin, said: tuple[Words, Words | None]) -> None:
-    words, offer = said
+def _settle(draft: Draft, name: str, pin: ProposedPin, words: Words, offer: Words | None) -> None:
     if held := _held(draft, name, words, offer):
         _said_again(draft, name, held, words)
         if pin.id:
@@ -74,25 +64,19 @@ def _settle(draft: Draft, name: str, pin: ProposedPin, said: tuple[Words, Words 
     item = slot.item.model_validate(
         {"id": draft.new_id(slot, pin.id), "turn": words.turn, "touched": draft.turn, **fields}
     )
-    draft.items[name].append(item)
-    if not has_room(draft, name, words.speaker):
-        draft.items[name].pop()
-        draft.no_room.append(words.ref)
-        draft.note(Reason.NO_ROOM, text=words.text, of=slot.rules.key, ref=words.ref)
-        return
-    draft.note(Reason.ADDED, item.id, words.text)
+    if isinstance(item, Pinned) and draft.pin(name, item, words, slot.rules.key):
+        draft.note(Reason.ADDED, item.id, words.text)
 
 
 def _held(draft: Draft, name: str, words: Words, offer: Words | None) -> Pinned | None:
-    """Return the item that holds the same sentence of a speaker as trusted."""
+    """Return the item that holds the same sentence of a speaker as trusted, and the same offer."""
+    offered = offer.text if offer else ""
     for item in draft.items[name]:
         if not isinstance(item, Pinned) or not same_words(item.words.text, words.text):
             continue
-        own = getattr(item, "offer", None)
-        is_same_offer = (own is None) == (offer is None) and (
-            own is None or offer is None or same_words(own.text, offer.text)
-        )
-        if is_same_offer and item.words.trust >= words.trust:
+        own = item.offer.text if isinstance(item, Rule) and item.offer else ""
+        is_same = own == offered or bool(own and offered and same_words(own, offered))
+        if is_same and item.words.trust >= words.trust:
             return item
     return None
 
@@ -103,16 +87,15 @@ def _said_again(draft: Draft, name: str, held: Pinned, words: Words) -> None:
     if held.words.ref != words.ref and not draft.sources.is_before(words, held.words):
         if held.later:
             others = [w for w in held.later if not same_words(w.text, held.words.text)]
-            update |= {"later": (*others, words)}
+            update["later"] = (*others, words)
         else:
-            update |= {"words": words.model_copy(update={"text": held.words.text})}
+            update["words"] = words.model_copy(update={"text": held.words.text})
         if held.ending is not None and words.turn >= held.ending.since:
             update["ending"] = None
-    draft.replace(name, held.model_copy(update=update))
-    if "later" in update and not has_room(draft, name, words.speaker):
-        draft.replace(name, held)
-        draft.no_room.append(words.ref)
-        draft.note(Reason.NO_ROOM, held.id, words.text, of="later", ref=words.ref)
+    changed = held.model_copy(update=update)
+    if "later" not in update:
+        draft.replace(name, changed)
+    elif not draft.pin(name, changed, words, "later"):
         return
     draft.note(Reason.KNOWN, held.id, words.text)
 
@@ -123,13 +106,8 @@ def _asides(draft: Draft, pin: ProposedPin, words: Words) -> dict[str, Words]:
     if pin.about:
         about = draft.sources.span(pin.about) or _held_span(draft, pin.about)
         if about is None:
-            draft.note(
-                Reason.NOT_FOUND,
-                text=pin.about,
-                detail="no short verbatim span",
-                of="about",
-                ref=words.ref,
-            )
+            why = "no short verbatim span"
+            draft.note(Reason.NOT_FOUND, "", pin.about, why, "about", words.ref)
         elif about.text.casefold() not in words.text.casefold():
             found["about"] = about
     if pin.scope:
@@ -150,43 +128,32 @@ def _held_span(draft: Draft, text: str) -> Words | None:
     return None
 
 
-def has_room(draft: Draft, name: str, speaker: str) -> bool:
-    """Return whether rules and goals keep their bounds: places, room, and one speaker's share of it (law 7)."""
-    policy = draft.policy
-    items = [item for item in draft.items[name] if isinstance(item, Pinned)]
-    if len(items) > draft.slots[name].rules.places or draft.pinned_tokens() > policy.pinned_tokens:
-        return False
-    speakers = {item.words.speaker for _, item in draft.pinned()}
-    return len(speakers) < 2 or 2 * draft.pinned_tokens(speaker) <= policy.pinned_tokens
-
-
 def close_goals(draft: Draft, done: tuple[ProposedDone, ...]) -> None:
     """Mark goals that user, operator or agent call reached or given up."""
     for each in done:
-        found = draft.find_pinned(each.id)
-        name, goal = found if found else ("", None)
+        name, goal = draft.find_pinned(each.id) or ("", None)
+        place = draft.sources.place(each.ref)
         if not isinstance(goal, Goal):
             draft.note(Reason.UNKNOWN_ID, each.id, detail="no goal has this id", of="done")
+        elif goal.is_closed:
             continue
-        if goal.is_closed:
-            continue
-        place = draft.sources.place(each.ref)
-        if place is None:
+        elif place is None:
             draft.note(Reason.NOT_FOUND, each.id, detail=f"no message {each.ref!r}", of="done")
-            continue
-        message = draft.sources.messages[place]
-        is_operators = goal.words.channel is Channel.OPERATOR
-        closers = (Channel.OPERATOR,) if is_operators else (*LAWFUL, Channel.AGENT)
-        if message.channel not in closers:
-            detail = f"the words of a {message.channel.value} do not close it"
-            draft.note(Reason.UNTRUSTED, each.id, detail=detail, of="done")
-            continue
-        by = Words(
-            text="", ref=message.ref, channel=message.channel, speaker=message.speaker,
-            at=message.at, turn=draft.turn,
-        )  # fmt: skip
-        draft.replace(name, goal.model_copy(update={"done": by, "touched": draft.turn}))
-        draft.note(Reason.DONE, goal.id, goal.words.text)
+        else:
+            _close(draft, name, goal, place)
+
+
+def _close(draft: Draft, name: str, goal: Goal, place: int) -> None:
+    message = draft.sources.messages[place]
+    is_operators = goal.words.channel is Channel.OPERATOR
+    closers = (Channel.OPERATOR,) if is_operators else (*LAWFUL, Channel.AGENT)
+    if message.channel not in closers:
+        detail = f"the words of a {message.channel.value} do not close it"
+        draft.note(Reason.UNTRUSTED, goal.id, detail=detail, of="done")
+        return
+    by = words_of(message, "").model_copy(update={"turn": draft.turn})
+    draft.replace(name, goal.model_copy(update={"done": by, "touched": draft.turn}))
+    draft.note(Reason.DONE, goal.id, goal.words.text)
 
 
 def add_cues(draft: Draft, proposal: Proposal) -> None:
@@ -197,10 +164,9 @@ def add_cues(draft: Draft, proposal: Proposal) -> None:
         words = draft.sources.sentence(pin.quote, pin.ref, (Channel.AGENT, *LAWFUL), of="next")
         if isinstance(words, Note):
             draft.notes.append(words)
-            continue
-        if any(isinstance(cue, Cue) and cue.words.text == words.text for cue in held):
-            continue
-        held.append(Cue(id=draft.new_id(slot), turn=words.turn, touched=draft.turn, words=words))
+        elif not any(isinstance(cue, Cue) and cue.words.text == words.text for cue in held):
+            cue_id = draft.new_id(slot)
+            held.append(Cue(id=cue_id, turn=words.turn, touched=draft.turn, words=words))
     for cue in held[: -slot.rules.places]:
         draft.note(Reason.EVICTED, cue.id, cue.text_of, "newer steps took its place")
     del held[: -slot.rules.places]

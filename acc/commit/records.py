@@ -7,7 +7,7 @@ one becomes an item of its own. Nothing is refused for its wording.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,32 +27,53 @@ MOST_SOURCES = 8
 
 def write_records(draft: Draft, proposal: Proposal) -> None:
     """Bring back, drop, add and change records as proposed."""
-    _keep(draft, proposal.keep)
-    named = {each.id for each in proposal.records}
+    for item_id in proposal.keep:
+        _keep(draft, item_id)
     for each in proposal.records:
         _write(draft, each)
+    named = {each.id for each in proposal.records}
     for item_id in proposal.drop:
         if item_id not in named:
-            _drop(draft, item_id, may_drop_pinned=proposal.author == "operator")
-    _mark_minor(draft, proposal.minor)
+            _drop(draft, item_id, is_operator=proposal.author == "operator")
+    for item_id in proposal.minor:
+        name, item = draft.find(item_id) or ("", None)
+        if isinstance(item, Record):
+            draft.replace(name, item.model_copy(update={"minor": True}))
     if proposal.mode == "rewrite":
         _leave_out(draft)
 
 
+def _keep(draft: Draft, item_id: str) -> None:
+    """Count a record as used. One that left comes back."""
+    name, item = draft.find(item_id) or ("", None)
+    if isinstance(item, Record):
+        draft.replace(name, item.model_copy(update=item.used(draft.turn)))
+        return
+    gone = next((each for each in draft.gone if each.id == item_id), None)
+    if gone is None or gone.slot not in draft.slots:
+        return
+    draft.gone.remove(gone)
+    item = draft.slots[gone.slot].item.model_validate_json(gone.data)
+    if isinstance(item, Record):
+        draft.items[gone.slot].append(item.model_copy(update=item.used(draft.turn)))
+        draft.note(Reason.RESTORED, item.id, item.text_of)
+
+
 def _write(draft: Draft, each: ProposedRecord) -> None:
-    found = draft.find(each.id) if each.id else None
-    if found is None and any(gone.id == each.id for gone in draft.gone):
-        _keep(draft, (each.id,))
-        found = draft.find(each.id)
-    if found is None and (found := _keyed(draft, each)) is not None and each.id:
-        draft.labels.setdefault(each.id, found[1].id)
-    if found is not None and isinstance(found[1], Record):
-        _change(draft, found[0], found[1], each)
+    if any(gone.id == each.id for gone in draft.gone):
+        _keep(draft, each.id)
+    name, held = (draft.find(each.id) if each.id else None) or ("", None)
+    if held is None and (found := _keyed(draft, each)) is not None:
+        name, held = each.slot, found
+        if each.id:
+            draft.labels.setdefault(each.id, found.id)
+    if isinstance(held, Record):
+        _change(draft, name, held, each)
     else:
-        _add(draft, each)
+        _add(draft, each, each.id)
 
 
-def _keyed(draft: Draft, each: ProposedRecord) -> tuple[str, Item] | None:
+def _keyed(draft: Draft, each: ProposedRecord) -> Record | None:
     """Return the held record that is about the same by its key, rather one that the sources may replace."""
     names = key_of(draft.slots[each.slot].item)
     wanted = [normalised(str(each.fields.get(name, ""))) for name in names]
@@ -60,39 +81,30 @@ def _keyed(draft: Draft, each: ProposedRecord) -> tuple[str, Item] | None:
         return None
     held = [
         item
-        for item in draft.items[each.slot]
-        if isinstance(item, Record)
-        and [normalised(str(getattr(item, name))) for name in names] == wanted
+        for item in draft.records(each.slot)
+        if [normalised(str(getattr(item, name))) for name in names] == wanted
     ]
     best = _best(_resolved(draft, each.refs))
-    found = next((item for item in held if item.trust <= best), next(iter(held), None))
-    return (each.slot, found) if found is not None else None
+    return next((item for item in held if item.trust <= best), next(iter(held), None))
 
 
-def _add(draft: Draft, each: ProposedRecord, *, is_beside: bool = False) -> None:
+def _add(draft: Draft, each: ProposedRecord, label: str) -> None:
     slot = draft.slots[each.slot]
     record = _made(draft, slot, each.fields, _cited(draft, each))
     if record is None:
         return
-    if held := _equal(draft, each.slot, record):
-        _touch(draft, each.slot, held, each)
-        return
-    record = record.model_copy(
-        update={
-            "id": draft.new_id(slot, "" if is_beside else each.id),
-            "turn": draft.turn,
-            "touched": draft.turn,
-        }
-    )
+    said = normalised(record.text_of)
+    for held in draft.records(each.slot):
+        if normalised(held.text_of) == said and held.trust >= record.trust:
+            draft.replace(each.slot, held.model_copy(update=held.used(draft.turn)))
+            if each.id:
+                draft.labels.setdefault(each.id, held.id)
+            draft.note(Reason.KNOWN, held.id, held.text_of)
+            return
+    update = {"id": draft.new_id(slot, label), "turn": draft.turn, "touched": draft.turn}
+    record = record.model_copy(update=update)
     draft.items[each.slot].append(record)
     draft.note(Reason.ADDED, record.id, record.text_of)
-
-
-def _touch(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None:
-    draft.replace(name, held.model_copy(update=held.used(draft.turn)))
-    if each.id:
-        draft.labels.setdefault(each.id, held.id)
-    draft.note(Reason.KNOWN, held.id, held.text_of)
 
 
 def _change(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None:
@@ -105,12 +117,11 @@ def _change(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None
         return
     lost = _lost(held.text_of, record.text_of)
     hides = bool(lost) and _best(sources) < held.trust
-    is_beside = slot.rules.lesser == "beside" or _best(sources) is Trust.DOCUMENT
-    if hides and is_beside:
-        _add(draft, each, is_beside=True)
+    if hides and (slot.rules.lesser == "beside" or _best(sources) is Trust.DOCUMENT):
+        _add(draft, each, "")
         return
     if not lost:
-        record = _made(draft, slot, fields, _joined(held.sources, sources)) or record
+        record = _made(draft, slot, fields, _joined((*held.sources, *sources))) or record
     draft.replace(name, _with_was(held, record, draft.turn, lost if hides else ""))
     draft.note(Reason.UPDATED, held.id, record.text_of)
 
@@ -144,24 +155,24 @@ def _made(
     draft: Draft, slot: SlotField, fields: Mapping[str, Any], sources: tuple[str, ...]
 ) -> Record | None:
     """Return a record of these fields, or None with a note if they do not make one."""
+    of, said = slot.rules.key, str(dict(fields))[:80]
     cut = {name: _cut(draft, value) for name, value in fields.items()}
-    trust = min((trust_of(ref) for ref in sources), default=Trust.DOCUMENT)
+    trust = min(map(trust_of, sources), default=Trust.DOCUMENT)
     if trust < slot.rules.least:
-        detail = f"it rests on {trust.word}, and {slot.rules.key} needs {slot.rules.least.word}"
-        text = str(dict(fields))[:80]
-        draft.note(Reason.UNTRUSTED, text=text, detail=detail, of=slot.rules.key)
+        detail = f"it rests on {trust.word}, and {of} needs {slot.rules.least.word}"
+        draft.note(Reason.UNTRUSTED, text=said, detail=detail, of=of)
         return None
     try:
         record = slot.item.model_validate({**cut, "sources": sources, "trust": trust})
     except ValidationError as error:
         first = error.errors()[0]
         detail = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        draft.note(Reason.MALFORMED, text=str(dict(fields))[:80], detail=detail, of=slot.rules.key)
+        draft.note(Reason.MALFORMED, text=said, detail=detail, of=of)
         return None
-    if not isinstance(record, Record) or not record.text_of:
-        draft.note(Reason.MALFORMED, detail="it says nothing", of=slot.rules.key)
-        return None
-    return record
+    if isinstance(record, Record) and record.text_of:
+        return record
+    draft.note(Reason.MALFORMED, detail="it says nothing", of=of)
+    return None
 
 
 def _cut(draft: Draft, value: Any) -> Any:
@@ -176,11 +187,10 @@ def _cited(draft: Draft, each: ProposedRecord) -> tuple[str, ...]:
 
     Where nothing that is cited exists, everything that was read is cited: the words came from there.
     """
-    found = _resolved(draft, each.refs)
-    if not found:
-        draft.note(Reason.UNCITED, text=str(dict(each.fields))[:80], of=each.slot)
-        found = _joined((), tuple(m.ref for m in draft.sources.messages))
-    return found
+    if found := _resolved(draft, each.refs):
+        return found
+    draft.note(Reason.UNCITED, text=str(dict(each.fields))[:80], of=each.slot)
+    return _joined([message.ref for message in draft.sources.messages])
 
 
 def _resolved(draft: Draft, written: tuple[str, ...]) -> tuple[str, ...]:
@@ -192,7 +202,7 @@ def _resolved(draft: Draft, written: tuple[str, ...]) -> tuple[str, ...]:
             refs.append(each)
         elif (item := draft.find(each)) is not None:
             refs += _sources(item[1])
-    return _joined((), tuple(refs))
+    return _joined(refs)
 
 
 def _sources(item: Item) -> tuple[str, ...]:
@@ -203,78 +213,39 @@ def _sources(item: Item) -> tuple[str, ...]:
 
 def _best(refs: tuple[str, ...]) -> Trust:
     """Return the trust of the best source. A ref's first letter is that of its channel."""
-    return max((trust_of(ref) for ref in refs), default=Trust.DOCUMENT)
+    return max(map(trust_of, refs), default=Trust.DOCUMENT)
 
 
-def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    unique = tuple(dict.fromkeys((*first, *second)))
+def _joined(refs: Sequence[str]) -> tuple[str, ...]:
+    """Return each ref once; of too many the first, the most trusted and the latest."""
+    unique = tuple(dict.fromkeys(refs))
     if len(unique) <= MOST_SOURCES:
         return unique
     best = max(unique, key=trust_of)
     return tuple(dict.fromkeys((unique[0], best, *unique[2 - MOST_SOURCES :])))
 
 
-def _equal(draft: Draft, name: str, record: Record) -> Record | None:
-    wanted = normalised(record.text_of)
-    for held in draft.items[name]:
-        if (
-            isinstance(held, Record)
-            and normalised(held.text_of) == wanted
-            and held.trust >= record.trust
-        ):
-            return held
-    return None
-
-
-def _drop(draft: Draft, item_id: str, *, may_drop_pinned: bool) -> None:
-    found = draft.find(item_id)
-    if found is None:
+def _drop(draft: Draft, item_id: str, *, is_operator: bool) -> None:
+    """Remove an item. Of rules and goals a compressor drops only a goal that is over, once it was shown so."""
+    name, item = draft.find(item_id) or ("", None)
+    if item is None:
         return  # what is gone already needs no note
-    name, item = found
-    done = item.done if isinstance(item, Goal) else None
-    is_users = isinstance(item, Goal) and item.words.channel is Channel.USER
-    is_over = (
-        isinstance(item, Goal)
-        and done is not None
-        and done.turn < draft.turn
-        and (is_users or item.is_closed)
-    )
-    if done is not None and not is_over and not may_drop_pinned:
-        return  # it was closed in this very answer, and is shown once
-    if isinstance(item, Pinned) and not (may_drop_pinned or is_over):
-        draft.note(Reason.UNTRUSTED, item_id, detail="only its speaker's words end it", of="drop")
-        return
+    if isinstance(item, Pinned) and not is_operator:
+        if not isinstance(item, Goal) or item.done is None:
+            why = "only its speaker's words end it"
+            draft.note(Reason.UNTRUSTED, item_id, detail=why, of="drop")
+            return
+        is_over = item.is_closed or item.words.channel is Channel.USER
+        if not is_over or not item.done_before(draft.turn):
+            return
     draft.remove(name, item)
     draft.note(Reason.DROPPED, item.id, item.text_of)
 
 
-def _mark_minor(draft: Draft, ids: tuple[str, ...]) -> None:
-    for item_id in ids:
-        found = draft.find(item_id)
-        if found is not None and isinstance(found[1], Record):
-            draft.replace(found[0], found[1].model_copy(update={"minor": True}))
-
-
-def _keep(draft: Draft, ids: tuple[str, ...]) -> None:
-    """Bring back what left, and count what is held as used."""
-    for item_id in ids:
-        found = draft.find(item_id)
-        if found is not None and isinstance(found[1], Record):
-            draft.replace(found[0], found[1].model_copy(update=found[1].used(draft.turn)))
-            continue
-        gone = next((each for each in draft.gone if each.id == item_id), None)
-        if gone is None or gone.slot not in draft.slots:
-            continue
-        draft.gone.remove(gone)
-        item = draft.slots[gone.slot].item.model_validate_json(gone.data)
-        if isinstance(item, Record):
-            draft.items[gone.slot].append(item.model_copy(update=item.used(draft.turn)))
-            draft.note(Reason.RESTORED, item.id, item.text_of)
-
-
 def _leave_out(draft: Draft) -> None:
     """In mode ``rewrite``, records that the proposal did not write again leave."""
-    for name, slot in draft.slots.items():
-        for item in [i for i in draft.items[name] if slot.is_record and i.touched < draft.turn]:
-            draft.remove(name, item)
-            draft.note(Reason.DROPPED, item.id, item.text_of, "the rewriting left it out")
+    for name in draft.slots:
+        for item in draft.records(name):
+            if item.touched < draft.turn:
+                draft.remove(name, item)
+                draft.note(Reason.DROPPED, item.id, item.text_of, "the rewriting left it out")

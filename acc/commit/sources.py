@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from acc.state.items import LONGEST_WORDS, Words
 from acc.state.policy import Policy
@@ -11,7 +11,7 @@ from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
 from acc.tail import Message
 from acc.text.normal import normalised
-from acc.text.quoting import Found, NotFound, Quotable, same_words
+from acc.text.quoting import Found, NotFound, Quotable
 from acc.turn.observations import Channel, Evidence, Trust
 
 SPEECH = (Channel.OPERATOR, Channel.USER, Channel.AGENT)
@@ -53,15 +53,23 @@ class Sources:
         The message that ``ref`` names is searched first, then all others: a wrong ref loses no sentence.
         """
         first = self.place(ref)
-        misses: list[NotFound] = []
-        for place in self._order(first):
+        near: list[NotFound] = []
+        for place in sorted(range(len(self.messages)), key=lambda place: place != first):
             if self.messages[place].channel not in channels or not self._may_speak(place):
                 continue
             found = self._in_run(quote, place)
             if not isinstance(found, NotFound):
                 return found
-            misses.append(found)
-        return self._refusal(quote, ref, first, misses, channels, of)
+            near += [found] if found.reason != "absent" else []
+        if near:
+            reason = Reason.AMBIGUOUS if near[0].reason == "ambiguous" else Reason.CUT_EDGE
+            both = " / ".join(f'"{each[:80]}"' for each in near[0].candidates[:2])
+            return refusal(reason, quote, both, of, ref)
+        if first is not None and self.messages[first].channel not in channels:
+            why = f"the words of a {self.messages[first].channel.value}"
+            return refusal(Reason.UNTRUSTED, quote, why, of, ref)
+        why = "these words stand in no message of " + " or ".join(c.value for c in channels)
+        return refusal(Reason.NOT_FOUND, quote, why, of, ref)
 
     def is_before(self, one: Words, other: Words) -> bool:
         """Return whether ``one`` was said before ``other``: by message and place in it, or else by turn."""
@@ -110,11 +118,6 @@ class Sources:
         texts += [e.text for e in self.evidence.values() if e.trust < Trust.AGENT]
         return any(wanted in f" {_words_alone(text)} " for text in texts)
 
-    def _order(self, first: int | None) -> Iterator[int]:
-        if first is not None:
-            yield first
-        yield from (place for place in range(len(self.messages)) if place != first)
-
     def _may_speak(self, place: int) -> bool:
         message, allowed = self.messages[place], self._policy.speakers
         is_named = message.channel is Channel.USER and bool(message.speaker)
@@ -130,14 +133,11 @@ class Sources:
         return found
 
     def _run(self, place: int) -> list[int]:
-        def same(other: int) -> bool:
-            one, two = self.messages[place], self.messages[other]
-            return (one.channel, one.speaker) == (two.channel, two.speaker)
-
+        whose = [(message.channel, message.speaker) for message in self.messages]
         first = last = place
-        while first > 0 and same(first - 1):
+        while first > 0 and whose[first - 1] == whose[place]:
             first -= 1
-        while last + 1 < len(self.messages) and same(last + 1):
+        while last + 1 < len(whose) and whose[last + 1] == whose[place]:
             last += 1
         return list(range(first, last + 1))
 
@@ -149,31 +149,10 @@ class Sources:
         found = self._quotable[key].find(quote)
         return words_of(run[found.index], found.text) if isinstance(found, Found) else found
 
-    def _refusal(
-        self,
-        quote: str,
-        ref: str,
-        first: int | None,
-        misses: list[NotFound],
-        channels: Sequence[Channel],
-        of: str,
-    ) -> Note:
-        for miss in misses:
-            if miss.reason != "absent":
-                reason = Reason.AMBIGUOUS if miss.reason == "ambiguous" else Reason.CUT_EDGE
-                both = " / ".join(f'"{each[:80]}"' for each in miss.candidates[:2])
-                return Note(reason=reason, ref=ref, text=quote[:80], detail=both, of=of)
-        if first is not None and self.messages[first].channel not in channels:
-            channel = self.messages[first].channel.value
-            return Note(
-                reason=Reason.UNTRUSTED,
-                ref=ref,
-                text=quote[:80],
-                detail=f"the words of a {channel}",
-                of=of,
-            )
-        detail = "these words stand in no message of " + " or ".join(c.value for c in channels)
-        return Note(reason=Reason.NOT_FOUND, ref=ref, text=quote[:80], detail=detail, of=of)
+
+def refusal(reason: Reason, quote: str, why: str, of: str, ref: str = "") -> Note:
+    """Return the note of a quote that is refused."""
+    return Note(reason=reason, ref=ref, text=quote[:80], detail=why, of=of)
 
 
 _TAG = re.compile(r"<[^<>]{0,200}>")
@@ -202,6 +181,3 @@ def words_of(message: Message, text: str) -> Words:
         at=message.at,
         turn=message.turn,
     )
-
-
-__all__ = ["LAWFUL", "SPEECH", "Sources", "same_words", "words_of"]

@@ -15,7 +15,7 @@ from acc.compress.protocol import Asking, Call, Claim
 from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
 from acc.models.protocol import PromptMessage
-from acc.state.items import Pinned, Words
+from acc.state.items import Words
 from acc.state.render import shown, when
 
 MOST_CLAIMS = 12
@@ -91,7 +91,7 @@ def _cases(claims: Sequence[Claim]) -> Iterator[str]:
     for number, claim in enumerate(claims, 1):
         item = claim.item
         yield f"Case {number}"
-        yield f"Rule, said {when(item.words)}: {_said(item)}"
+        yield f"Rule, said {when(item.words)}: {shown(item.model_copy(update={'later': ()}))}"
         ending = item.ending
         if ending and ending.kind == "no_rule":
             yield "Question: never a rule?"
@@ -103,22 +103,13 @@ def _cases(claims: Sequence[Claim]) -> Iterator[str]:
         yield from (fenced(m.observation, key, m) for m in claim.messages)
 
 
-def _said(item: Pinned) -> str:
-    bare = item.model_copy(update={"later": ()})
-    return shown(bare)
-
-
 def _by(words: Words) -> str:
     return f"{words.speaker}: " if words.speaker else ""
 
 
 def _judgements(claims: Sequence[Claim], verdicts: Any) -> Iterator[Judgement]:
     for each in verdicts if isinstance(verdicts, list) else ():
-        case, verdict = _pair(each)
-        if 0 < case <= len(claims) and verdict in _VERDICT["enum"]:
+        case: Any = each.get("case") if isinstance(each, dict) else None
+        is_case = isinstance(case, int) and 0 < case <= len(claims)
+        if is_case and (verdict := each.get("verdict")) in _VERDICT["enum"]:
             yield Judgement(digest=claim_digest(claims[case - 1].item), verdict=verdict)
-
-
-def _pair(each: Any) -> tuple[int, Any]:
-    case = each.get("case") if isinstance(each, dict) else 0
-    return (case, each.get("verdict")) if isinstance(case, int) else (0, "")

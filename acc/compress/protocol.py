@@ -1,17 +1,18 @@
 """What a compressor and a judge are, and how a step asks a model without knowing of threads or event loops.
 
 A step is a generator. It yields a `Call` wherever it needs a model, and gets a `Completion` back. A synchronous and an
-asynchronous driver of a few lines execute the calls (`acc.step`), so that everything else is written once.
+asynchronous driver of a few lines execute the calls (`acc.driving`), so that everything else is written once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from acc.commit.endings import Judgement
-from acc.errors import AccError, CompressionError
+from acc.errors import CompressionError, ConfigurationError
 from acc.models.protocol import ChatModel, Completion, PromptMessage
 from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
@@ -22,6 +23,7 @@ from acc.tail import Message
 from acc.turn.observations import Evidence
 
 Purpose = Literal["compress", "repair", "judge"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,21 +41,25 @@ class Call:
         Raises:
             CompressionError: It failed, however it says so: a model may be anybody's class.
         """
-        try:
+        with named_failure("model"):
             return _completion(self.model.complete(self.messages, self.schema))
-        except AccError:
-            raise
-        except Exception as error:
-            raise _failed(error) from error
 
     async def acomplete(self) -> Completion:
         """Ask the model without blocking the event loop; else as `complete`."""
-        try:
+        with named_failure("model"):
             return _completion(await self.model.acomplete(self.messages, self.schema))
-        except AccError:
-            raise
-        except Exception as error:
-            raise _failed(error) from error
+
+
+@contextmanager
+def named_failure(what: str) -> Iterator[None]:
+    """Raise a `CompressionError` for whatever a compressor, judge or model raises, which may be anybody's."""
+    try:
+        yield
+    except (CompressionError, ConfigurationError):
+        raise
+    except Exception as error:
+        said = f"the {what} failed: {type(error).__name__}: {error}"
+        raise CompressionError(said[:500], outcome="raised") from error
 
 
 def _completion(answer: object) -> Completion:
@@ -67,13 +73,6 @@ def _completion(answer: object) -> Completion:
     )
 
 
-def _failed(error: Exception) -> CompressionError:
-    return CompressionError(
-        f"the model failed: {type(error).__name__}: {error}"[:500], outcome="raised"
-    )
-
-
-T = TypeVar("T")
 Asking = Generator[Call, Completion, T]
 """A computation that asks a model on its way to a ``T``."""
 
@@ -99,17 +98,8 @@ class Reading:
     at: str = ""
 
 
-@runtime_checkable
-class Compressor(Protocol):
-    """Proposes what changes. A plain function of a `Reading` qualifies."""
-
-    def __call__(self, reading: Reading) -> Proposal:
-        """Read, and propose.
-
-        Raises:
-            CompressionError: No usable proposal came out. The tail carries the agent (law 9).
-        """
-        ...
+Compressor = Callable[[Reading], Proposal]
+"""Reads, and proposes what changes. Whatever it raises is a failed compression: the tail carries the agent (law 9)."""
 
 
 @runtime_checkable
@@ -147,13 +137,8 @@ class Claim:
     today: str = ""
 
 
-@runtime_checkable
-class Judge(Protocol):
-    """A second reading without a model. A plain function qualifies."""
-
-    def __call__(self, claims: Sequence[Claim]) -> Sequence[Judgement]:
-        """Return a judgement for each claim that it can decide."""
-        ...
+Judge = Callable[[Sequence[Claim]], Sequence[Judgement]]
+"""A second reading without a model. It returns a judgement for each claim that it can decide."""
 
 
 @runtime_checkable

@@ -24,16 +24,15 @@ from acc.controller.queues import Queues
 from acc.controller.settings import Parts, Settings
 from acc.controller.turning import Taken, taking, with_room
 from acc.driving import Doing, Io, perform
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, ThreadKey
 from acc.journal.connecting import is_url
 from acc.journal.opened import key_of
-from acc.overflow import PinnedOverflow, raise_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step import Cadence, Step
+from acc.step import Cadence, Step, raise_overflow
 from acc.turn.observations import Evidence, Observation
 from acc.turn.turn import Turn
 

@@ -16,11 +16,10 @@ from acc.commit.commit import Commit
 from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
 from acc.controller.indexing import Indexing
 from acc.driving import Io
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, PinnedOverflow
 from acc.gate import Gate, Verdict
 from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.models.protocol import Usage
-from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step import Cadence, Memory, Step

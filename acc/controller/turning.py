@@ -25,10 +25,10 @@ from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.names import StoredMessage, Waiting
 from acc.logs import log_event
-from acc.overflow import PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
-from acc.step import Step, stepping
+from acc.step import Step, overflow_of
+from acc.stepping import stepping
 from acc.tail import Message, messages_of, rendered
 from acc.telemetry import Watch
 from acc.turn.observations import Channel, Evidence
@@ -246,7 +246,7 @@ def with_room(
     step, branch = taken.step, taken.step.state.branch
     if not step.no_room:
         return step
-    overflow = PinnedOverflow(step)  # type: ignore[arg-type]
+    overflow = overflow_of(step)
     refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=branch))
     words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
     if taken.is_repeat:
@@ -265,7 +265,7 @@ def with_room(
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
     if more.step.no_room:
-        raise PinnedOverflow(more.step)  # type: ignore[arg-type]
+        raise overflow_of(more.step)
     commits = (*step.commits, *room.commits, *more.step.commits)
     told = tuple(replace(each, no_room=()) for each in commits)
     return replace(more.step, commits=told, usage=step.usage + more.step.usage)

@@ -38,7 +38,8 @@ from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.step import Memory, Step, stepping
+from acc.step import Memory, Step
+from acc.stepping import stepping
 from acc.text.lines import canonical_json
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn

@@ -10,9 +10,9 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from acc import mounts
 from acc.errors import ConfigurationError
 from acc.folders import expanded
+from acc.folders import file_system as of_folder
 from acc.journal.database import Database
 from acc.journal.postgresql import Postgresql
 from acc.journal.sqlite import Sqlite
@@ -36,7 +36,7 @@ def connected(
     where: Where,
     *,
     wait: float = 30.0,
-    file_system: Callable[[Path], str] = mounts.file_system,
+    file_system: Callable[[Path], str] = of_folder,
     reads_only: bool = False,
 ) -> Database:
     """Return the database of a journal; a file is made if it is missing.

@@ -13,9 +13,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Executable, select
 
-from acc import mounts
 from acc.clock import Clock, SystemClock, stamp
 from acc.errors import AuditError, InputError, StateError
+from acc.folders import file_system as of_folder
 from acc.journal import places
 from acc.journal.connecting import FILE, Where, connected
 from acc.journal.database import Database
@@ -70,7 +70,7 @@ class Opened:
         digest_key: bytes = b"",
         clock: Clock | None = None,
         wait: float = 30.0,
-        file_system: Callable[[Path], str] = mounts.file_system,
+        file_system: Callable[[Path], str] = of_folder,
         reads_only: bool = False,
     ) -> Self:
         """Open a journal, and make it if it is missing.

@@ -17,14 +17,13 @@ from urllib.parse import quote
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from acc.errors import AuditError, StoreError
-from acc.folders import opened_private, private_folder
+from acc.folders import is_network, opened_private, private_folder
 from acc.journal.connections import Connections
 from acc.journal.database import Gate, watch
 from acc.journal.faults import told
 from acc.journal.files import Files, mode_of
 from acc.journal.shield import Shield
 from acc.journal.together import Queue
-from acc.mounts import is_network
 
 CHECKPOINT_PAGES = 1_000
 

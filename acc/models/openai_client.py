@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -26,7 +25,6 @@ class OpenAIModel(AskedModel):
         model: str,
         *,
         client: OpenAI | AsyncOpenAI | None = None,
-        async_client: AsyncOpenAI | None = None,
         base_url: str | None = None,
         api_key: str | None = None,
         **settings: Any,
@@ -36,8 +34,8 @@ class OpenAIModel(AskedModel):
         Args:
             model: Its name there.
             client: A client of your own; by default one is made of ``base_url`` and ``api_key``, or of
-                OPENAI_BASE_URL and OPENAI_API_KEY. An asynchronous one serves asynchronous calls alone.
-            async_client: The same for asynchronous calls. Without it they run ``client`` in a thread.
+                OPENAI_BASE_URL and OPENAI_API_KEY. An asynchronous one serves asynchronous calls alone, and a
+                synchronous one serves them in a thread.
             base_url: The address. With it a missing key is no error: local servers need none.
             api_key: The key.
             settings: ``price``, ``timeout`` in seconds, ``attempts``, ``deadline``, ``format`` (`AskedModel`).
@@ -46,13 +44,13 @@ class OpenAIModel(AskedModel):
             ConfigurationError: A setting is invalid, or an address stands beside a client.
         """
         super().__init__(model, **settings)
-        self._given = client or async_client
+        self._given = client
         if self._given and (base_url or api_key):
             hint = "pass a client, or base_url and api_key"
             raise ConfigurationError("a client has its own address", where=model, hint=hint)
         is_async = any(kind.__name__ == "AsyncOpenAI" for kind in type(client).__mro__)
         self._sync: Any = None if is_async else client
-        self._async: Any = async_client or (client if is_async else None)
+        self._async: Any = client if is_async else None
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._base_url, self._api_key = base_url, api_key
 
@@ -61,7 +59,10 @@ class OpenAIModel(AskedModel):
         """The model and its address, without credentials."""
         url = getattr(self._given, "base_url", None) or self._base_url
         url = str(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
-        return f"{self.name} at {re.sub(r'//[^/]*@', '//', url).rstrip('/')}"
+        scheme, _, rest = url.rpartition("//")
+        host, slash, path = rest.partition("/")
+        shown = f"{scheme}//{host.rpartition('@')[2]}{slash}{path}" if scheme else url
+        return f"{self.name} at {shown.rstrip('/')}"
 
     @property
     def secret(self) -> str | None:
@@ -86,11 +87,9 @@ class OpenAIModel(AskedModel):
         if client is None and self._given is not None:
             return await asyncio.to_thread(self.send, call)
         if client is None:
-            # a client's connections belong to the loop that opened them
-            loop = asyncio.get_running_loop()
-            client = self._of_loop.get(loop) or self._made(
-                "AsyncOpenAI", "DefaultAsyncHttpx2Client"
-            )
+            loop = asyncio.get_running_loop()  # a client's connections belong to it
+            made = self._of_loop.get(loop)
+            client = made or self._made("AsyncOpenAI", "DefaultAsyncHttpx2Client")
             self._of_loop[loop] = client
         return completion_in(await self._create(client, call), self.name)
 
@@ -99,7 +98,7 @@ class OpenAIModel(AskedModel):
 
         client = client.with_options(max_retries=0)
         # OpenAI's newer models refuse the old name, and other servers do not know the new one
-        is_new = re.search(r"openai\.com|azure\.com", self.where)
+        is_new = any(host in self.where for host in ("openai.com", "azure.com"))
         limit = {"max_completion_tokens" if is_new else "max_tokens": call.max_tokens}
         return client.chat.completions.create(
             model=self.name,

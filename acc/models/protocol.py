@@ -31,6 +31,11 @@ class Usage:
     output: int = 0
     cached: int = 0
 
+    @classmethod
+    def of(cls, told: Mapping[str, int]) -> Usage:
+        """Return the usage that an error tells."""
+        return cls(**{name: n for name, n in told.items() if name in cls.__dataclass_fields__})
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.requests + other.requests, self.input + other.input,

@@ -33,35 +33,30 @@ class RecordingModel:
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer of the inner model."""
-        got: Completion | CompressionError
         try:
             got = self._inner.complete(messages, schema, max_tokens=max_tokens)
         except CompressionError as error:
-            got = error
-        return self._kept(got, messages, schema, max_tokens)
+            self._keep(messages, failed=True, **_failure(error))
+            raise
+        self._keep(messages, failed=False, **asdict(got))
+        return got
 
     async def acomplete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer of the inner model."""
-        got: Completion | CompressionError
         try:
             got = await self._inner.acomplete(messages, schema, max_tokens=max_tokens)
         except CompressionError as error:
-            got = error
-        return await asyncio.to_thread(self._kept, got, messages, schema, max_tokens)
-
-    def _kept(
-        self, got: Completion | CompressionError, messages: Messages, *more: Any
-    ) -> Completion:
-        line = {"messages": _digest(messages), "request": _digest([messages, *more])}
-        failed = isinstance(got, CompressionError)
-        said = _failure(got) if isinstance(got, CompressionError) else asdict(got)
-        with self._lock, self._file.open("a", encoding="utf-8") as out:
-            out.write(json.dumps({**line, "failed": failed, **said}) + "\n")
-        if isinstance(got, CompressionError):
-            raise got
+            await asyncio.to_thread(self._keep, messages, failed=True, **_failure(error))
+            raise
+        await asyncio.to_thread(self._keep, messages, failed=False, **asdict(got))
         return got
+
+    def _keep(self, messages: Messages, **said: Any) -> None:
+        line = json.dumps({"messages": _digest(messages), **said})
+        with self._lock, self._file.open("a", encoding="utf-8") as out:
+            out.write(f"{line}\n")
 
 
 def _failure(error: CompressionError) -> dict[str, Any]:

@@ -8,7 +8,6 @@ A package publishes its schemas through entry points:
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -16,12 +15,10 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from acc.errors import ConfigurationError, SchemaError
-from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
-from acc.state.slots import SlotField, key_of
 
 GROUP = "acc.schemas"
 """The group of entry points that publish schemas."""
@@ -159,51 +156,3 @@ def _unimportable(error: Exception | SystemExit, name: str) -> ConfigurationErro
         where=name,
         hint="write module:Class with the module on PYTHONPATH, or file.py",
     )
-
-
-Document: TypeAlias = dict[str, Any]
-"""A JSON Schema."""
-
-RULES = "x-acc"
-"""The keyword that holds the rules of a state or a slot."""
-
-
-def state_document(schema: Schema) -> Document:
-    """Return the JSON Schema of a state's `canonical` form. Equal declarations give equal bytes."""
-    found = schema.model_json_schema(mode="serialization")
-    for name, slot in schema.slots().items():
-        found["properties"][name] |= {"maxItems": slot.rules.places, RULES: _rules(slot)}
-    about = {
-        "stored_as": schema.__name__,
-        "max_tokens": schema.max_tokens,
-        "slots": list(schema.slots()),
-    }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, RULES: about}
-
-
-def as_text(document: Document) -> str:
-    """Return the document as the text of a file."""
-    return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
-
-
-_CONSTRAINTS = ("type", "enum", "const", "minLength", "maxLength")
-
-
-def _rules(slot: SlotField) -> dict[str, Any]:
-    rules, item = slot.rules, slot.item
-    fields = item.model_json_schema(mode="serialization")["properties"]
-    return {
-        **vars(rules),
-        "least": rules.least.word,
-        "roles": list(rules.roles),
-        "item": item.__name__,
-        "about": list(key_of(item)),
-        "is_pinned": slot.is_pinned,
-        "fields": {name: _field(item, name, fields[name]) for name in item.own_fields()},
-    }
-
-
-def _field(item: type[Item], name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the allowed values of a field, and whether it is required."""
-    allowed = {key: found[key] for key in _CONSTRAINTS if key in found}
-    return {**allowed, "required": item.model_fields[name].is_required()}

@@ -1,14 +1,22 @@
-"""The tables of a schema, for the terminal and for the reference page."""
+"""What is told of a schema: its tables, advice on it, and an example to start from."""
 
 from __future__ import annotations
 
 import inspect
+import keyword
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from acc.compress.prompt import instruction
+from acc.errors import InputError
 from acc.schema.catalog import Schema, published_name
 from acc.state.items import Item, Words
 from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import wire_schema
 from acc.state.slots import SlotField, choices_of, key_of
+from acc.text.lines import canonical_json
+from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Trust
 
 Row = tuple[str, ...]
@@ -125,3 +133,124 @@ def _remarks(item: type[Item], name: str) -> str:
         "optional": not item.model_fields[name].is_required(),
     }
     return ", ".join(fact for fact, holds in facts.items() if holds)
+
+
+MOST_PROMPT_TOKENS = 4_000
+"""Tokens of instruction and wire schema above which every compression becomes notably more expensive."""
+
+LEAST_TOKENS = 300
+"""Bound of a state below which a few rules already fill it."""
+
+
+def advice(schema: Schema) -> Iterator[str]:
+    """Yield suggestions for improving a schema."""
+    generic = CompressedCognitiveState.slots()
+    if not vars(schema).get("__doc__"):
+        yield f"{schema.__name__} has no docstring: write one sentence on its purpose"
+    if schema.max_tokens < LEAST_TOKENS:
+        yield f"max_tokens is {schema.max_tokens}: a few rules fill it; give {LEAST_TOKENS} or more"
+    for slot in own_slots(schema):
+        own = slot.item.own_fields()
+        if slot.is_record and not slot.rules.guidance:
+            yield f"slot {slot.name} has no guidance: no model is asked for it"
+        if slot.is_record and slot.name not in generic and len(own) > 1 and not key_of(slot.item):
+            yield (
+                f"slot {slot.name} has items without a key: if a later one about the same is to replace an earlier "
+                f'one, write key = ("{own[0]}",) in {slot.item.__name__}'
+            )
+    tokens = utf8_quarter(canonical_json(wire_schema(schema)) + instruction(schema))
+    if tokens > MOST_PROMPT_TOKENS:
+        yield f"instruction and wire schema take {tokens:,} tokens of every prompt: fewer slots or fields cost less"
+
+
+_TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydantic", "pytest"}
+"""Modules that a file of the same name would shadow."""
+
+_SCHEMA = '''\
+"""{title}: what an agent of this domain carries from turn to turn."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from acc.state.items import Name, Record, Text
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import wire_schema
+from acc.state.slots import Slot
+from acc.text.lines import canonical_json
+from acc.text.tokens import utf8_quarter
+from acc.turn.observations import Trust
+
+
+class Case(Record):
+    """One thing that is being worked on. Rename it to what your domain works on."""
+
+    key = ("case",)  # what it is about: a later item about the same replaces it
+    case: Name  # a line of text that is not empty
+    stage: Literal["open", "waiting", "closed"]  # a choice is better than a free text
+    finding: Text = ""  # may be left out
+
+
+class Agreement(Record):
+    """What the user has agreed to. What rests on anybody below the user is refused: see least= below."""
+
+    key = ("subject",)
+    subject: Name
+    terms: Name
+
+
+class {state}(CompressedCognitiveState):
+    """{title}: the generic state, with the cases under way and what was agreed."""
+
+    max_tokens: ClassVar[int] = 1_400  # bound on the state that the agent reads; the generic state has 1,100
+
+    cases: Annotated[
+        tuple[Case, ...],
+        Slot(
+            "cases",  # the name under which a model writes them
+            "h",  # ids of its items: h1, h2 ...
+            "Cases",  # the heading that the agent reads
+            places=8,  # at the most; what no longer fits stays in the journal
+            share=0.4,  # over this share of the room, its own items leave first
+            guidance="cases under way, by their number",  # what a model is told
+        ),
+    ] = ()
+    agreements: Annotated[
+        tuple[Agreement, ...],
+        Slot(
+            "agreements",
+            "y",
+            "Agreed",
+            places=4,
+            least=Trust.USER,  # what rests on tools, documents or the agent is refused
+            lesser="beside",  # nothing of a lesser source takes an item's place
+            guidance="what the user agreed to, with its terms",
+        ),
+    ] = ()
+'''
+
+
+def start(name: str, folder: Path) -> Path:
+    """Write a schema into ``folder``, and return its file.
+
+    Args:
+        name: The domain in lower case, such as ``clinic`` or ``field_service``.
+        folder: A folder that exists.
+
+    Raises:
+        InputError: The name is invalid, or the file exists already.
+    """
+    is_name = name.isascii() and name.isidentifier() and name == name.lower()
+    if not is_name or keyword.iskeyword(name) or name in _TAKEN:
+        raise InputError(
+            f"{name!r} is {'taken' if name in _TAKEN else 'not a module name'}",
+            where="acc schema --new",
+            hint="choose a name such as field_service",
+        )
+    words = [word.capitalize() for word in name.split("_") if word]
+    file = folder / f"{name}.py"
+    if file.exists():
+        raise InputError("the file exists already", where=str(file), hint="choose another name")
+    text = _SCHEMA.format(title=" ".join(words), state=f"{''.join(words)}State")
+    file.write_text(text, encoding="utf-8")
+    return file

@@ -6,6 +6,7 @@ compressor's own words with computed sources and trust (law 5). A domain adds a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -18,45 +19,39 @@ LONGEST = 600
 """Maximum length of a record's field in characters. A longer one is cut, and a note says so."""
 
 
-def _read_trust(value: Any) -> Any:
-    return Trust.__members__.get(value.upper(), value) if isinstance(value, str) else value
+LONGEST_WORDS = 4_000
+"""Maximum length of somebody's words in characters: a list's heading and three sentences."""
+
+LONGEST_MARK = 80
+
+
+def _if_text(change: Callable[[str], Any]) -> BeforeValidator:
+    """Return the validator that changes a text, and leaves anything else to pydantic."""
+    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
 
 
 TrustWord = Annotated[
-    Trust, BeforeValidator(_read_trust), PlainSerializer(lambda trust: trust.word, return_type=str)
+    Trust,
+    _if_text(lambda word: Trust.__members__.get(word.upper(), word)),
+    PlainSerializer(lambda trust: trust.word, return_type=str),
 ]
 """A `Trust`, stored by its name."""
 
-
-def _as_line(value: Any) -> Any:
-    return one_line(value) if isinstance(value, str) else value
-
-
-Text = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=LONGEST)]
+Text = Annotated[str, _if_text(one_line), StringConstraints(max_length=LONGEST)]
 """One line of text. Control, bidirectional and invisible characters become spaces."""
 
 Name = Annotated[Text, StringConstraints(min_length=1)]
 """A `Text` that is not empty: what an item is about."""
 
 
-def _folded(value: Any) -> Any:
-    return " ".join(value.split()) if isinstance(value, str) else value
-
-
-LONGEST_WORDS = 4_000
-"""Maximum length of somebody's words in characters: a list's heading and three sentences."""
-
-Verbatim = Annotated[str, BeforeValidator(_folded), StringConstraints(max_length=LONGEST_WORDS)]
+Verbatim = Annotated[
+    str,
+    _if_text(lambda text: " ".join(text.split())),
+    StringConstraints(max_length=LONGEST_WORDS),
+]
 """Somebody's words as given, white space folded. What is invisible in them stays: it is theirs."""
 
-LONGEST_MARK = 80
-
-
-def _as_mark(value: Any) -> Any:
-    return one_line(value)[:LONGEST_MARK] if isinstance(value, str) else value
-
-
-Mark = Annotated[str, BeforeValidator(_as_mark)]
+Mark = Annotated[str, _if_text(lambda text: one_line(text)[:LONGEST_MARK])]
 """What stands beside words: a name, a time. One short line, so that it can look like nothing else."""
 
 
@@ -70,12 +65,8 @@ class Words(Part):
     """Somebody's own words, verbatim: a whole sentence, or a span of one.
 
     Attributes:
-        text: The words, white space folded.
-        ref: The message that holds them.
-        channel: Its channel.
         speaker: Who said it, where several people speak through one channel.
         at: When it was said, in ISO 8601; empty if unknown.
-        turn: Number of the turn.
     """
 
     text: Verbatim
@@ -98,8 +89,7 @@ class Ending(Part):
     """A claim that a rule no longer binds (law 7).
 
     Attributes:
-        kind: ``"lifted"``: later words end the rule. ``"no_rule"``: its sentence never was a standing rule.
-        words: The later words that end it; None for ``"no_rule"``.
+        kind: ``"lifted"``: later ``words`` end the rule. ``"no_rule"``: its sentence never was a standing rule.
         asked: The agent's question to which ``words`` say yes; None if nobody was asked.
         begins: From when it ends: a date, or words of the same message; empty for at once. Shown, it decides nothing.
         since: Turn in which the claim came. The rule stays for at least one turn after it.
@@ -120,7 +110,7 @@ class Item(Part):
     Attributes:
         id: Slot letter and a number never reused in the thread, such as ``c17``.
         turn: Turn of its source.
-        touched: Turn in which a compression last wrote or cited it; eviction goes by it.
+        touched: Turn in which a compression last wrote it.
     """
 
     id: str = ""
@@ -143,11 +133,9 @@ class Pinned(Item):
     """A sentence of user or operator that stands until it ends.
 
     Attributes:
-        words: The whole sentence.
         about: What the sentence is about, where its own words do not name it: a verbatim span of a message.
         scope: Another sentence of the same or a more trusted speaker that limits it.
         later: Later words of somebody at least as trusted, in order.
-        ending: The claim that it ended, if there is one.
     """
 
     words: Words
@@ -177,11 +165,9 @@ class Rule(Pinned):
     def text_of(self) -> str:
         """The sentence, or offer and assent of an agreement."""
         said = super().text_of
-        return (
-            f'agent: "{self.offer.text}" {self.words.channel.value}: "{said}"'
-            if self.offer
-            else said
-        )
+        if self.offer is None:
+            return said
+        return f'agent: "{self.offer.text}" {self.words.channel.value}: "{said}"'
 
 
 class Goal(Pinned):
@@ -198,6 +184,10 @@ class Goal(Pinned):
         """Whether somebody at least as trusted as its speaker says so. The word of another is a claim, and is shown."""
         return self.done is not None and self.done.channel.trust >= self.words.channel.trust
 
+    def done_before(self, turn: int) -> bool:
+        """Whether somebody said so before ``turn``: the agent was shown it since."""
+        return self.done is not None and self.done.turn < turn
+
 
 class Was(Part):
     """What a more trusted source said before a lesser one gave another value."""
@@ -212,7 +202,6 @@ class Record(Item):
     Attributes:
         key: Names of the fields that say what the record is about. One with the same values there replaces the held
             one, also where the compressor does not name its id. Empty: only an id does.
-        sources: Refs of what it rests on.
         trust: That of the least trusted source.
         was: The value of a more trusted source that this one follows, until somebody as trusted speaks.
         minor: Whether the compressor marked it as the first to leave.
@@ -237,10 +226,11 @@ class Record(Item):
         """The own fields on one line: the first value, then the others as ``name value``."""
         parts = [(n, getattr(self, n)) for n in type(self).own_fields()]
         shown = [(n, v) for n, v in parts if v not in ("", None, False)]
-        return " ".join(
-            str(v) if i == 0 or n == "text" else f"{n} {'' if v is True else v}".strip()
-            for i, (n, v) in enumerate(shown)
-        )
+        said = [str(value) for _, value in shown[:1]]
+        for name, value in shown[1:]:
+            whole = name if value is True else f"{name} {value}"
+            said.append(str(value) if name == "text" else whole)
+        return " ".join(said)
 
 
 class Fact(Record):
@@ -283,13 +273,7 @@ class Computed(Item):
 
 
 class Event(Computed):
-    """What a compression read. Paper: episodic trace.
-
-    Attributes:
-        first: The first ref read.
-        last: The last ref read.
-        count: Number of messages read.
-    """
+    """What a compression read: the first and the last ref, and how many messages. Paper: episodic trace."""
 
     first: str
     last: str
@@ -315,9 +299,3 @@ class Artifact(Computed):
 
 _COMPUTED = frozenset({*Item.model_fields, *Record.model_fields, "ending", "later", "done"})
 """Fields that commit alone fills."""
-
-
-def number_of(item: Item) -> int:
-    """Return the number in an item's id: a newer item has a higher one. 0 without an id."""
-    digits = item.id[1:]
-    return int(digits) if digits.isdigit() else 0

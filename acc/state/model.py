@@ -15,9 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import ValidationError
 
 from acc.errors import StateError
-from acc.state.declaration import check_tightens
-from acc.state.fitting import fitted
 from acc.state.items import (
+    LONGEST,
     Artifact,
     Cue,
     Entity,
@@ -31,7 +30,7 @@ from acc.state.items import (
     Record,
     Rule,
 )
-from acc.state.slots import Slot, SlotField, read_slots
+from acc.state.slots import Slot, SlotField, check_tightens, read_slots
 from acc.text.lines import sha256_of
 
 UNHASHED = ("hash", "signature")
@@ -50,7 +49,6 @@ class TailRef(Part):
     """One message of the tail: where its text is, and how to recognise it.
 
     Attributes:
-        ref: The message's ref.
         digest: Keyed digest of channel, name and text (`acc.tail.digest_of`).
         tokens: Its tokens, by the policy's counter.
         status: ``"unread"``: no compression has read it. ``"read"``: it is in the state, and stands until the next
@@ -67,14 +65,7 @@ class TailRef(Part):
 
 
 class Gone(Part):
-    """A record that left for want of room. The compressor can bring it back by its id.
-
-    Attributes:
-        id: Its id.
-        slot: Name of its slot.
-        label: Its first words.
-        data: The record as JSON.
-    """
+    """A record that left for want of room: its first words and its JSON. The compressor can bring it back by its id."""
 
     id: str
     slot: str
@@ -123,13 +114,11 @@ class CompressedCognitiveState(Part):
     constraints: Annotated[tuple[Rule, ...], Slot("rules", "c", "Rules", places=60)] = ()
     goal_orientation: Annotated[tuple[Goal, ...], Slot("goals", "g", "Goals", places=20)] = ()
     semantic_gist: Annotated[
-        tuple[Gist, ...],
-        Slot("gist", "s", "Topic", places=1, guidance="the topic"),
+        tuple[Gist, ...], Slot("gist", "s", "Topic", places=1, guidance="the topic")
     ] = ()
     relational_map: Annotated[tuple[Fact, ...], Slot("facts", "r", "Facts", places=120)] = ()
     focal_entities: Annotated[
-        tuple[Entity, ...],
-        Slot("entities", "f", "Names", places=24, share=0.2),
+        tuple[Entity, ...], Slot("entities", "f", "Names", places=24, share=0.2)
     ] = ()
     uncertainty_signal: Annotated[
         tuple[Question, ...], Slot("open", "q", "Open questions", places=16, share=0.25)
@@ -150,9 +139,10 @@ class CompressedCognitiveState(Part):
         check_tightens(cls, read_slots(cls))
 
     @classmethod
+    @cache
     def slots(cls) -> dict[str, SlotField]:
         """Return the slots by name, in rendering order."""
-        return _slots_of(cls)
+        return read_slots(cls)
 
     @classmethod
     def empty(cls) -> Self:
@@ -164,7 +154,7 @@ class CompressedCognitiveState(Part):
         """Load a stored state. The only loader.
 
         A state of another class goes on as one of this class, and one of an earlier form as one of its present form.
-        Records that do not fit it are facts then (`acc.state.fitting`).
+        Records that do not fit it are facts then, and words of user or operator are rules.
 
         Args:
             raw: None (the empty state), a state, its `canonical` dict, or that dict as JSON text.
@@ -222,9 +212,8 @@ def _body_of(raw: Any, cls: type) -> Mapping[str, Any]:
     except ValueError as error:
         raise StateError("this is not JSON", where=cls.__name__, hint="pass canonical()") from error
     if not isinstance(body, Mapping):
-        raise StateError(
-            f"{type(body).__name__} is no state", where=cls.__name__, hint="pass canonical()"
-        )
+        what = f"{type(body).__name__} is no state"
+        raise StateError(what, where=cls.__name__, hint="pass canonical()")
     return body
 
 
@@ -235,18 +224,76 @@ def _validated(cls: type[S], body: Mapping[str, Any]) -> S:
     with suppress(ValidationError):
         return cls.model_validate(body)
     try:
-        found = cls.model_validate(fitted(body, cls.model_fields, cls.slots()))
+        return cls.model_validate(_fitted(body, cls.model_fields, cls.slots()))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
         raise StateError(
-            f"the state does not fit the schema: {place}: {first['msg']}",
+            f"the state does not fit the schema: {_first_of(error)}",
             where=cls.__name__,
             hint="load it with the class that wrote it",
         ) from error
+
+
+def _first_of(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+# What a stored state holds that its schema no longer takes is kept as facts, with the reason for the next compression.
+# So a thread goes on after its schema got required fields, fewer choices or fewer slots, and with another class.
+
+_KEPT = ("id", "turn", "touched", "sources", "trust", "minor", "uses")
+FACTS, RULES = "relational_map", "constraints"
+
+
+def _fitted(
+    body: Mapping[str, Any], fields: Mapping[str, Any], slots: Mapping[str, SlotField]
+) -> dict[str, Any]:
+    """Return a stored state's body with the records that do not fit as facts, and why in ``feedback``."""
+    found: dict[str, Any] = {name: value for name, value in body.items() if name in fields}
+    facts, rules, told = [], [], list[str]()
+    for name, value in sorted(body.items()):  # the journal's order and a checkpoint's may differ
+        for item in value if isinstance(value, list) else ():
+            why = _problem(name, item, fields, slots)
+            if not why:
+                continue
+            kind = "rule" if "words" in item else "fact"
+            if kind == "rule":  # words of user or operator bind whatever class reads them
+                rules.append(item)
+            else:
+                facts.append(_fact(name, item))
+            if name in fields:
+                found[name] = [each for each in found[name] if each is not item]
+            told.append(f"{item['id']} of {name} is a {kind} now: {why}"[:160])
+    if not told:
+        return dict(body)
+    for name, more in ((FACTS, facts), (RULES, rules), ("feedback", told)):
+        found[name] = [*found.get(name, ()), *more]
     return found
 
 
-@cache
-def _slots_of(state: type[CompressedCognitiveState]) -> dict[str, SlotField]:
-    return read_slots(state)
+def _problem(
+    name: str, item: Any, fields: Mapping[str, Any], slots: Mapping[str, SlotField]
+) -> str:
+    """Return why a state of this class cannot hold an item; empty if it can."""
+    if not isinstance(item, Mapping) or "id" not in item:
+        return ""
+    if name not in fields:
+        return "the schema has no such slot"
+    if name in slots and slots[name].is_record and "words" not in item:
+        return _invalid(slots[name].item, item)
+    return ""
+
+
+def _invalid(kind: type[Item], item: Mapping[str, Any]) -> str:
+    try:
+        kind.model_validate(item)
+    except ValidationError as error:
+        return _first_of(error)
+    return ""
+
+
+def _fact(slot: str, item: Mapping[str, Any]) -> dict[str, Any]:
+    own = {n: v for n, v in item.items() if n not in Record.model_fields}
+    said = "; ".join(f"{n} {v}" for n, v in own.items() if v not in ("", None, False))
+    kept = {name: item[name] for name in _KEPT if name in item}
+    return {**kept, "text": f"{slot}: {said}"[:LONGEST]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -52,22 +53,21 @@ class Policy:
         object.__setattr__(self, "counter", guarded(self.counter))
         if self.max_tokens == 0:
             object.__setattr__(self, "max_tokens", self.schema.max_tokens)
-        checks = (
-            (self.max_tokens >= 64, "max_tokens", "64 or more"),
-            (self.style in get_args(Style), "style", f"one of {', '.join(get_args(Style))}"),
-            (
-                self.lifting in get_args(Lifting),
-                "lifting",
-                f"one of {', '.join(get_args(Lifting))}",
-            ),
-            (0 < self.pinned_share <= 1, "pinned_share", "a number above 0, up to 1"),
-            (_is_name(self.counter.name), "counter", "one that has a name"),
-        )
-        for is_fit, name, hint in checks:
-            if not is_fit:
-                raise ConfigurationError(
-                    f"{name} is {getattr(self, name)!r}", where="Policy", hint=f"give {hint}"
-                )
+        for name, hint in self._problems():
+            raise ConfigurationError(
+                f"{name} is {getattr(self, name)!r}", where="Policy", hint=f"give {hint}"
+            )
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        if self.max_tokens < 64:
+            yield "max_tokens", "64 or more"
+        for name, kind in (("style", Style), ("lifting", Lifting)):
+            if getattr(self, name) not in get_args(kind):
+                yield name, f"one of {', '.join(get_args(kind))}"
+        if not 0 < self.pinned_share <= 1:
+            yield "pinned_share", "a number above 0, up to 1"
+        if not isinstance(self.counter.name, str) or not self.counter.name:
+            yield "counter", "one that has a name"
 
     @property
     def pinned_tokens(self) -> int:
@@ -94,7 +94,3 @@ class Policy:
     def fingerprint(self) -> str:
         """16 hexadecimal digits of the digest of ``body``."""
         return sha256_of(self.body)[:16]
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)

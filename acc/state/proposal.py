@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from acc.state.items import Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Note, Reason
 from acc.state.slots import SlotField
@@ -136,6 +135,8 @@ def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
 LISTS = ("rules", "goals", "later", "done", "next", "drop", "minor", "keep")
 """The lists of a proposal that every schema has. Each record slot adds one under its `Slot.key`."""
 
+_PIN = ("quote", "ref", "id", "about", "scope", "offer")
+
 
 def read(
     answer: Mapping[str, Any],
@@ -148,14 +149,11 @@ def read(
     reader = Reader()
     rules, goals, cues = (
         tuple(
-            ProposedPin(
-                quote=text_in(e, "quote"), ref=text_in(e, "ref"), id=text_in(e, "id"),
-                about=text_in(e, "about"), scope=text_in(e, "scope"), offer=text_in(e, "offer"),
-            )
-            for e in reader.objects(answer, key, "quote")
+            ProposedPin(**{name: text_in(element, name) for name in _PIN})
+            for element in reader.objects(answer, key, "quote")
         )
         for key in ("rules", "goals", "next")
-    )  # fmt: skip
+    )
     later = tuple(
         ProposedLater(
             id=text_in(e, "id"), quote=text_in(e, "quote"), ref=text_in(e, "ref"),
@@ -170,15 +168,11 @@ def read(
     )
     records = tuple(_records(answer, schema, reader))
     known = {*LISTS, *(s.rules.key for s in schema.slots().values())}
-    reader.notes += [
-        Note(reason=Reason.MALFORMED, detail="no such list", of=str(key)[:40])
-        for key in answer
-        if key not in known
-    ]
+    for key in (key for key in answer if key not in known):
+        reader.refuse(str(key)[:40], "no such list")
     drop, minor, keep = (reader.strings(answer, key) for key in ("drop", "minor", "keep"))
     return Proposal(
-        rules=rules, goals=goals, next=cues, later=later, done=done, records=records,
-        drop=drop, minor=minor, keep=keep, mode=mode, author=author,
+        rules, goals, later, done, records, cues, drop, minor, keep, mode, author,
         notes=tuple(reader.notes),
     )  # fmt: skip
 
@@ -187,17 +181,11 @@ def _records(
     answer: Mapping[str, Any], schema: type[CompressedCognitiveState], reader: Reader
 ) -> Iterator[ProposedRecord]:
     for slot in schema.slots().values():
-        if not slot.is_record:
-            continue
-        first = slot.item.own_fields()[0]
-        for element in reader.objects(answer, slot.rules.key, first):
-            names = [name for name in slot.item.own_fields() if name in element]
-            yield ProposedRecord(
-                slot=slot.name,
-                fields={name: element[name] for name in names},
-                refs=tuple(refs_in(element.get("refs"))),
-                id=text_in(element, "id"),
-            )
+        own = slot.item.own_fields() if slot.is_record else ()
+        for element in reader.objects(answer, slot.rules.key, own[0]) if own else ():
+            fields = {name: element[name] for name in own if name in element}
+            refs = tuple(refs_in(element.get("refs")))
+            yield ProposedRecord(slot.name, fields, refs, text_in(element, "id"))
 
 
 class Reader:
@@ -216,7 +204,7 @@ class Reader:
             elif isinstance(element, str) and only and element.strip():
                 yield {only: element}
             elif element:
-                self._malformed(key, element)
+                self.refuse(key, "not an object", element)
 
     def strings(self, answer: Mapping[str, Any], key: str) -> tuple[str, ...]:
         """Return the strings of a list; of an object its id."""
@@ -226,23 +214,20 @@ class Reader:
             if isinstance(value, str):
                 found += list(refs_in(value))
             elif value:
-                self._malformed(key, value)
+                self.refuse(key, "not an object", value)
         return tuple(found)
 
     def _elements(self, answer: Mapping[str, Any], key: str) -> list[Any]:
         value = answer.get(key)
         elements = value if isinstance(value, list) else [] if value is None else [value]
         if len(elements) > MOST_ELEMENTS:
-            left = len(elements) - MOST_ELEMENTS
-            self.notes.append(
-                Note(reason=Reason.MALFORMED, detail=f"{left} elements too many", of=key)
-            )
+            self.refuse(key, f"{len(elements) - MOST_ELEMENTS} elements too many")
         return elements[:MOST_ELEMENTS]
 
-    def _malformed(self, key: str, value: Any) -> None:
-        self.notes.append(
-            Note(reason=Reason.MALFORMED, text=str(value)[:60], detail="not an object", of=key)
-        )
+    def refuse(self, key: str, why: str, value: Any = "") -> None:
+        """Note what cannot be read of a list."""
+        text = str(value)[:60]
+        self.notes.append(Note(reason=Reason.MALFORMED, text=text, detail=why, of=key))
 
 
 def text_in(element: Mapping[str, Any], key: str) -> str:
@@ -264,26 +249,24 @@ def refs_in(value: Any) -> Iterator[str]:
             yield from refs_in(each) if isinstance(each, str) else ()
 
 
+_TEXT, _BOOL = {"type": "string"}, {"type": "boolean"}
+
+
 def wire_schema(schema: type[CompressedCognitiveState]) -> dict[str, Any]:
     """Return the JSON Schema of a proposal. Every list and every optional field may be left out."""
-    text = {"type": "string"}
-    pin = _object(
-        {"quote": text, "ref": text, "id": text, "about": text, "scope": text, "offer": text},
-        "quote",
-        "ref",
-    )
+    pin = _object(dict.fromkeys(_PIN, _TEXT), "quote", "ref")
     later = {
-        "id": text, "quote": text, "ref": text, "ends": {"type": "boolean"}, "from": text, "offer": text,
-        "no_rule": {"type": "boolean"},
+        "id": _TEXT, "quote": _TEXT, "ref": _TEXT, "ends": _BOOL, "from": _TEXT, "offer": _TEXT,
+        "no_rule": _BOOL,
     }  # fmt: skip
     lists: dict[str, Any] = {
         "rules": pin,
         "goals": pin,
         "later": _object(later, "id"),
-        "done": _object({"id": text, "ref": text}, "id", "ref"),
+        "done": _object({"id": _TEXT, "ref": _TEXT}, "id", "ref"),
         **{s.rules.key: _record(s) for s in schema.slots().values() if s.is_record},
-        "next": _object({"quote": text, "ref": text}, "quote", "ref"),
-        **dict.fromkeys(("drop", "minor", "keep"), text),
+        "next": _object({"quote": _TEXT, "ref": _TEXT}, "quote", "ref"),
+        **dict.fromkeys(("drop", "minor", "keep"), _TEXT),
     }
     return _object({key: {"type": "array", "items": each} for key, each in lists.items()})
 
@@ -294,8 +277,7 @@ def _record(slot: SlotField) -> dict[str, Any]:
     fields = {
         name: _plain(found["properties"][name], definitions) for name in slot.item.own_fields()
     }
-    refs = {"type": "array", "items": {"type": "string"}}
-    return _object({"id": {"type": "string"}, **fields, "refs": refs})
+    return _object({"id": _TEXT, **fields, "refs": {"type": "array", "items": _TEXT}})
 
 
 def _plain(field_schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -312,9 +294,3 @@ def _object(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
         "required": list(required),
         "additionalProperties": False,
     }
-
-
-def merged_fields(held: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of ``held`` with those of a proposal in their place."""
-    own = {name: getattr(held, name) for name in type(held).own_fields()}
-    return {**own, **fields}

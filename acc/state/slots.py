@@ -2,11 +2,13 @@
 
     constraints: Annotated[tuple[Rule, ...], Slot("rules", "c", "Rules", places=40)]
 
-The wire schema, the prompt, commit, eviction and the renderer all read the same `Slot`.
+The wire schema, the prompt, commit, eviction and the renderer all read the same `Slot`. A domain may add slots and
+tighten inherited ones. What loosens one fails when the class is made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
@@ -116,43 +118,58 @@ def _check_together(state: type[BaseModel], slots: dict[str, SlotField]) -> None
                 hint="give each slot its own",
             )
     for slot in slots.values():
-        for what, hint in (*_problems(slot.rules), *_key_problems(slot)):
+        for what, hint in _problems(slot):
             raise SchemaError(f"slot {slot.name!r} {what}", where=state.__qualname__, hint=hint)
 
 
-def _problems(rules: Slot) -> list[tuple[str, str]]:
+def _problems(slot: SlotField) -> Iterator[tuple[str, str]]:
+    rules, own = slot.rules, slot.item.own_fields()
     is_letter = len(rules.prefix) == 1 and rules.prefix.isascii() and rules.prefix.islower()
-    checks: list[tuple[bool, str, str]] = [
-        (
-            is_letter and rules.prefix not in TAKEN_LETTERS,
-            f"has the prefix {rules.prefix!r}",
-            f"give one small letter that is not in {TAKEN_LETTERS!r}",
-        ),
-        (
-            isinstance(rules.places, int) and rules.places > 0,
-            f"has {rules.places!r} places",
-            "give a whole number above 0",
-        ),
-        (0 < rules.share <= 1, f"has the share {rules.share!r}", "give a number above 0, up to 1"),
-        (
-            rules.key.isidentifier(),
-            f"has the key {rules.key!r}",
-            "give a name of letters, digits and _",
-        ),
-        (
-            rules.lesser in get_args(Lesser),
-            f"has lesser={rules.lesser!r}",
-            'give "was" or "beside"',
-        ),
-    ]
-    return [(what, hint) for is_fit, what, hint in checks if not is_fit]
+    if not is_letter or rules.prefix in TAKEN_LETTERS:
+        hint = f"give one small letter that is not in {TAKEN_LETTERS!r}"
+        yield f"has the prefix {rules.prefix!r}", hint
+    if not isinstance(rules.places, int) or rules.places < 1:
+        yield f"has {rules.places!r} places", "give a whole number above 0"
+    if not 0 < rules.share <= 1:
+        yield f"has the share {rules.share!r}", "give a number above 0, up to 1"
+    if not rules.key.isidentifier():
+        yield f"has the key {rules.key!r}", "give a name of letters, digits and _"
+    if rules.lesser not in get_args(Lesser):
+        yield f"has lesser={rules.lesser!r}", 'give "was" or "beside"'
+    if wrong := [name for name in key_of(slot.item) if name not in own]:
+        hint = f"name fields of {slot.item.__name__}: {', '.join(own)}"
+        yield f"has the key {', '.join(wrong)}", hint
 
 
-def _key_problems(slot: SlotField) -> list[tuple[str, str]]:
-    own = slot.item.own_fields()
-    wrong = [name for name in key_of(slot.item) if name not in own]
-    hint = f"name fields of {slot.item.__name__}: {', '.join(own)}"
-    return [(f"has the key {', '.join(wrong)}", hint)] if wrong else []
+def check_tightens(state: type[BaseModel], slots: Mapping[str, SlotField]) -> None:
+    """Compare the slots of a state class with those that it inherits.
+
+    Raises:
+        SchemaError: An inherited slot is gone, or allows more than before.
+    """
+    for base in state.__bases__:
+        if not (issubclass(base, BaseModel) and base.model_fields):
+            continue
+        for name, inherited in read_slots(base).items():
+            for what, hint in _loosened(inherited, slots.get(name)):
+                raise SchemaError(
+                    f"slot {name!r} {what}", where=state.__qualname__, hint=f"{hint}, or add a slot"
+                )
+
+
+def _loosened(before: SlotField, after: SlotField | None) -> Iterator[tuple[str, str]]:
+    if after is None:
+        yield "has no rules any more", "annotate it with a Slot"
+        return
+    was, now = before.rules, after.rules
+    if not issubclass(after.item, before.item):
+        yield f"holds {after.item.__name__}", f"subclass {before.item.__name__}"
+    if (was.key, was.prefix) != (now.key, now.prefix):
+        yield "has another key or prefix", f"keep {was.key!r} and {was.prefix!r}"
+    if now.places > was.places or now.share > was.share:
+        yield "has more room", f"give at most {was.places} places and a share of {was.share}"
+    if now.least < was.least or (was.lesser, now.lesser) == ("beside", "was"):
+        yield "takes lesser sources", f"keep least={was.least.word} and lesser={was.lesser!r}"
 
 
 def key_of(item: type[Item]) -> tuple[str, ...]:
@@ -166,9 +183,7 @@ def choices_of(item: type[Item]) -> dict[str, tuple[str, ...]]:
     return {n: tuple(get_args(kind)) for n, kind in found.items() if get_origin(kind) is Literal}
 
 
-def optional_of(item: type[Item]) -> tuple[str, ...]:
-    """Return the own fields that may be left out."""
-    return tuple(n for n in item.own_fields() if not item.model_fields[n].is_required())
+_UNFINGERPRINTED = ("guidance", "roles", "least")
 
 
 def fingerprint_of(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
@@ -179,16 +194,13 @@ def fingerprint_of(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
             "item": slot.item.__name__,
             "fields": sorted(slot.item.own_fields()),
             **{k: v for k, v in vars(slot.rules).items() if k not in _UNFINGERPRINTED},
-            **_tightened(slot),
+            **_of_records(slot),
         }
         for slot in slots.values()
     ]
 
 
-_UNFINGERPRINTED = ("guidance", "roles", "least")
-
-
-def _tightened(slot: SlotField) -> dict[str, Any]:
+def _of_records(slot: SlotField) -> dict[str, Any]:
     """Return what commit also asks of a domain's records."""
     if not slot.is_record:
         return {}
@@ -196,6 +208,10 @@ def _tightened(slot: SlotField) -> dict[str, Any]:
         "least": slot.rules.least.word if slot.rules.least > Trust.DOCUMENT else "",
         "key": key_of(slot.item),
         "choices": choices_of(slot.item),
-        "optional": optional_of(slot.item),
+        "optional": tuple(
+            name
+            for name in slot.item.own_fields()
+            if not slot.item.model_fields[name].is_required()
+        ),
     }
     return {name: value for name, value in found.items() if value}

@@ -1,16 +1,15 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
 from acc.testing.artifact_conformance import check_artifacts
+from acc.testing.chat_api import Message, Request, Usage
 from acc.testing.journal_conformance import check_journal
-from acc.testing.model_api import Message, Request, Usage
 from acc.testing.model_faults import FAULTS, Capabilities, Fault
 from acc.testing.model_server import ModelServer, Reply
-from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
+from acc.testing.scripted import FixedClock, ScriptedCompressor
 
 __all__ = [
     "FAULTS",
     "Capabilities",
-    "FailingCompressor",
     "Fault",
     "FixedClock",
     "Message",

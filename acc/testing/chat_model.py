@@ -15,7 +15,6 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, PrivateAttr
 
 Answer = AIMessage | str
@@ -29,23 +28,20 @@ class PromptRefused(ValueError):
 class ScriptedChatModel(BaseChatModel):
     """Answers with a function of the prompt, or with the next line of a list.
 
-    A line is a message, a text, an exception to raise, or a function of the prompt. The model
-    streams word by word, binds tools, and returns structured output through a tool call.
+    A line is a message, a text, an exception to raise, or a function of the prompt. A prompt that providers reject
+    raises `PromptRefused`. The model streams word by word.
 
     Attributes:
         script: A function of the prompt, or a list of lines.
         at_end: After the last line: ``fail`` with an AssertionError, or ``repeat`` from the first.
-        strict: Reject prompts that providers reject.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     script: Any
     at_end: Literal["fail", "repeat"] = "fail"
-    strict: bool = True
 
     _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
-    _tools: list[str] = PrivateAttr(default_factory=list)
 
     @property
     def prompts(self) -> list[list[BaseMessage]]:
@@ -53,17 +49,11 @@ class ScriptedChatModel(BaseChatModel):
         return self._prompts
 
     @property
-    def tools(self) -> list[str]:
-        """Names of the tools bound last."""
-        return self._tools
-
-    @property
     def _llm_type(self) -> str:
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """Bind ``tools`` and return this model."""
-        self._tools = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
+        """Return this model: the script says which tools are called."""
         return self
 
     def _generate(
@@ -91,8 +81,7 @@ class ScriptedChatModel(BaseChatModel):
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         place = len(self._prompts)
         self._prompts.append(list(messages))
-        if self.strict:
-            check_prompt(messages)
+        _check(messages)
         line = self.script if callable(self.script) else self._line(place)
         answer = line(messages) if callable(line) else line
         if isinstance(answer, BaseException):
@@ -114,7 +103,7 @@ def call(name: str, call_id: str | None = None, **args: Any) -> ToolCall:
     return ToolCall(name=name, args=args, id=made, type="tool_call")
 
 
-def check_prompt(messages: Sequence[BaseMessage]) -> None:
+def _check(messages: Sequence[BaseMessage]) -> None:
     """Reject a prompt that providers reject.
 
     Raises:

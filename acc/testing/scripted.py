@@ -1,4 +1,4 @@
-"""Scripted compressors and a fixed clock for tests.
+"""A scripted compressor and a fixed clock for tests.
 
 compressor = ScriptedCompressor([{"rules": [{"quote": "Never deploy", "ref": "u1"}]}, TimeoutError("slow")])
 step = update_state(None, Turn.said("Never deploy on Fridays."), compressor=compressor)
@@ -7,12 +7,11 @@ step = update_state(None, Turn.said("Never deploy on Fridays."), compressor=comp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from acc.compress.protocol import Reading
-from acc.errors import CompressionError
-from acc.state.proposal import Mode, Proposal, read
+from acc.state.proposal import Proposal, read
 
 Written: TypeAlias = Proposal | Mapping[str, Any]
 """A compressor's result: a proposal, or the JSON object that a model writes."""
@@ -25,41 +24,19 @@ class ScriptedCompressor:
     """Proposes the entries of a script, one per compression.
 
     An entry is a `Proposal`, a model's JSON object, an exception to raise, or a function of the `Reading` that returns
-    a proposal or an object.
+    a proposal or an object. After the last entry it fails with an AssertionError, which the library treats as a failed
+    compression, or with ``at_end="repeat"`` proposes the last entry again.
 
     Attributes:
         readings: What each compression was given to read.
     """
 
     def __init__(
-        self,
-        script: Iterable[Line],
-        *,
-        at_end: Literal["fail", "repeat"] = "fail",
-        mode: Mode = "revise",
+        self, script: Iterable[Line], *, at_end: Literal["fail", "repeat"] = "fail"
     ) -> None:
-        """Set the script.
-
-        Args:
-            script: The entries, in the order of the compressions.
-            at_end: After the last entry: ``fail`` with an AssertionError, which the library treats as a failed
-                compression, or ``repeat`` the last entry.
-            mode: Mode in which objects are read.
-
-        Raises:
-            ValueError: An empty script is to be repeated.
-        """
         self._script = tuple(script)
         self._repeats = at_end == "repeat"
-        self._mode: Mode = mode
         self.readings: list[Reading] = []
-        if self._repeats and not self._script:
-            raise ValueError("an empty script has no last entry to repeat")
-
-    @property
-    def unused(self) -> int:
-        """Number of entries that no compression has reached."""
-        return max(0, len(self._script) - len(self.readings))
 
     def __call__(self, reading: Reading) -> Proposal:
         """Return the next entry of the script, or raise it if it is an exception."""
@@ -75,56 +52,19 @@ class ScriptedCompressor:
             raise entry
         if callable(entry):
             entry = entry(reading)
-        if isinstance(entry, Proposal):
-            return entry
-        return read(entry, reading.policy.schema, mode=self._mode)
-
-
-class FailingCompressor:
-    """Always raises an error.
-
-    Attributes:
-        calls: Number of calls.
-    """
-
-    def __init__(self, error: BaseException | None = None) -> None:
-        self._error = error or CompressionError("this compressor always fails")
-        self.calls = 0
-
-    def __call__(self, reading: Reading) -> Proposal:
-        """Raise the error given at creation; a CompressionError by default."""
-        self.calls += 1
-        raise self._error
+        return entry if isinstance(entry, Proposal) else read(entry, reading.policy.schema)
 
 
 class FixedClock:
-    """A clock that stands still, or advances by ``step`` on each reading."""
+    """A clock that stands still at ``at``, which a test may change."""
 
-    def __init__(
-        self, at: datetime = datetime(2026, 1, 1, tzinfo=UTC), step: timedelta = timedelta(0)
-    ) -> None:
-        self._start = self._at = _aware(at)
-        self.step = step
+    def __init__(self, at: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
+        self.at = at
 
     def now(self) -> datetime:
-        """Return the current time, and advance the clock by ``step``."""
-        found, self._at = self._at, self._at + self.step
-        return found
+        """Return the time at which the clock stands."""
+        return self.at
 
     def seconds(self) -> float:
-        """Return the seconds since the start time, and advance the clock by ``step``."""
-        return (self.now() - self._start).total_seconds()
-
-    def set(self, at: datetime) -> None:
-        """Set the clock to ``at``."""
-        self._at = _aware(at)
-
-    def advance(self, by: timedelta) -> None:
-        """Advance the clock by ``by``."""
-        self._at += by
-
-
-def _aware(at: datetime) -> datetime:
-    if at.tzinfo is None:
-        raise ValueError("the clock needs a time zone: datetime(2026, 1, 1, tzinfo=UTC)")
-    return at.astimezone(UTC)
+        """Return the seconds since the year 1970."""
+        return self.at.timestamp()

@@ -31,9 +31,8 @@ from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
 from acc.board.writing import SAID_TO_ALL, SAYS_DONE
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
 from acc.turn.observations import Channel, Trust

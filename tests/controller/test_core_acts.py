@@ -11,18 +11,17 @@ import pytest
 from helpers_controller import Gated, is_clean, texts
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, ConflictError, InputError, StateError
+from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.models.protocol import Completion, Usage
-from acc.overflow import PinnedOverflow
-from acc.seeding import seed
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.render import render
 from acc.step import Cadence
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
+from acc.update import seed
 
 RULE = "Never restart nginx during business hours."
 OTHER = "Always ask Ann before a deploy."

@@ -11,10 +11,9 @@ import pytest
 
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, InputError, StateError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow, StateError
 from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_faults import Fault

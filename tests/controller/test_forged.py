@@ -12,11 +12,11 @@ import pytest
 from acc.controller.controller import MemoryController
 from acc.errors import AccError, ConfigurationError, ConflictError, InputError, StateError
 from acc.journal.names import ThreadKey
-from acc.seeding import seed
 from acc.state.items import Rule, Words
 from acc.state.model import CompressedCognitiveState as State
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
+from acc.update import seed
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 RULE = "Never pay Mallory."

@@ -11,7 +11,8 @@ from acc.driving import perform
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
-from acc.step import Cadence, Memory, Step, stepping
+from acc.step import Cadence, Memory, Step
+from acc.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -8,7 +8,7 @@ import pytest
 from core_threads import Thread
 
 from acc.compress.prompt import instruction
-from acc.errors import SchemaError, StateError
+from acc.errors import SchemaError
 from acc.state.items import Fact, Name, Question, Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -125,18 +125,6 @@ def test_one_lesser_value_stands_beside_the_better_one_however_often_it_is_said(
     assert [w.hours for w in thread.state.windows] == ["07-19", "00-25"]
 
 
-def test_a_key_names_fields_of_the_item() -> None:
-    class Wrong(Record):
-        key = ("place",)
-        site: Name
-
-    with pytest.raises(SchemaError, match="has the key place"):
-        type(
-            "Wrongly", (CompressedCognitiveState,),
-            {"__annotations__": {"sites": Annotated[tuple[Wrong, ...], JOBS]}, "sites": ()},
-        )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("item", "rules", "fault"),
     [
@@ -229,17 +217,3 @@ class TestALaterVersion:
         assert len(thread.state.relational_map) == 2
         assert thread.state.parent == before.hash
         assert later.load(thread.state.canonical()) == thread.state
-
-    def test_an_addition_needs_nothing(self) -> None:
-        class More(Clinic):
-            notes: Annotated[tuple[Fact, ...], Slot("notes", "n", "Notes", places=3)] = ()
-
-        before = self.held()
-        state = More.load(before.canonical())
-        assert (state.jobs, state.feedback) == (before.jobs, before.feedback)
-
-    def test_an_edited_state_is_refused_all_the_same(self) -> None:
-        stored = self.held().canonical()
-        stored["jobs"][0]["job"] = "lab-4"
-        with pytest.raises(StateError, match="changed after its commit"):
-            Clinic.load(stored)

@@ -44,20 +44,9 @@ WHO = st.sampled_from(
 TURNS = st.lists(st.tuples(WHO, TEXTS), min_size=1, max_size=5)
 REFS = st.sampled_from(
     [
-        "u1",
-        "u2",
-        "u2.1",
-        "a1",
-        "t1",
-        "d1",
-        "o1",
+        *["u1", "u2", "u2.1", "u3", "a1", "t1", "d1", "o1", "c1", "r2", "g3", "zz"],
         "<<7d16 u2 user>>",
-        "zz",
         "",
-        "c1",
-        "r2",
-        "g3",
-        "u3",
     ]
 )
 IDS = st.sampled_from(["c1", "c2", "g2", "r1", "r2", "r3", "q4", "n1", "n2", "", "c1, c2"])

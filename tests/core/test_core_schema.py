@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import pytest
 from core_threads import Scripted, Thread, turn
 
 from acc.compress.prompt import instruction
 from acc.driving import perform
-from acc.errors import SchemaError
 from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
-from acc.step import Cadence, Memory, stepping
+from acc.step import Cadence, Memory
+from acc.stepping import stepping
 from acc.text.lines import sha256_of
 
 
@@ -119,32 +118,6 @@ def test_a_flush_compresses_what_waits_without_a_new_turn() -> None:
     assert [fact.text for fact in step.state.relational_map] == ["a: 1"]
     assert {entry.status for entry in step.state.unread} == {"read"}
     assert step.state.turn == 1
-
-
-@pytest.mark.parametrize(
-    ("slot", "fault"),
-    [
-        (Slot("accounts", "u", "A", 1), "prefix"),
-        (Slot("accounts", "B", "A", 1), "prefix"),
-        (Slot("facts", "b", "A", 1), "key"),
-        (Slot("accounts", "r", "A", 1), "prefix"),
-        (Slot("accounts", "b", "A", 0), "places"),
-        (Slot("accounts", "b", "A", 1, share=0.0), "share"),
-        (Slot("a b", "b", "A", 1), "key"),
-        (Slot("accounts", "b", "A", 1, lesser="x"), "lesser"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_wrong_declaration_fails_when_the_class_is_made(slot: Slot, fault: str) -> None:
-    with pytest.raises(SchemaError, match=fault):
-        type(
-            "Wrong",
-            (CompressedCognitiveState,),
-            {
-                "__annotations__": {"accounts": Annotated[tuple[Account, ...], slot]},
-                "accounts": (),
-                "__module__": __name__,
-            },
-        )
 
 
 def test_rewrite_writes_all_records_again_and_leaves_rules_alone() -> None:

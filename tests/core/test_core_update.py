@@ -7,14 +7,19 @@ import json
 from typing import Any
 
 import pytest
-from core_threads import Judging, Scripted, turn
+from core_threads import Scripted, turn
 
-from acc import errors
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
-from acc.errors import AccError, CompressionError, ConfigurationError, InputError, StateError
+from acc.errors import (
+    AccError,
+    CompressionError,
+    ConfigurationError,
+    InputError,
+    PinnedOverflow,
+    StateError,
+)
 from acc.models import OpenAIModel
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.testing.model_faults import Fault
@@ -120,7 +125,8 @@ def test_a_full_tail_is_committed_provisionally_and_read_again_by_the_next_worki
         raise CompressionError("down", outcome="unreachable")
 
     from acc.driving import perform
-    from acc.step import Memory, stepping
+    from acc.step import Memory
+    from acc.stepping import stepping
 
     policy = Policy()
     fallback = Scripted({"facts": [{"text": "a: 1", "refs": ["u1"]}]})
@@ -157,6 +163,7 @@ def test_rules_beyond_their_room_are_one_loud_error_with_everything_else_committ
             policy=Policy(max_tokens=200),
         )
     assert caught.value.refs == ("u1",)
+    assert all(refused in rules for refused in caught.value.refused)
     assert caught.value.step.state.relational_map
     go_on = update_state(
         caught.value.step.state,
@@ -188,17 +195,6 @@ def test_a_secret_reaches_neither_state_nor_tail() -> None:
     assert "a1B2a1B2" not in step.text() + json.dumps(step.state.canonical())
 
 
-def test_a_judge_of_ones_own_is_asked() -> None:
-    judge = Judging("ends")
-    compressor = Scripted(FIRST, LIFTED)
-    one = update_state(None, Turn.said(RULE), compressor=compressor, judge=judge)
-    update_state(
-        one.state, Turn.said("From now on, restart nginx whenever you like."), tail=one.tail,
-        compressor=compressor, judge=judge,
-    )  # fmt: skip
-    assert len(judge.claims) == 1
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"tail": "text"}, {"tail": None}, {"evidence": ["text"]}, {"policy": "x"}, {"cadence": 5}],
@@ -214,10 +210,3 @@ def test_a_forgotten_tail_is_told_before_anything_is_lost() -> None:
         update_state(one.state, Turn.said("hi"))
     two = update_state(one.state.canonical(), Turn.said("hi"), tail=one.tail)
     assert RULE in two.text()
-
-
-def test_what_did_not_fit_is_named_and_any_handler_of_the_tree_catches_it() -> None:
-    rules = " ".join(f"Never ever do thing number {n} without asking Ann." for n in range(9))
-    with pytest.raises(errors.PinnedOverflow, match="pinned_share") as caught:
-        update_state(None, Turn.said(rules), policy=Policy(max_tokens=120))
-    assert all(refused in rules for refused in caught.value.refused)

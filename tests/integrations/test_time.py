@@ -31,12 +31,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from acc.errors import StateError, StoreError
+from acc.errors import PinnedOverflow, StateError, StoreError
 from acc.integrations.graph_channels import PACKED, MemoryState, unpacked
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
-from acc.overflow import PinnedOverflow
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 

@@ -17,6 +17,7 @@ from workers import check_snapshot
 from acc.commit.commit import Given, commit
 from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError
+from acc.folders import file_system, is_network
 from acc.gate import Verdict
 from acc.journal import Entry, Journal, Report, ThreadKey, migrate
 from acc.journal.aio import Beside
@@ -24,7 +25,6 @@ from acc.journal.journal import FILE
 from acc.journal.record import as_bytes, given_of, record_of, squeezed, unsqueezed
 from acc.journal.tables import METADATA
 from acc.models.protocol import Usage
-from acc.mounts import file_system, is_network
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

@@ -11,9 +11,9 @@ import pytest
 
 from acc.compress.prompt import instruction
 from acc.controller.controller import MemoryController
-from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
-from acc.schema.pages import field_rows, own_slots, page, slot_rows
-from acc.schema.starting import advice
+from acc.schema.catalog import Schema, published, schema_named
+from acc.schema.documents import as_text, state_document
+from acc.schema.pages import advice, field_rows, own_slots, page, slot_rows
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import wire_schema
@@ -52,7 +52,7 @@ def test_the_page_names_every_slot_once_with_its_writers() -> None:
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_nothing_is_advised_about_a_shipped_schema(name: str) -> None:
-    assert advice(schema_named(name)) == []
+    assert list(advice(schema_named(name))) == []
 
 
 @pytest.mark.parametrize("name", DOMAINS)

@@ -1,178 +1,178 @@
-"""The loopback model server, asked by the real SDK: answers, records, bills, and its end."""
+"""The loopback model server, asked by the real SDK: answers, records, bills, faults, and its end."""
 
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from contextlib import suppress
 from typing import Any
 
+import httpx2
 import openai
 import pytest
-from helpers_testing import (
-    PLAN,
-    PLAN_SCHEMA,
-    WAYS,
-    How,
-    Plan,
-    arguments_of,
-    ask,
-    bill_of,
-    format_arguments,
-    text_of,
-)
 
-from acc.testing import FixedClock, Message, ModelServer, Reply, Request, Usage
+from acc.testing import FAULTS, Capabilities, Fault, Message, ModelServer, Reply, Request, Usage
+from acc.testing.chat_api import read_request
 
-
-@pytest.mark.parametrize("how", WAYS)
-def test_an_answer_comes_as_the_sdk_reads_it(how: How) -> None:
-    with ModelServer([PLAN, "plain"]) as server:
-        answer = ask(how, server.base_url)
-        assert json.loads(text_of(answer)) == PLAN
-        assert answer.model == "test-model"
-        assert answer._request_id == "req_1"
-        assert text_of(ask(how, server.base_url)) == "plain"
-        assert server.unused == 0
+PLAN = {"goal": "ship é", "steps": ["build", "test"]}
+SCHEMA = {"type": "object", "properties": {"goal": {"type": "string"}}}
+FORMATS: dict[str, dict[str, Any]] = {
+    "json_schema": {
+        "type": "json_schema",
+        "json_schema": {"name": "plan", "strict": True, "schema": SCHEMA},
+    },
+    "json_object": {"type": "json_object"},
+    "text": {"type": "text"},
+}
+IMPATIENT = httpx2.Timeout(10, read=0.05)
+"""Waits for a server that is busy, not for an answer."""
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_parse_gives_the_object(how: How) -> None:
-    with ModelServer([PLAN]) as server:
-        answer = ask(how, server.base_url, parse=True)
-    parsed = answer.output_parsed if "responses" in how else answer.choices[0].message.parsed
-    assert parsed == Plan(**PLAN)
-    (request,) = server.requests
-    assert request.format == "json_schema"
-    assert request.strict
-
-
-@pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("format_", ["json_schema", "json_object", "text"])
-def test_every_format_is_read_and_answered(how: How, format_: str) -> None:
-    with ModelServer([PLAN]) as server:
-        answer = ask(how, server.base_url, **format_arguments(how, format_))
-    assert json.loads(text_of(answer)) == PLAN
-    (request,) = server.requests
-    assert request.format == format_
-    assert request.schema == (PLAN_SCHEMA if format_ == "json_schema" else None)
-    assert request.schema_name == ("plan" if format_ == "json_schema" else "")
-
-
-@pytest.mark.parametrize("how", WAYS)
-def test_a_forced_tool_is_answered_with_a_call(how: How) -> None:
-    with ModelServer([PLAN]) as server:
-        answer = ask(how, server.base_url, **format_arguments(how, "tool"))
-    name, arguments = arguments_of(answer)
-    assert (name, json.loads(arguments)) == ("plan", PLAN)
-    assert not text_of(answer)
-    (request,) = server.requests
-    assert (request.format, request.schema, request.strict) == ("tool", PLAN_SCHEMA, True)
-
-
-@pytest.mark.parametrize(("choice", "finish"), [("named", "stop"), ("required", "tool_calls")])
-def test_a_call_ends_as_it_was_forced(choice: str, finish: str) -> None:
-    arguments = format_arguments("chat", "tool")
-    if choice == "required":
-        arguments["tool_choice"] = choice
-    with ModelServer([PLAN]) as server:
-        answer = ask("chat", server.base_url, **arguments)
-    assert answer.choices[0].finish_reason == finish
-    assert arguments_of(answer)[0] == "plan"
-
-
-@pytest.mark.parametrize("how", ["chat", "responses"])
-@pytest.mark.parametrize("format_", ["json_schema", "tool", "text"])
-def test_a_schema_is_billed_once_and_stands_first(how: How, format_: str) -> None:
-    with ModelServer([PLAN]) as server:
-        ask(how, server.base_url, **format_arguments(how, format_))
-        (request,) = server.requests
-    schema = json.dumps(PLAN_SCHEMA)
-    assert request.prompt.count(schema) == (0 if format_ == "text" else 1)
-    assert schema not in request.prompt.partition("system: Plan.")[2]
-
-
-@pytest.mark.parametrize("how", ["chat", "responses"])
-def test_a_tool_that_is_only_offered_is_not_called(how: How) -> None:
-    with ModelServer(["no need"]) as server:
-        answer = ask(
-            how, server.base_url, **format_arguments(how, "tool") | {"tool_choice": "auto"}
+def ask(server: ModelServer, user: str = "hi", *, timeout: Any = 10.0, **body: Any) -> Any:
+    """Have the SDK ask once."""
+    client = openai.OpenAI(base_url=server.base_url, api_key="none", max_retries=0, timeout=timeout)
+    messages = [{"role": "developer", "content": "Plan."}, {"role": "user", "content": user}]
+    with client:
+        return client.chat.completions.create(
+            **{"model": "test-model", "messages": messages, **body}
         )
-    assert text_of(answer) == "no need"
-    assert server.requests[0].format == "text"
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_requests_are_recorded_the_same_for_both_apis(how: How) -> None:
-    clock = FixedClock(step=timedelta(seconds=1))
-    with ModelServer(["one", "two"], clock=clock) as server:
-        ask(how, server.base_url, user="née", extra_headers={"X-Trace": "7"})
-        ask(how, server.base_url, model="other")
-        first, second = server.requests
-    assert (first.number, second.number) == (1, 2)
-    assert first.at < second.at
-    assert first.api == how.rpartition(" ")[2]
-    assert (first.model, second.model) == ("test-model", "other")
-    assert first.messages == (Message("system", "Plan."), Message("user", "née"))
-    assert first.headers["x-trace"] == "7"
-    assert first.headers["authorization"] == "Bearer none"
-    assert json.loads(first.raw) == first.body
+def text_of(answer: Any) -> str | None:
+    text: str | None = answer.choices[0].message.content
+    return text
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_a_rule_answers_from_what_was_asked(how: How) -> None:
-    def echo(request: Request) -> Reply:
-        return Reply({"heard": request.messages[-1].text, "before": len(server.requests)})
-
-    with ModelServer(echo) as server:
-        for before, text in enumerate(["a", "b"], 1):
-            answer = json.loads(text_of(ask(how, server.base_url, user=text)))
-            assert answer == {"heard": text, "before": before}
-
-
-@pytest.mark.parametrize("how", WAYS)
-def test_an_answer_is_cut_at_the_bound_of_the_client(how: How) -> None:
-    bound = {"max_tokens" if "chat" in how else "max_output_tokens": 5}
-    with ModelServer(["é" * 30, "short"]) as server:
-        cut, whole = (ask(how, server.base_url, **bound) for _ in range(2))
-    assert (text_of(cut), text_of(whole)) == ("é" * 10, "short")
-    assert bill_of(cut)[1] == 5
-    if "chat" in how:
-        assert [one.choices[0].finish_reason for one in (cut, whole)] == ["length", "stop"]
-    else:
-        assert [one.status for one in (cut, whole)] == ["incomplete", "completed"]
-        assert cut.incomplete_details.reason == "max_output_tokens"
+@pytest.mark.parametrize("format_", FORMATS)
+def test_an_answer_comes_as_the_sdk_reads_it_and_the_request_is_kept(format_: str) -> None:
+    with ModelServer([PLAN]) as server:
+        answer = ask(server, "née", response_format=FORMATS[format_], max_tokens=50)
+        (request,) = server.requests
+    assert json.loads(text_of(answer) or "") == PLAN
+    assert (answer.model, answer._request_id) == ("test-model", "req_1")
+    assert (request.format, request.limit, request.number) == (format_, 50, 1)
+    assert request.schema == (SCHEMA if format_ == "json_schema" else None)
+    assert request.strict == (format_ == "json_schema")
+    assert request.messages == (Message("system", "Plan."), Message("user", "née"))
+    assert request.headers["authorization"] == "Bearer none"
+    assert request.prompt.count(json.dumps(SCHEMA)) == (1 if request.schema else 0)
 
 
-@pytest.mark.parametrize("how", WAYS)
-def test_usage_is_counted_or_as_the_reply_says(how: How) -> None:
-    with ModelServer(["12345678", Reply("x", usage=Usage(900, 40, 256))]) as server:
-        counted = bill_of(ask(how, server.base_url, user="hello"))
-        stated = bill_of(ask(how, server.base_url))
-        prompt = server.requests[0].prompt
-    assert counted == (-(-len(prompt.encode()) // 4), 2, 0)
-    assert "hello" in prompt
-    assert stated == (900, 40, 256)
+def test_a_rule_answers_from_what_was_asked_and_a_list_in_turn() -> None:
+    with ModelServer(lambda request: {"heard": request.messages[-1].text}) as server:
+        assert json.loads(text_of(ask(server, "a")) or "") == {"heard": "a"}
+    with ModelServer(["one", "two"], repeats=True) as server:
+        assert [text_of(ask(server)) for _ in range(3)] == ["one", "two", "two"]
 
 
-@pytest.mark.parametrize("how", ["chat", "responses"])
-def test_a_stable_prompt_is_billed_as_cached_and_an_unstable_one_is_not(how: How) -> None:
-    def cached(text: str, model: str = "test-model") -> int:
-        return bill_of(ask(how, server.base_url, user=text, model=model))[2]
-
-    stable = "rule " * 400  # 2,000 bytes: 3 blocks of 128 tokens, and some
-    with ModelServer(["ok"], repeats=True) as server:
-        assert cached(f"{stable} turn 1") == 0
-        assert cached(f"{stable} turn 2") == 384
-        assert cached(f"turn 3 {stable}") == 0
-        assert cached(f"{stable} turn 4", model="other") == 0
+def test_an_answer_is_cut_at_the_limit_and_billed_as_counted_or_as_stated() -> None:
+    stated = Reply("x", usage=Usage(900, 40, 256))
+    with ModelServer(["é" * 30, stated]) as server:
+        cut, other = ask(server, max_tokens=5), ask(server)
+        tokens = -(-len(server.requests[0].prompt.encode()) // 4)
+    assert (text_of(cut), cut.choices[0].finish_reason) == ("é" * 10, "length")
+    assert (cut.usage.prompt_tokens, cut.usage.completion_tokens) == (tokens, 5)
+    assert other.usage.prompt_tokens_details.cached_tokens == 256
+    assert (other.usage.prompt_tokens, other.usage.completion_tokens) == (900, 40)
 
 
-def _no_answer(_: Request) -> Any:
-    return 7
+def test_parts_of_a_message_are_read_as_one_text() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "image_url"}, {"type": "text", "text": "b"}]
+    asked = read_request(json.dumps({"messages": [{"role": "user", "content": parts}]}).encode())
+    assert asked.messages == (Message("user", "a\nb"),)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"[]", b"{", b"\xff", b'"text"', b'{"messages": 1}', b'{"messages": ["hi"]}',
+     b'{"messages": [], "response_format": {"type": "xml"}}',
+     b'{"messages": [], "response_format": {"type": "json_schema"}}'],
+)  # fmt: skip
+def test_a_body_that_cannot_be_read_says_so(raw: bytes) -> None:
+    assert read_request(raw).malformed
+
+
+# --- capabilities ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("can", "body", "error", "code"),
+    [
+        (Capabilities(api_key="right"), {}, openai.AuthenticationError, "invalid_api_key"),
+        (Capabilities(models=("small",)), {}, openai.NotFoundError, "model_not_found"),
+        (Capabilities(formats=()), {"response_format": FORMATS["json_object"]},
+         openai.BadRequestError, "invalid_value"),
+        (Capabilities(), {"stream": True}, openai.BadRequestError, "unsupported_value"),
+        (Capabilities(), {"messages": [1]}, openai.BadRequestError, None),
+    ],
+)  # fmt: skip
+def test_what_an_endpoint_cannot_do_is_refused(
+    can: Capabilities, body: dict[str, Any], error: type[openai.APIStatusError], code: str | None
+) -> None:
+    with ModelServer(["ok"], capabilities=can) as server:
+        with pytest.raises(error) as caught:
+            ask(server, **body)
+        assert caught.value.code == code
+        assert server.defects == [], "and no answer of the script was used"
+
+
+def test_models_are_listed_and_other_paths_are_not_found() -> None:
+    with (
+        ModelServer(capabilities=Capabilities(models=("a", "b"))) as server,
+        openai.OpenAI(base_url=server.base_url, api_key="k") as client,
+    ):
+        assert [model.id for model in client.models.list()] == ["a", "b"]
+        with pytest.raises(openai.NotFoundError):
+            client.embeddings.create(model="a", input="x")
+
+
+# --- faults: what a client makes of each is in tests/core/models -----------------------------
+
+
+def test_a_fault_of_a_request_comes_before_that_of_its_reply_and_takes_no_answer() -> None:
+    def rule(request: Request) -> Fault | None:
+        return {"flaky": Fault("503"), "chatty": Fault("in_prose")}.get(request.model)
+
+    answers = [Reply(PLAN, fault=Fault("empty")), Reply(PLAN, fault=Fault("fenced")), Fault("409")]
+    with ModelServer(answers, faults=rule) as server:
+        with pytest.raises(openai.InternalServerError):
+            ask(server, model="flaky")
+        assert (text_of(ask(server, model="chatty")) or "").startswith("Sure!")
+        assert "```json" in (text_of(ask(server)) or "")
+        with pytest.raises(openai.ConflictError):
+            ask(server)
+
+
+def test_code_message_body_and_headers_are_as_told() -> None:
+    faults = [
+        Fault("429", code="insufficient_quota", message="Pay.", headers={"retry-after": "2"}),
+        Fault("500", body={"detail": "odd"}),
+    ]
+    with ModelServer(faults=faults) as server:
+        with pytest.raises(openai.RateLimitError, match=r"Pay\.") as caught:
+            ask(server)
+        assert caught.value.code == "insufficient_quota"
+        assert caught.value.response.headers["retry-after"] == "2"
+        with pytest.raises(openai.InternalServerError) as other:
+            ask(server)
+        assert other.value.body == {"detail": "odd"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("418", "unknown fault '418'; the faults are 400"), ("delay", "seconds"), ("slow_drip", "seconds")],
+)  # fmt: skip
+def test_a_fault_that_makes_no_sense_is_not_made(name: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Fault(name)
+
+
+# --- defects of the test itself -------------------------------------------------------------
 
 
 def _broken(_: Request) -> Any:
@@ -187,7 +187,7 @@ def _failing(_: Request) -> Any:
     ("answers", "defect"),
     [
         ((), AssertionError),
-        (_no_answer, TypeError),
+        (lambda _: 7, TypeError),
         (_broken, KeyError),
         (_failing, pytest.fail.Exception),
         ([{"x": {1}}], TypeError),
@@ -196,25 +196,17 @@ def _failing(_: Request) -> Any:
 def test_a_defect_of_the_test_itself_cannot_go_unseen(
     answers: Any, defect: type[BaseException]
 ) -> None:
-    def use() -> None:
-        with ModelServer(answers) as server:
-            with pytest.raises(openai.BadRequestError) as caught:
-                ask("chat", server.base_url, retries=2)
-            assert caught.value.code == "defect"
-            assert len(server.requests) == 1
-
+    server = ModelServer(answers)
+    with pytest.raises(openai.BadRequestError) as caught:
+        ask(server)
+    assert caught.value.code == "defect"
     with pytest.raises(defect):
-        use()
+        server.__exit__(None, None)
+    with pytest.raises(openai.BadRequestError), ModelServer() as hidden:
+        ask(hidden)
 
 
-def test_the_error_of_the_block_itself_is_not_hidden_by_a_defect() -> None:
-    with pytest.raises(openai.BadRequestError), ModelServer() as server:
-        ask("chat", server.base_url)
-
-
-def test_an_empty_script_cannot_be_repeated() -> None:
-    with pytest.raises(ValueError, match="empty script"):
-        ModelServer(repeats=True)
+# --- its end --------------------------------------------------------------------------------
 
 
 def test_many_clients_are_answered_at_once() -> None:
@@ -226,9 +218,50 @@ def test_many_clients_are_answered_at_once() -> None:
 
     with ModelServer(answer) as server, ThreadPoolExecutor(8) as pool:
         texts = [f"text {number}" for number in range(8)]
-        heard = pool.map(lambda text: text_of(ask("chat", server.base_url, user=text)), texts)
-        assert list(heard) == texts
+        assert list(pool.map(lambda text: text_of(ask(server, text)), texts)) == texts
         assert [request.number for request in server.requests] == list(range(1, 9))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault("hang"), Fault("delay", seconds=600), Fault("slow_drip", seconds=600), None],
+    ids=lambda fault: fault.name if fault else "idle",
+)
+def test_closing_breaks_off_what_hangs_and_leaves_nothing_behind(fault: Fault | None) -> None:
+    before = set(threading.enumerate())
+    server = ModelServer(["ok"], faults=[fault])
+    port = int(server.base_url.split(":")[2].split("/")[0])
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        body = b'{"model": "m", "messages": []}'
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        if fault is None or fault.name == "slow_drip":
+            assert client.recv(8) == b"HTTP/1.1"
+        server.close()
+        server.close()
+        assert set(threading.enumerate()) <= before
+        client.settimeout(5)
+        with suppress(ConnectionResetError):
+            while client.recv(4096):
+                pass  # what had been sent; then the end, and no time-out
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_no_fault_leaves_a_socket_or_a_thread_behind() -> None:
+    def run_all() -> None:
+        faults = [Fault(name, seconds=0.001, chunk=500) for name in FAULTS]
+        with ModelServer(["ok"], faults=faults, repeats=True) as server:
+            for _ in faults:
+                with suppress(openai.OpenAIError, ValueError):
+                    ask(server, timeout=IMPATIENT)
+            assert len(server.requests) == len(FAULTS)
+
+    run_all()
+    threads, files = threading.enumerate(), len(os.listdir("/dev/fd"))
+    run_all()
+    assert threading.enumerate() == threads
+    assert len(os.listdir("/dev/fd")) == files
 
 
 @pytest.mark.slow

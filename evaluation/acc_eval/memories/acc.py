@@ -22,7 +22,8 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy, Style
 from acc.state.proposal import Mode
 from acc.state.render import render, shown
-from acc.step import Cadence, Memory, stepping
+from acc.step import Cadence, Memory
+from acc.stepping import stepping
 from acc.tail import Message, labelled, messages_of, recalled
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel

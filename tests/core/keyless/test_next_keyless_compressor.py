@@ -16,7 +16,8 @@ from acc.state.items import Goal, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
-from acc.step import Cadence, Memory, Step, stepping
+from acc.step import Cadence, Memory, Step
+from acc.stepping import stepping
 from acc.tail import Message, messages_of
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn, normalize

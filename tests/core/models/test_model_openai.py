@@ -10,7 +10,7 @@ import pytest
 
 from acc.errors import AccError, AuthenticationError, CompressionError, ConfigurationError
 from acc.models import Completion, OpenAIModel, Price, PromptMessage, Usage
-from acc.testing.model_api import Usage as Billed
+from acc.testing.chat_api import Usage as Billed
 from acc.testing.model_faults import FAULTS, Capabilities, Fault
 from acc.testing.model_server import ModelServer, Reply
 
@@ -132,11 +132,24 @@ LADDER = [
 ]
 
 
-@pytest.mark.parametrize("style", ["openai", "vllm", "ollama", "llama.cpp", "ik_llama.cpp"])
+LITERAL = "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type')}]"
+ONE_OF = 'response_format type must be one of "text" or "json_object", but got: json_schema'
+REFUSALS = {
+    "openai": Capabilities().refusal,
+    "vllm": Fault("400", body={"object": "error", "message": LITERAL, "code": 400}),
+    "ollama": Fault("400", message='invalid format: "json_schema"; expected "json" or a schema'),
+    "llama.cpp": Fault("400", body={"error": {"message": ONE_OF, "code": 400}}),
+    "ik_llama.cpp": Fault("500", body={"error": {"message": ONE_OF, "code": 500}}),
+    "lm_studio": Fault("400", body={"error": "'response_format.type' must be 'json_schema'"}),
+}
+"""How servers refuse a format, each in a form and in words of its own."""
+
+
+@pytest.mark.parametrize("server_like", REFUSALS)
 @pytest.mark.parametrize(("formats", "asked"), LADDER)
-def test_the_format_goes_down_and_is_remembered(style, formats, asked) -> None:
+def test_the_format_goes_down_and_is_remembered(server_like, formats, asked) -> None:
     for way in ("sync", "async"):
-        can = Capabilities(formats=formats, style=style)
+        can = Capabilities(formats=formats, refusal=REFUSALS[server_like])
         with ModelServer([{"a": "x"}], repeats=True, capabilities=can) as server:
             model = made(server.base_url)
             got = ask(model, way)
@@ -178,16 +191,16 @@ def test_a_format_can_be_set() -> None:
 @pytest.mark.parametrize(
     ("asked", "waits"),
     [
-        ({"retry_after": 7}, [7.0]),
-        ({"retry_after_ms": 1500}, [1.5]),
-        ({"retry_after": datetime(2026, 3, 4, 0, 0, 9, tzinfo=UTC)}, [9.0]),
-        ({"retry_after": 500}, []),
-        ({"retry_after": "inf"}, []),
+        ({"retry-after": "7"}, [7.0]),
+        ({"retry-after-ms": "1500"}, [1.5]),
+        ({"retry-after": "Wed, 04 Mar 2026 00:00:09 GMT"}, [9.0]),
+        ({"retry-after": "500"}, []),
+        ({"retry-after": "inf"}, []),
     ],
 )
 def test_the_wait_that_the_endpoint_asks_for_is_kept(way, asked, waits) -> None:
     waiting = Waiting()
-    with ModelServer([Fault("429", **asked), {"a": "x"}]) as server:
+    with ModelServer([Fault("429", headers=asked), {"a": "x"}]) as server:
         got = ask(made(server.base_url, waiting), way)
     assert waiting.waits == waits
     assert isinstance(got, Completion) == bool(waits)
@@ -196,7 +209,7 @@ def test_the_wait_that_the_endpoint_asks_for_is_kept(way, asked, waits) -> None:
 @pytest.mark.parametrize("asked", ["nan", "soon", "-5"])
 def test_a_wait_that_is_none_is_not_kept(asked) -> None:
     waiting = Waiting()
-    with ModelServer([Fault("503", retry_after=asked), {"a": "x"}]) as server:
+    with ModelServer([Fault("503", headers={"retry-after": asked}), {"a": "x"}]) as server:
         assert isinstance(ask(made(server.base_url, waiting), "sync"), Completion)
     assert 0 <= waiting.waits[0] <= 8
 

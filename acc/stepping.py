@@ -1,0 +1,243 @@
+"""One turn: persist what was said in the tail, and compress when it pays.
+
+`stepping` is a generator that yields a `Call` wherever it needs a model. `acc.driving` executes the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from acc.commit.commit import Commit, commit
+from acc.commit.endings import Judgement, is_to_judge
+from acc.compress.protocol import (
+    Asking,
+    AskingCompressor,
+    AskingJudge,
+    Claim,
+    Compressor,
+    Reading,
+    named_failure,
+)
+from acc.errors import CompressionError
+from acc.models.protocol import Usage
+from acc.state.items import Pinned
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, problem_of
+from acc.state.reasons import Note
+from acc.step import Memory, Step
+from acc.tail import MOST_REFS, Message, marked, messages_of, resolved, windows
+from acc.turn.observations import Channel, Evidence
+from acc.turn.turn import Turn
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+T = TypeVar("T")
+
+
+def stepping(
+    memory: Memory[S],
+    state: S,
+    turn: Turn,
+    *,
+    texts: Sequence[Message] = (),
+    evidence: Sequence[Evidence] = (),
+    force: bool = False,
+) -> Asking[Step[S]]:
+    """Commit a turn, and compress when it pays.
+
+    Args:
+        memory: Who compresses, under which rules.
+        state: CCS_t-1.
+        turn: What happened since, numbered.
+        texts: The messages of the state's tail.
+        evidence: What the gate admitted.
+        force: Whether to compress now, whatever the size: before a hand-over, a shared write, at a flush.
+    """
+    old, missing = resolved(state.unread, texts, memory.policy)
+    step = _Stepping(memory, state, turn, messages_of(turn), old, missing, tuple(evidence))
+    return (yield from step.run(force))
+
+
+@dataclass
+class _Stepping(Generic[S]):
+    """One step on its way.
+
+    Attributes:
+        new: The messages of the turn.
+        old: Those of the tail before it.
+        missing: What is told of messages of the tail whose texts are missing.
+    """
+
+    memory: Memory[S]
+    state: S
+    turn: Turn
+    new: tuple[Message, ...]
+    old: tuple[Message, ...]
+    missing: tuple[Note, ...]
+    evidence: tuple[Evidence, ...]
+    commits: list[Commit[S]] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    failure: str = ""
+
+    def run(self, force: bool) -> Asking[Step[S]]:
+        memory, cadence = self.memory, self.memory.cadence
+        waiting = [m for m in self.old if m.status == "unread"]
+        tokens = sum(memory.policy.counter(m.text) for m in (*waiting, *self.new))
+        is_short = len(waiting) + len(self.new) <= MOST_REFS // 2
+        if not force and is_short and tokens <= cadence.compress_over:
+            self._commit(turn=self.new)
+            return self._done()
+        try:
+            yield from self._compress(memory.compressor)
+        except CompressionError as error:
+            self.failure = f"{error.outcome}: {error}"
+            if not self.commits:
+                self._commit(turn=self.new)
+            before = sum(memory.policy.counter(m.text) for m in waiting)
+            if memory.fallback is not None and (before > cadence.tail_bound or not is_short):
+                self._provisional(memory.fallback)
+        return self._done()
+
+    def _compress(self, compressor: Compressor | AskingCompressor) -> Asking[None]:
+        messages = [m for m in self.old if m.status != "read"]
+        context = tuple(m for m in self.old if m.status == "read")
+        is_first = True
+        for window in windows(
+            (*messages, *self.new), self.memory.policy.counter, self.memory.cadence.request_tokens
+        ):
+            read = (*(context if is_first else ()), *window)
+            reading = self._reading(read, is_first=is_first)
+            proposal = yield from self._proposal(compressor, reading)
+            done = self._commit(
+                turn=self.new if is_first else (), read=read, proposal=self._clean(proposal),
+                evidence=reading.evidence,
+            )  # fmt: skip
+            if done.refused and isinstance(compressor, AskingCompressor):
+                yield from self._repair(compressor, reading, done)
+            yield from self._judge(read)
+            is_first = False
+
+    def _proposal(
+        self, compressor: Compressor | AskingCompressor, reading: Reading
+    ) -> Asking[Proposal]:
+        if isinstance(compressor, AskingCompressor):
+            return (yield from self._metered(compressor.proposing(reading)))
+        with named_failure("compressor"):
+            proposal = compressor(reading)
+        if problem := problem_of(proposal, reading.policy.schema):
+            raise CompressionError(
+                f"the compressor's proposal is malformed: {problem}",
+                hint="return what acc.state.proposal.read returns",
+                outcome="malformed",
+            )
+        return proposal
+
+    def _repair(
+        self, compressor: AskingCompressor, reading: Reading, done: Commit[S]
+    ) -> Asking[None]:
+        try:
+            proposal = yield from self._metered(
+                compressor.repairing(replace(reading, state=self.state), done.refused)
+            )
+        except CompressionError as error:  # what was refused stays unread
+            self.failure = f"{error.outcome}: {error}"
+            return
+        self._commit(
+            read=reading.messages, proposal=self._clean(proposal), evidence=reading.evidence,
+            before=done.notes, is_repair=True,
+        )  # fmt: skip
+
+    def _judge(self, read: Sequence[Message]) -> Asking[None]:
+        """Have open claims read a second time, while the messages in question are at hand."""
+        judge, policy = self.memory.judge, self.memory.policy
+        claims = [
+            Claim(item, _context(item, read), self.turn.at)
+            for _, item in self.state.items()
+            if isinstance(item, Pinned) and is_to_judge(item, policy.lifting, self.turn.at)
+        ]
+        if judge is None or not claims:
+            return
+        try:
+            if isinstance(judge, AskingJudge):
+                judgements = yield from self._metered(judge.judging(claims))
+            else:
+                with named_failure("judge"):
+                    judgements = list(judge(claims))
+        except CompressionError as error:  # no verdict means that the rule stays
+            self.failure = f"{error.outcome}: {error}"
+            return
+        self._commit(judgements=[j for j in judgements if isinstance(j, Judgement)])
+
+    def _provisional(self, fallback: Compressor) -> None:
+        read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
+        try:
+            with named_failure("fallback"):
+                proposal = fallback(self._reading(read, is_first=False))
+        except CompressionError as error:
+            self.failure += f"; the fallback: {error}"
+            return
+        self._commit(read=read, proposal=proposal, is_provisional=True)
+
+    def _reading(self, read: Sequence[Message], *, is_first: bool) -> Reading:
+        evidence = self.evidence if is_first else ()
+        turn, policy = self.turn, self.memory.policy
+        return Reading(tuple(read), self.state, evidence, policy, turn.number, turn.at)
+
+    def _clean(self, proposal: Proposal) -> Proposal:
+        """Remove secrets from what a compressor wrote in its own words. What it quotes stands in the messages."""
+        redact = self.memory.redact
+        if redact is None:
+            return proposal
+        records = []
+        for each in proposal.records:
+            fields = {k: redact(v) if isinstance(v, str) else v for k, v in each.fields.items()}
+            records.append(replace(each, fields=fields))
+        return replace(proposal, records=tuple(records))
+
+    def _metered(self, asking: Asking[T]) -> Asking[T]:
+        """Add up what the calls of ``asking`` cost."""
+        try:
+            call = next(asking)
+            while True:
+                try:
+                    done = yield call
+                except CompressionError as error:
+                    self.usage += Usage.of(error.usage)
+                    call = asking.throw(error)
+                else:
+                    self.usage += done.usage
+                    call = asking.send(done)
+        except StopIteration as stop:
+            found: T = stop.value
+            return found
+
+    def _commit(self, **arguments: Any) -> Commit[S]:
+        missing = self.missing if not self.commits else ()
+        before = (*missing, *arguments.pop("before", ()))
+        done = commit(
+            self.state, self.memory.policy, number=self.turn.number, before=before, **arguments
+        )
+        self.commits.append(done)
+        self.state = done.state
+        return done
+
+    def _done(self) -> Step[S]:
+        redact = self.memory.redact
+        failure = redact(self.failure) if redact is not None else self.failure
+        return Step(
+            self.state, marked(self.state.unread, (*self.old, *self.new)), tuple(self.commits),
+            self.usage, failure, self.memory.policy, self.memory.cadence,
+            evidence=self.evidence,
+        )  # fmt: skip
+
+
+def _context(item: Pinned, read: Sequence[Message]) -> tuple[Message, ...]:
+    """Return the message that a claim is about, and the agent's message before it."""
+    ending = item.ending
+    ref = ending.words.ref if ending and ending.words else item.words.ref
+    place = next((i for i, message in enumerate(read) if message.ref == ref), None)
+    if place is None:
+        return ()
+    before = [m for m in read[:place] if m.channel is Channel.AGENT and not m.observation.is_call]
+    return (*before[-1:], read[place])
