@@ -10,8 +10,8 @@ from acc.cli.opening import last_policy, looking, opened, reading, thread_named
 from acc.cli.options import argument, flag, option
 from acc.cli.output import print_table, tell
 from acc.errors import InputError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
 from acc.journal import ThreadKey
 from acc.text.lines import inert_line
 

@@ -10,8 +10,8 @@ from acc.cli import options
 from acc.cli.opening import looking, opened
 from acc.cli.options import argument, flag, option
 from acc.cli.output import count, print_table, tell
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
 from acc.text.lines import inert_line
 
 _EXCERPT = 300

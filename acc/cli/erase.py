@@ -15,10 +15,10 @@ from acc.cli.options import argument, option
 from acc.cli.output import Summary, carry_out, count
 from acc.cli.policies import digest_key
 from acc.errors import InputError, StoreError
-from acc.evidence.checkpoints import delete_checkpoints_at, names_at
+from acc.evidence.base import plain
+from acc.evidence.checkpoints import delete_checkpoints, names_at
+from acc.evidence.erasure import ErasurePlan, Proof, Receipt
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
-from acc.evidence.receipt import ErasurePlan, Proof, Receipt
 from acc.evidence.target import Target
 from acc.journal import Journal, ThreadKey
 from acc.state.policy import Policy
@@ -56,7 +56,7 @@ def erase(
 
         def act() -> Summary:
             receipts.append(plan.apply())
-            rows = {url: delete_checkpoints_at(url, held[url]) for url in held}
+            rows = {url: delete_checkpoints(url, held[url]) for url in held}
             told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
             value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
             return Summary([*_done(receipts[0]), *told], value)

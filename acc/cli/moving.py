@@ -15,8 +15,8 @@ from acc.cli.options import argument
 from acc.cli.output import count, tell
 from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
 from acc.folders import refuse_memorys
 from acc.journal.opened import FILE
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -12,15 +11,14 @@ from acc.cli.opening import opened
 from acc.cli.options import option
 from acc.cli.output import Summary, carry_out, count
 from acc.errors import InputError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
-from acc.evidence.policies import Age, Capacity, Combined, Deletion, preset
+from acc.evidence.policies import Age, Capacity, Combined, Deletion, History, Period
 from acc.evidence.retention import ExpiryPlan, PrunePlan
 
 _POLICIES: Mapping[str, tuple[str, ...]] = {
-    "period": ("period", "alpha", "like"), "history": ("n", "beta", "like"),
-    "combined": ("period", "alpha", "n", "beta", "like"),
-    "intersection": ("period", "alpha", "n", "beta", "like"),
+    "period": ("period", "alpha"), "history": ("n", "beta"),
+    "combined": ("period", "alpha", "n", "beta"), "intersection": ("period", "alpha", "n", "beta"),
     "capacity": ("limit",), "age": ("days",), "idle": ("days",),
 }  # fmt: skip
 """The policies, and what each takes; ``limit`` and ``days`` have to be given."""
@@ -31,8 +29,8 @@ _NUMBERS = {"period": int, "alpha": int, "n": int, "limit": int, "beta": float, 
 def prune(
     policy: Annotated[str, option("POLICY", "What to delete: period (rarely recalled lately), history (recalled "
         "often and not useful), combined (either), intersection (both), capacity,limit=N (the least useful beyond "
-        "N), age,days=N, or idle,days=N (whole threads). Numbers follow, as in period,period=200,alpha=0, "
-        "history,n=5,beta=0.5, or like=AGENT of the paper; also kind=messages instead of documents.")],
+        "N), age,days=N, or idle,days=N (whole threads). Numbers follow, as in period,period=200,alpha=0 and "
+        "history,n=5,beta=0.5; also kind=messages instead of documents.")],
     memory: options.MemoryOption = options.DEFAULT_MEMORY,
     scope: options.FilterOption = None,
     yes: options.YesOption = False,
@@ -80,11 +78,8 @@ def planned(evidence: Evidence, text: str, scope: options.Scope) -> PrunePlan | 
         return evidence.plan_prune(Age(age), kinds=(kind,), **scope)
     if name == "capacity":
         return evidence.plan_prune(Capacity(given["limit"]), kinds=(kind,), **scope)
-    like = preset(given.pop("like", "ehragent"))
-    period = replace(like.period, **{k: v for k, v in given.items() if k in ("period", "alpha")})
-    useful = replace(
-        like.history["strict"], **{k: v for k, v in given.items() if k in ("n", "beta")}
-    )
+    period = Period(**{k: v for k, v in given.items() if k in ("period", "alpha")})
+    useful = History(**{k: v for k, v in given.items() if k in ("n", "beta")})
     rule: Any = "union" if name == "combined" else "intersection"
     single: dict[str, Deletion] = {"period": period, "history": useful}
     policy = single.get(name, Combined(period, useful, rule))

@@ -18,7 +18,7 @@ from acc.cli.output import count, tell
 from acc.cli.policies import INSTALL, stored_policies
 from acc.errors import AuditError, InputError
 from acc.evidence.evidence import Evidence
-from acc.evidence.heads import read_heads
+from acc.evidence.moving import read_heads
 from acc.journal import Journal, Report, ThreadKey
 
 _EVERY = 5.0  # seconds between lines that tell how far a check is

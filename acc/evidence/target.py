@@ -8,8 +8,9 @@ from functools import cached_property
 
 from acc.board.board import AGENT
 from acc.board.origins import Origin
-from acc.controller.documents import is_home, may_read
+from acc.controller.documents import is_home, may_read, whole_of
 from acc.errors import InputError
+from acc.evidence.base import rows_of
 from acc.evidence.traces import Traces
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
@@ -49,8 +50,9 @@ class Target:
     branch: str = MAIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "refs", _listed(self.refs))
-        object.__setattr__(self, "words", _listed(self.words))
+        for name in ("refs", "words"):
+            given: tuple[str, ...] | str = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         is_nothing = self.thread is None and not any(
             (self.words, self.document, self.tenant, self.user, self.agent)
         )
@@ -72,10 +74,6 @@ class Target:
             return key == key_of(self.thread)
         wanted = ((self.tenant, key.tenant), (self.user, key.user), (self.agent, key.agent))
         return all(want is None or want == name for want, name in wanted)
-
-
-def _listed(given: Iterable[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 @dataclass(frozen=True)
@@ -111,16 +109,10 @@ class Row:
 
 
 class Found:
-    """The rows that a target means, read from the journal.
+    """The rows that a target means, with what agents and tools repeated of them, read from the journal."""
 
-    Args:
-        journal: The journal.
-        target: The target.
-        echoes: Whether what agents and tools repeated of it goes, too.
-    """
-
-    def __init__(self, journal: Journal, target: Target, *, echoes: bool = True) -> None:
-        self._journal, self.target, self.is_wide = journal, target, echoes
+    def __init__(self, journal: Journal, target: Target) -> None:
+        self._journal, self.target = journal, target
         self._words = Wanted(target.words)
         self._all = tuple(journal.threads())
         self.scope = tuple(key for key in self._all if target.has(key))
@@ -148,7 +140,7 @@ class Found:
                 where=str(self.target.thread or self.target.document or "the scope"),
                 hint="acc search and acc threads show what there is",
             )
-        return (*own, *self._repeated(own)) if self.is_wide else own
+        return (*own, *self._repeated(own))
 
     @property
     def _may_be_gone(self) -> bool:
@@ -300,7 +292,7 @@ class _Origins:
 
 
 def _names(ref: str) -> tuple[str, ...]:
-    return (ref, ref.rpartition(".")[0]) if is_ingested(ref) else (ref,)
+    return (ref, whole_of(ref)) if is_ingested(ref) else (ref,)
 
 
 def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> Row:
@@ -309,18 +301,3 @@ def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = Fa
         key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
         is_blank=not each.digest,
     )  # fmt: skip
-
-
-def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
-    """Return a thread's branches, the main one first."""
-    return tuple(dict.fromkeys((MAIN, *(head.branch for head in journal.branches(key)))))
-
-
-def rows_of(
-    journal: Journal, key: ThreadKey, *, also_blanked: bool = False
-) -> Iterator[tuple[str, StoredMessage]]:
-    """Yield the messages of a thread, of each branch its own, committed or not; only on demand those without words."""
-    for branch in branches_of(journal, key):
-        for each in journal.messages(key, branch=branch, also_open=True):
-            if each.branch == branch and (each.digest or also_blanked):
-                yield branch, each

@@ -9,8 +9,8 @@ from typing import Any
 
 from acc.controller.controller import MemoryController
 from acc.errors import InputError, StoreError
+from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
-from acc.evidence.receipt import ErasurePlan, Receipt
 from acc.evidence.target import Target
 from acc.journal import Head, ThreadKey
 from acc.mcp_server.remembering import quoted

@@ -250,7 +250,7 @@ def test_a_prune_by_no_policy_is_refused_and_says_which_there_are(
 
 
 @pytest.mark.parametrize("policy", ["period", "history", "combined", "intersection,alpha=1,beta=0.5",
-                                    "age,days=3,kind=messages", "combined,like=agentdriver"])  # fmt: skip
+                                    "age,days=3,kind=messages"])  # fmt: skip
 def test_each_policy_of_the_paper_makes_a_plan(
     policy: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

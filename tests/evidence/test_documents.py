@@ -11,7 +11,6 @@ from helpers_evidence import evidence_of, left_of, opened, talk
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.controller.documents import home
 from acc.errors import InputError
-from acc.evidence.documents import passages_of
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn
@@ -42,7 +41,7 @@ def test_a_document_is_recalled_opened_and_verified(
     with opened(tmp_path / "m", **settings) as memory:
         evidence = evidence_of(memory)
         (done,) = evidence.ingest(policy)
-        assert (done.is_new, done.parts) == (True, 2)
+        assert (done.is_new, done.parts) == (True, 1)
         talk(memory, "Hello there.", "Let us begin.")
         ref = f"{done.ref}.1"
         assert ref in _admitted(memory, QUESTION)
@@ -50,7 +49,7 @@ def test_a_document_is_recalled_opened_and_verified(
         assert "Trains only" in evidence.open(done.ref, thread="t").text
         assert memory.journal.verify([memory.policy]).is_clean
         assert not evidence.ingest(policy)[0].is_new
-        assert [(d.name, d.parts) for d in evidence.documents()] == [(policy.as_posix(), 2)]
+        assert [(d.name, d.parts) for d in evidence.documents()] == [(policy.as_posix(), 1)]
     with opened(tmp_path / "m") as memory:
         assert _admitted(memory, QUESTION, "another")
 
@@ -117,13 +116,6 @@ def test_secrets_do_not_come_in(tmp_path: Path) -> None:
             "keys", "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD here."
         )
         assert "abcdefghijklmnop" not in repr(evidence_of(memory).search("key"))
-
-
-def test_passages_are_the_text() -> None:
-    text = "\n\n".join(f"Paragraph {n} " + "ä" * (n * 40) for n in range(80)) + "x" * 9_000
-    found = passages_of(text)
-    assert "".join(found) == text
-    assert max(len(each.encode()) for each in found) <= 2_000
 
 
 def test_a_pdf_is_read(tmp_path: Path) -> None:
