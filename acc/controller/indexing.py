@@ -84,7 +84,7 @@ class Indexing:
         if index == "none":
             return cls(journal, None if isinstance(store, str) else store, index)
         if isinstance(store, str):
-            store = ChromaStore.at(store)
+            store = ChromaStore.server(store)
         elif store is None and folder is not None:
             try:
                 store = ChromaStore.embedded(folder / FOLDER)

@@ -92,7 +92,7 @@ class Upkeep(Base):
             why = "; ".join(index.warnings) or "it was opened with index='none'"
             raise InputError("the memory has no index", where=why, hint="open it with index='now'")
         if store.stale:
-            store.rebuild()
+            store.clear()
         index.note(alone=True)
         index.clean()
         threads = messages = 0
@@ -101,11 +101,8 @@ class Upkeep(Base):
             heads = journal.branches(key)
             if store.count(key) > sum(map(index.count, heads)):
                 messages += index.erase(key)
-                continue
-            try:
+            else:
                 messages += sum(index.refill(key, head.branch) for head in heads)
-            except AccError:  # an id with another text
-                messages += index.erase(key)
         return Reindexed(threads, messages)
 
 

@@ -8,10 +8,10 @@ import pytest
 from messages import THREAD, Journal
 
 from acc.artifacts.embedding import HashedWords
-from acc.artifacts.lexical import PartialIndex
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall, backwards
+from acc.artifacts.scope import PartialIndex
 from acc.gate import qualify
 from acc.recall import ThreadIndex
 from acc.testing.artifact_conformance import said
