@@ -10,7 +10,7 @@ from typing import Annotated
 
 from acc.artifacts.chroma import ChromaStore
 from acc.cli import options
-from acc.cli.opening import check_memory, opened, reading
+from acc.cli.opening import check_memory, opened
 from acc.cli.options import argument
 from acc.cli.output import count, tell
 from acc.controller.indexing import FOLDER
@@ -89,8 +89,8 @@ def backup(
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         what = "the folder is there already, and not empty"
         raise InputError(what, where=str(to), hint="name a new one")
-    with reading(memory) as journal:
-        size = journal.backup(to / FILE).stat().st_size
+    with opened(memory, index="none") as controller:  # it notes which copies there are
+        size = controller.back_up(to / FILE).stat().st_size
     tell(
         f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}",
         {"folder": str(to), "bytes": size},

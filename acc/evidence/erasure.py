@@ -57,14 +57,11 @@ class Receipt:
     """What an erasure did. It holds none of the words.
 
     Attributes:
-        id: Its id.
-        proof: How it was done.
         deleted: Threads that went whole.
         messages: Messages that were blanked or deleted.
         commits: Commits that were made anew or blanked.
         heads: The heads now: anchor them again.
-        requests: Requests to a model.
-        tokens: Their tokens.
+        requests: Requests to a model, with their ``tokens``.
         threads: Threads whose checkpoints are to be deleted.
         searched: What was searched afterwards.
         traces: Where the words still are.
@@ -99,8 +96,6 @@ class ErasurePlan:
     """What an erasure takes, before anything is done.
 
     Attributes:
-        target: What was asked for.
-        proof: How.
         deleted: Threads that go whole.
         messages: Messages that go from other threads, without their texts.
         commits: Commits that are made anew, or that may be blanked.
@@ -172,8 +167,7 @@ class Erasure:
             InputError: A hold protects it.
         """
         found = self.found
-        if found.held:
-            hold = found.held[0]
+        if (hold := found.held) is not None:
             where = f"{hold.thread} {hold.ref}".strip()
             hint = "release the hold: Evidence.release, acc hold --release"
             raise InputError(f"a hold protects it: {hold.reason}", where=where, hint=hint)

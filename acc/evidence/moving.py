@@ -1,7 +1,7 @@
-"""What leaves a memory and comes into it: exports, backups, and heads to be kept elsewhere.
+"""What leaves a memory and comes into it: exports, and heads to be kept elsewhere.
 
 An export holds threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes
-(`acc.journal.exchange`). Copies are noted: an erasure names the files that may still hold the words. Who rewrites a
+(`acc.journal.exchange`). It is noted: an erasure names the files that may still hold the words. Who rewrites a
 journal rewrites its heads, too, unless they lie elsewhere.
 """
 
@@ -35,7 +35,7 @@ class Exported:
 
 
 class Moving(Base):
-    """Exports, imports, backups, heads."""
+    """Exports, imports, heads."""
 
     def lines(self, *, thread: Key | None = None, **scope: str | None) -> Iterator[str]:
         """Yield threads as JSON lines, with the chain."""
@@ -73,16 +73,6 @@ class Moving(Base):
                 with suppress(StoreError):  # it lags, and `health` says so
                     self.parts.index.refill(key, head.branch)
         return keys
-
-    def backup(self, to: Path | str) -> Path:
-        """Copy the journal to a new file while others write, and note where: an erasure names it.
-
-        Raises:
-            InputError: There is such a file.
-        """
-        path = self.journal.backup(to)
-        self.journal.note_copy(str(path.absolute()), "a backup")
-        return path
 
     def write_heads(self, out: Path | str, **scope: str | None) -> int:
         """Write the heads of a scope to a file, to be kept elsewhere, a JSON line each; return how many.

@@ -81,12 +81,6 @@ class Row:
     """A message that goes, or that an earlier erasure or a prune has blanked: its commits may go.
 
     Attributes:
-        thread: Its thread.
-        branch: Its branch.
-        seq: Its number.
-        ref: Its ref.
-        channel: Who said it.
-        text: Its words.
         version: The commit that took it; 0 if none did.
         is_echo: Whether it goes because it repeats words of another one.
         is_blank: Whether it was blanked before.
@@ -155,10 +149,10 @@ class Found:
     @cached_property
     def earlier(self) -> tuple[ThreadKey, ...]:
         """The threads in which an erasure before, that may have been cut short, took some of it."""
-        notes = [note.thread for note in self._journal.unindexed()]
+        notes = (note.thread for note in self._journal.unindexed())
         found = [key for key in notes if self.target.has(key) or key.agent == AGENT]
         if not self.rows and not self.deleted:
-            found += [key for key in self.scope if self._journal.tombstones(key)]
+            found += filter(self._journal.tombstones, self.scope)
             found += [key_of(self.target.thread)] if self.target.thread is not None else []
         return tuple(dict.fromkeys(found))
 
@@ -226,11 +220,9 @@ class Found:
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
         target, ref = self.target, each.message.ref
-        if ref in target.refs or target.is_whole:
-            return True
         if target.document and is_home(key):
             return target.document in _names(ref)
-        return self._words.are_in(each.message.text)
+        return ref in target.refs or target.is_whole or self._words.are_in(each.message.text)
 
     def _repeated(self, own: Sequence[Row]) -> Iterator[Row]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
@@ -260,13 +252,14 @@ class Found:
         return tuple(sorted(found, key=lambda key: key.agent == AGENT))
 
     @property
-    def held(self) -> tuple[Hold, ...]:
-        """The holds that stop it."""
+    def held(self) -> Hold | None:
+        """A hold that stops it."""
         rows = {(row.thread, ref) for row in self.rows for ref in ("", *_names(row.ref))}
-        return tuple(
+        found = (
             hold for hold in self._journal.held()
             if hold.thread in self.deleted or (hold.thread, hold.ref) in rows
         )  # fmt: skip
+        return next(found, None)
 
 
 class _Origins:
@@ -276,8 +269,9 @@ class _Origins:
         self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
         self._documents = {row.ref for row in own if is_ingested(row.ref)}
         self._since: dict[ThreadKey, int] = {}
-        for row in (each for each in own if each.version):  # nothing was made of the others
-            self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
+        for row in own:
+            if row.version:  # nothing was made of the others
+                self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
 
     def lead_to(self, each: StoredMessage) -> bool:
         """Whether it is a copy of a message that goes, or an agent's fact of after it was read."""

@@ -74,7 +74,7 @@ def test_an_erasure_names_the_copies(tmp_path: Path) -> None:
         talk(memory, RULE, "How are you?")
         evidence = evidence_of(memory)
         evidence.export(tmp_path / "out.jsonl", thread="t")
-        evidence.backup(tmp_path / "copy.sqlite3")
+        memory.back_up(tmp_path / "copy.sqlite3")
         receipt = evidence.erase(Target(thread="t", refs=("u2",)))
         assert receipt.proved
         assert receipt.exports == (str(tmp_path / "out.jsonl"), str(tmp_path / "copy.sqlite3"))
