@@ -58,7 +58,7 @@ def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
         lines += [f"  keep {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.kept]
         kept = f"{len(plan.kept)} are kept although the policy would delete them"
         return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
-    lines = [f"  delete thread {idle.thread}: last commit {idle.last}" for idle in plan.threads]
+    lines = [f"  delete thread {key}: last commit {at}" for key, at in plan.threads.items()]
     lines += [f"  keep thread {held.thread}: {held.reason}" for held in plan.held]
     return [*lines, f"to delete: {count(len(plan.threads), 'thread')}; {len(plan.held)} are held"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args
@@ -64,25 +64,17 @@ class PrunePlan:
 
 
 @dataclass(frozen=True)
-class Idle:
-    """A thread and when it was committed to last."""
-
-    thread: ThreadKey
-    last: str
-
-
-@dataclass(frozen=True)
 class ExpiryPlan:
-    """The threads that expire, and the holds that keep others."""
+    """The threads that expire, with when they were committed to last, and the holds that keep others."""
 
-    threads: tuple[Idle, ...]
+    threads: Mapping[ThreadKey, str]
     held: tuple[Hold, ...]
     parts: Parts[Any] = field(repr=False, compare=False)
 
     def apply(self) -> Pruned:
         """Delete the threads that nobody committed to since."""
         journal = self.parts.journal
-        still = (i.thread for i in self.threads if last_of(journal, i.thread) == i.last)
+        still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
         gone = [journal.delete_thread(key, "expired") for key in still]
         return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
 
@@ -122,15 +114,11 @@ class Retention(Base):
     def plan_expiry(self, older_than: timedelta, **scope: str | None) -> ExpiryPlan:
         """Return the threads of a scope that nobody committed to for so long. Nothing is deleted, and no document."""
         held = {hold.thread: hold for hold in self.journal.held()}
-        found = (
-            Idle(key, last_of(self.journal, key))
-            for key in self.threads(**scope)
-            if not is_home(key)
-        )
-        now = self._clock.now()
-        old = [each for each in found if each.last and age_of(each.last, now) > older_than]
-        idle = tuple(each for each in old if each.thread not in held)
-        kept = tuple(held[each.thread] for each in old if each.thread in held)
+        keys = (key for key in self.threads(**scope) if not is_home(key))
+        last, now = {key: last_of(self.journal, key) for key in keys}, self._clock.now()
+        old = {key: at for key, at in last.items() if at and age_of(at, now) > older_than}
+        kept = tuple(held[key] for key in old if key in held)
+        idle = {key: at for key, at in old.items() if key not in held}
         return ExpiryPlan(idle, kept, self.parts)
 
     def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
@@ -146,11 +134,6 @@ class Group:
     branch: str
     ref: str
     rows: list[StoredMessage] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """Its key for policies."""
-        return f"{self.thread}\x00{self.branch}\x00{self.ref}"
 
     @property
     def refs(self) -> list[str]:
@@ -171,8 +154,8 @@ class Pruning:
         held = self._journal.held()
         for key in self._threads:
             ledger = Ledger(self._journal, readers_of(self._journal, key))
-            groups = {group.name: group for group in self._groups(key)}
-            usages = [ledger.usage(*each, now) for each in enumerate(groups.values())]
+            groups = {str(number): group for number, group in enumerate(self._groups(key))}
+            usages = [ledger.usage(name, group, now) for name, group in groups.items()]
             judged += len(usages)
             for name, why in policy(usages, len(ledger.ticks)).items():
                 shield = self._shield(groups[name], held)
@@ -266,15 +249,15 @@ class Ledger:
                 for ref in refs:
                     self._utilities[ref].append(said.utility)
 
-    def usage(self, order: int, group: Group, now: datetime) -> Usage:
-        """Return the use of a piece of evidence."""
+    def usage(self, number: str, group: Group, now: datetime) -> Usage:
+        """Return the use of a piece of evidence, of which the ``number`` tells the place among all."""
         first = group.rows[0]
         times = sorted({time for ref in group.refs for time in self._retrieved[ref]})
         rated = [worth for ref in group.refs for worth in self._utilities[ref]]
         added = self._taken.get((first.branch, first.version))
         if added is None or is_ingested(first.message.ref):
             added = bisect_right(self.ticks, first.message.at, key=lambda tick: tick.at)
-        return Usage(group.name, added, times, rated, order, age_of(first.message.at, now))
+        return Usage(number, added, times, rated, int(number), age_of(first.message.at, now))
 
 
 def admitted_in(record: object) -> frozenset[str]:

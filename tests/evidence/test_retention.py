@@ -177,7 +177,7 @@ def test_threads_expire(tmp_path: Path) -> None:
         clock.at += timedelta(days=40)
         talk(memory, "Still here.", thread="young")
         plan = evidence.plan_expiry(timedelta(days=30))
-        assert [idle.thread.thread for idle in plan.threads] == ["old"]
+        assert [key.thread for key in plan.threads] == ["old"]
         assert [hold.thread.thread for hold in plan.held] == ["held"]
         assert plan.apply().threads == 1
         assert sorted(key.thread for key in memory.threads()) == ["acc:documents", "held", "young"]
