@@ -52,7 +52,12 @@ def test_behind_a_commit_returns_at_once_and_drain_waits() -> None:
     store.gate.set()
     assert filling.drain(10)
     assert (store.count(THREAD), filling.lag) == (300, 0)
+    filling.committed(THREAD, "main", journal.write("the last"))
     assert filling.close()
+    assert filling.close()
+    assert store.count() == 301
+    filling.committed(THREAD, "main", journal.write("too late"))
+    assert store.count() == 301
 
 
 @pytest.mark.parametrize("index", ["now", "behind"])
@@ -73,7 +78,7 @@ def test_a_store_that_fails_fails_no_step_and_catches_up(index: str) -> None:
     assert filling.close()
 
 
-def test_after_a_crash_it_goes_on_where_the_store_ends() -> None:
+def test_it_goes_on_where_the_store_ends_after_a_crash_or_another_process() -> None:
     journal, store = Journal(), InMemoryArtifacts()
     first = Filling(store, journal.after)
     for number in range(5):
@@ -83,27 +88,9 @@ def test_after_a_crash_it_goes_on_where_the_store_ends() -> None:
     second = Filling(store, journal.after)
     second.committed(THREAD, "main", journal.write("number 8"))
     assert store.count(THREAD) == 9
-
-
-def test_a_gap_that_another_process_left_is_filled() -> None:
-    journal, store = Journal(), InMemoryArtifacts()
-    filling = Filling(store, journal.after)
-    filling.committed(THREAD, "main", journal.write("one"))
     journal.write("of another process")
-    filling.committed(THREAD, "main", journal.write("three"))
-    assert store.count(THREAD) == 3
-
-
-def test_close_drains_and_ends_the_worker() -> None:
-    journal, store = Journal(), InMemoryArtifacts()
-    filling = Filling(store, journal.after, "behind")
-    for number in range(50):
-        filling.committed(THREAD, "main", journal.write(f"number {number}"))
-    assert filling.close()
-    assert filling.close()
-    assert store.count() == 50
-    filling.committed(THREAD, "main", journal.write("too late"))
-    assert store.count() == 50
+    second.committed(THREAD, "main", journal.write("number 10"))
+    assert store.count(THREAD) == 11
 
 
 def test_a_journal_that_cannot_be_read_does_not_end_the_worker() -> None:

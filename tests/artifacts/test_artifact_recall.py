@@ -112,20 +112,14 @@ def test_meaning_finds_what_shares_no_word() -> None:
     assert qualify(by_meaning, "Any animals?", "", frozenset())[0]
 
 
-def test_a_store_that_fails_is_told_and_words_are_left() -> None:
+@pytest.mark.parametrize("window", [100, 400_000])
+def test_a_store_that_fails_is_told_where_it_is_asked_and_words_are_left(window: int) -> None:
+    """One that knows words alone is not asked while the whole thread is read."""
     made, store = journal(), InMemoryArtifacts()
     store.close()
-    recall = Recall(store, window=100)
+    recall = Recall(store, window=window)
     assert recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
-    assert recall.last_error is not None
-
-
-def test_a_store_that_knows_words_alone_is_not_asked_while_the_whole_thread_is_read() -> None:
-    made, store = journal(), InMemoryArtifacts()
-    store.close()
-    recall = Recall(store)
-    assert recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
-    assert recall.last_error is None
+    assert (recall.last_error is None) == (window > 100)
 
 
 def test_a_fork_sees_nothing_later_than_it() -> None:

@@ -42,12 +42,9 @@ def words(number: int) -> str:
     return " ".join(digest[at : at + 4] for at in range(0, 32, 4))
 
 
-def test_in_memory() -> None:
-    check_artifacts(InMemoryArtifacts)
-
-
-def test_embedded(tmp_path: Path) -> None:
-    check_artifacts(lambda: ChromaStore.embedded(tmp_path))
+@pytest.mark.parametrize("make", [lambda _: InMemoryArtifacts(), ChromaStore.embedded])
+def test_it_keeps_the_promises(make: Any, tmp_path: Path) -> None:
+    check_artifacts(lambda: make(tmp_path))
 
 
 def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) -> None:
@@ -79,11 +76,16 @@ def test_a_folder_is_one_stores(tmp_path: Path) -> None:
     ChromaStore.embedded(tmp_path).close()
 
 
-def test_another_embedder_begins_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["made by the embedder acc-hashed-words", "another release"])
+def test_with_another_embedder_or_form_of_rows_it_begins_anew(tmp_path: Path, told: str) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)])
+    if told == "another release":
+        client = plain(tmp_path)
+        client.get_collection(NAME).modify(metadata={"acc:rows": 1})
+        client.close()
     with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
-        assert "made by the embedder acc-hashed-words" in store.stale
+        assert told in store.stale
         for use in (lambda: store.query(THREAD, "xx"), lambda: store.add(THREAD, [said(4, "x")])):
             with pytest.raises(StoreMismatchError, match="acc reindex"):
                 use()
@@ -93,20 +95,6 @@ def test_another_embedder_begins_anew(tmp_path: Path) -> None:
         assert [a.seq for a, _ in store.query(THREAD, "xxx", limit=1)] == [3]
     with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
         assert (store.stale, store.count()) == ("", 3)
-
-
-def test_rows_of_another_form_are_told(tmp_path: Path) -> None:
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        store.add(THREAD, [said(1, "kept")])
-    client = plain(tmp_path)
-    collection = client.get_collection(NAME)
-    marks = {name: mark for name, mark in collection.metadata.items() if name != "acc:rows"}
-    collection.modify(metadata=marks)
-    client.close()
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert "another release" in store.stale
-        store.clear()
-        assert store.add(THREAD, [said(1, "kept")]) == 1
 
 
 def test_a_compaction_cut_short_before_the_new_name_is_finished(tmp_path: Path) -> None:
