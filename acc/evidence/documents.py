@@ -15,10 +15,10 @@ from typing import Any
 
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.rows import parts as pieces
-from acc.controller.documents import document, home, is_home, whole_of
+from acc.controller.documents import home, is_home, whole_of
 from acc.controller.parts import Parts
 from acc.errors import InputError
-from acc.evidence.base import Base, missing
+from acc.evidence.base import Base
 from acc.evidence.parsing import files_of, text_of
 from acc.journal import Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
@@ -77,7 +77,7 @@ class Hit:
 
 
 class Documents(Base):
-    """Ingests, lists, opens and searches."""
+    """Ingests, lists and searches."""
 
     def ingest(
         self, paths: Path | str | Iterable[Path | str], *, replace: bool = False, **scope: str
@@ -134,18 +134,6 @@ class Documents(Base):
                 for ref, own in found.items()
             ]
         return tuple(listed)
-
-    def open(self, ref: str, *, thread: Key) -> Message:
-        """Return a message of a thread, or a document that it may read, whole or a part of it.
-
-        Raises:
-            InputError: There is none.
-        """
-        key = key_of(thread)
-        own = self.journal.texts(key, [ref])
-        if (found := own[0] if own else document(self.journal, key, ref)) is None:
-            raise missing(f"evidence {ref!r}", key)
-        return found
 
     def search(
         self, words: str, *, thread: Key | None = None, limit: int = 20, **scope: str | None

@@ -14,7 +14,7 @@ from acc.evidence.health import Upkeep
 from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
-from acc.journal import Feedback, Hold, ThreadKey, Tombstone
+from acc.journal import Feedback, Hold, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
 from acc.step import Step
@@ -48,10 +48,6 @@ class Evidence(Documents, Retention, Moving, Upkeep):
     def erase(self, target: Target, *, proof: Proof = "replay") -> Receipt:
         """Plan an erasure and carry it out; arguments and errors are those of `plan_erasure` and its ``apply``."""
         return self.plan_erasure(target, proof=proof).apply()
-
-    def tombstones(self, thread: Key) -> tuple[Tombstone, ...]:
-        """Return what was erased of a thread, so that live checkpoints can be rid of it before a model reads them."""
-        return self.journal.tombstones(thread)
 
     def hold(self, thread: Key, ref: str = "", *, reason: str) -> Hold:
         """Protect a message, a document or a whole thread from deletion.

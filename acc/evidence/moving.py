@@ -53,7 +53,7 @@ class Moving(Base):
             hint = "acc threads lists the threads"
             raise InputError("there is no such thread", where=str(file), hint=hint)
         with _created(file) as out:
-            for line in chain.from_iterable(map(self.journal.export, keys)):
+            for line in self.lines(thread=thread, **scope):
                 out.write(f"{line}\n".encode())
                 count += 1
         self.journal.note_copy(str(file.absolute()), f"an export of {len(keys)} threads")

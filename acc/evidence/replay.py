@@ -80,7 +80,7 @@ class Replay:
         states: dict[str, CompressedCognitiveState] = {}
         found: list[Anew] = []
         for line in lines:
-            if line.first is not None:
+            if line.anew:
                 found += [(yield from _Branch(self, line, states).running())]
         return found
 
@@ -109,8 +109,8 @@ class _Branch:
         self._state: CompressedCognitiveState = self._schema.empty()
 
     def running(self) -> Doing[Anew]:
-        line, first = self._line, self._line.first or 0
-        last = line.commits[first - 1] if first else None
+        line = self._line
+        last = line.commits[line.stays - 1] if line.stays else None
         self._before = (last.state or {}) if last else {}
         self._state = self._old()
         for group in line.groups:

@@ -16,7 +16,6 @@ from typing import Any
 from acc.controller.controller import MemoryController
 from acc.controller.turning import clean_turn
 from acc.errors import InputError
-from acc.evidence.evidence import Evidence
 from acc.journal import ThreadKey
 from acc.logs import log_event
 from acc.mcp_server.serving import Serving
@@ -92,7 +91,7 @@ class Remembering:
         missing = {o.identity for o in turn.observations} - {m.observation.identity for m in stored}
         if not missing:
             return f"already stored in turn {stored[0].turn}"
-        if any(each.message_id == message_id for each in Evidence(self.memory).tombstones(who)):
+        if any(each.message_id == message_id for each in self.memory.journal.tombstones(who)):
             return "erased after it was stored"
         if stored:
             what = "another text was stored under this message_id"

@@ -47,7 +47,7 @@ def test_a_document_is_recalled_opened_and_verified(
         ref = f"{done.ref}.1"
         assert ref in _admitted(memory, QUESTION)
         assert "Henrietta" in memory.open_evidence(ref, thread="t").text
-        assert "Trains only" in evidence.open(done.ref, thread="t").text
+        assert "Trains only" in memory.open_evidence(done.ref, thread="t").text
         assert memory.journal.verify([memory.policy]).is_clean
         assert not evidence.ingest(policy)[0].is_new
         assert [(d.name, d.parts) for d in evidence.documents()] == [(policy.as_posix(), 1)]

@@ -191,7 +191,7 @@ def test_the_same_erasure_twice_and_another_after_it(tmp_path: Path) -> None:
         evidence.erase(Target(thread="t", refs=("u2",)), proof="fast")
         evidence.erase(Target(thread="t", refs=("u3",)))
         check_gone(memory, SECRET, "Zanzibar")
-        assert len(evidence.tombstones("t")) == 2
+        assert len(memory.journal.tombstones("t")) == 2
         evidence.erase(Target(thread="t", refs=("u1",)))
         rules = [rule.words.text for rule in memory.last_state("t").constraints]
         assert rules == ["Always answer in German."]
