@@ -7,6 +7,7 @@ survive a crash: the store itself says how far a branch is filled (`ArtifactStor
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -64,6 +65,7 @@ class Filling:
         self._waiting: dict[_Place, tuple[ThreadName, str]] = {}
         self._adding, self._rested, self._closed = threading.RLock(), 0.0, False
         self._worker = ThreadPoolExecutor(1, "acc-filling") if index == "behind" else None
+        self._pid = os.getpid()
 
     @property
     def lag(self) -> int:
@@ -75,6 +77,7 @@ class Filling:
         place = (key_of(thread), branch)
         if self._closed or not artifacts:
             return
+        self._check_fork()
         if place in self._waiting or len(self._waiting) < MOST:
             self._waiting[place] = (thread, branch)
         if self._worker is not None:
@@ -92,6 +95,7 @@ class Filling:
     def drain(self, timeout: float | None = None) -> bool:
         """Let the store have everything; return False if it fails, or the time of a worker is over."""
         self._rested = 0.0
+        self._check_fork()
         if self._worker is None or self._closed:
             self._fill_waiting()
         else:
@@ -105,6 +109,11 @@ class Filling:
         if self._worker is not None:
             self._worker.shutdown(wait=False, cancel_futures=True)
         return drained
+
+    def _check_fork(self) -> None:
+        """Fill now in a fork: it has no threads, and may have their locks."""
+        if self._pid != os.getpid():
+            self._pid, self._worker, self._adding = os.getpid(), None, threading.RLock()
 
     def _fill_waiting(self) -> None:
         """Fill the branches that wait until the store fails."""

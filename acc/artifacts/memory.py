@@ -78,7 +78,3 @@ class Rows:
         gone = set(self.get(ids, where)["ids"])
         with self._lock:
             self._rows = {i: row for i, row in self._rows.items() if i not in gone}
-
-    def count(self) -> int:
-        """Return how many rows there are."""
-        return len(self._rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 
@@ -91,6 +92,21 @@ def test_it_goes_on_where_the_store_ends_after_a_crash_or_another_process() -> N
     journal.write("of another process")
     second.committed(THREAD, "main", journal.write("number 10"))
     assert store.count(THREAD) == 11
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_of_a_process_that_fills_behind_fills_now() -> None:
+    journal, store = Journal(), InMemoryArtifacts()
+    filling = Filling(store, journal.after, "behind")
+    filling.committed(THREAD, "main", journal.write("one"))
+    assert filling.drain(10)
+    with filling._adding:
+        child = os.fork()
+        if not child:
+            filling.committed(THREAD, "main", journal.write("two"))
+            os._exit(store.count() if filling.close() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    assert filling.close()
 
 
 def test_a_journal_that_cannot_be_read_does_not_end_the_worker() -> None:
