@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from acc.tail import Message
 
@@ -63,6 +63,7 @@ Messages = Sequence[tuple[str, str] | Artifact]
 """Messages by branch and ref, or as they were added."""
 
 
+@runtime_checkable
 class ArtifactStore(Protocol):
     """Holds the messages of threads. Safe for use by any number of threads of a process.
 
