@@ -26,8 +26,9 @@ from locomo_next import table
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import HashedWords, embedded
 from acc.artifacts.filling import Filling, Index
-from acc.artifacts.protocol import Artifact, Named
+from acc.artifacts.protocol import Artifact
 from acc.artifacts.rows import rows_of
+from acc.journal import ThreadKey
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 
@@ -35,7 +36,7 @@ Add = Callable[[int, list[Artifact]], None]
 
 _RANDOM = random.Random(7)
 _WORDS = ["".join(_RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3_000)]
-THREAD = Named("conversation")
+THREAD = ThreadKey("conversation")
 SAME = "bare, same metadata"
 
 

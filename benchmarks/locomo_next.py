@@ -24,8 +24,8 @@ from typing import Any
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.embedding import Embedder, HashedWords, SentenceTransformerEmbedder
-from acc.artifacts.protocol import Named
 from acc.artifacts.recall import Recall
+from acc.journal import ThreadKey
 from acc_eval.locomo import LocomoConversation, artifacts_of, load_locomo, measure, summary
 
 BATCH = 64
@@ -40,7 +40,7 @@ def with_store(
         for number, conversation in enumerate(conversations):
             rows = artifacts_of(conversation)
             for at in range(0, len(rows), BATCH):
-                store.add(Named(str(number)), rows[at : at + BATCH])
+                store.add(ThreadKey(str(number)), rows[at : at + BATCH])
         filled = time.perf_counter() - begun
         recall, begun = Recall(store, weight=weight), time.perf_counter()
         outcomes = [

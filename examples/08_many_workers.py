@@ -58,7 +58,7 @@ def answers(port: int) -> None:
     """Return once the server answers."""
     for _ in range(120):
         try:
-            ChromaStore.server("127.0.0.1", port).close()
+            ChromaStore.server(f"http://127.0.0.1:{port}").close()
         except StoreError:
             time.sleep(0.5)
         else:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import shutil
 import struct
 import weakref
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, unquote, urlsplit
 from uuid import UUID
 
 from acc.artifacts.faults import translated
-from acc.errors import StoreError, StoreLockedError
+from acc.errors import ConfigurationError, StoreError, StoreLockedError
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -31,13 +32,15 @@ class EmbeddedClient:
     Two processes on one folder lose vectors without an error. The lock lies on the folder itself: there is no
     file that somebody could delete.
 
+    Attributes:
+        is_broken: Whether a vector index was damaged, and has been dropped.
+
     Raises:
         StoreLockedError: Another store, here or in another process, holds the folder.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.where, self.folder = str(folder), folder
-        self.broken: list[str] = []
+        self.where, self.folder, self.is_broken = str(folder), folder, False
         with translated("the folder of the index cannot be locked", self.where):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._unlock = _locked(folder)
@@ -49,8 +52,14 @@ class EmbeddedClient:
         _embedded.add(self)
 
     def opened(self) -> ClientAPI:
-        """Open the client, without the vector indexes that a power cut has left cut: Chroma would crash on them."""
-        self.broken += _drop_broken(self.folder)
+        """Open the client, without the vector indexes that a power cut has left cut: Chroma would crash on them.
+
+        It starts such a collection with an empty index.
+        """
+        for each in index_folders(self.folder):
+            if (each / "header.bin").exists() and not _is_whole(each):
+                shutil.rmtree(each)
+                self.is_broken = True
         with translated("the embedded Chroma cannot be opened", self.where):
             import chromadb
 
@@ -103,28 +112,26 @@ class ServerClient:
     """The client of a Chroma server; several processes and machines can use one.
 
     Args:
-        host: Its name, or an address with a scheme.
-        port: Its port.
-        ssl: Whether to speak TLS.
+        address: Such as ``http://chroma:8000``. Name and password in it, ``https://name:password@chroma``, are its
+            basic credentials.
         headers: Credentials, as the proxy before the server wants them: Chroma 1.x checks none itself.
         verify: A file with certificates to trust, or False to trust any; the system's by default.
         timeout: Seconds that a request may take. Chroma's own client waits for ever.
+
+    Raises:
+        ConfigurationError: It is no such address.
+        StoreError: The server cannot be used.
     """
 
-    folder = None
+    is_broken = False
 
     def __init__(
-        self,
-        host: str,
-        port: int,
-        *,
-        ssl: bool,
-        headers: Mapping[str, str] | None,
-        verify: str | bool,
-        timeout: float,
+        self, address: str, *, headers: Mapping[str, str], verify: str | bool, timeout: float
     ) -> None:
-        self.where = re.sub(r"//[^/@]*@", "//", f"{host}:{port}")
-        self.broken: list[str] = []
+        found, port = _split(address)
+        is_secure, host = found.scheme == "https", found.hostname or ""
+        given = {**_basic(found), **headers}
+        self.where = f"{host}:{port}"
         with translated("the Chroma server cannot be used", self.where):
             import httpx
             from chromadb import HttpClient
@@ -134,19 +141,16 @@ class ServerClient:
                 chroma_api_impl="chromadb.api.fastapi.FastAPI",
                 chroma_server_host=host,
                 chroma_server_http_port=port,
-                chroma_server_ssl_enabled=ssl,
+                chroma_server_ssl_enabled=is_secure,
                 chroma_server_ssl_verify=verify,
-                chroma_server_headers=dict(headers or {}),
+                chroma_server_headers=given,
             )
-            url = BaseHTTPClient.resolve_url(
-                host, ssl, settings.chroma_server_api_default_path, port
-            )
+            path = settings.chroma_server_api_default_path
+            url = BaseHTTPClient.resolve_url(host, is_secure, path, port)
             # The constructor of Chroma's client asks the server, without a limit of time: this request has one.
-            answer = httpx.get(
-                f"{url}/heartbeat", headers=dict(headers or {}), timeout=timeout, verify=verify
-            )
+            answer = httpx.get(f"{url}/heartbeat", headers=given, timeout=timeout, verify=verify)
             answer.raise_for_status().json()["nanosecond heartbeat"]
-            self.client = HttpClient(host, port, ssl, dict(headers or {}), settings)
+            self.client = HttpClient(host, port, is_secure, given, settings)
             self._session: Any = getattr(getattr(self.client, "_server", None), "_session", None)
             if self._session is not None:
                 self._session.timeout = httpx.Timeout(timeout)
@@ -157,6 +161,24 @@ class ServerClient:
             self.client.close()  # type: ignore[attr-defined]
             if self._session is not None:
                 self._session.close()
+
+
+def _split(address: str) -> tuple[SplitResult, int]:
+    """Return the parts of an address, and its port."""
+    ports = {"http": 8000, "https": 443}
+    with suppress(ValueError):
+        found = urlsplit(address)
+        if found.scheme in ports and found.hostname:
+            return found, found.port or ports[found.scheme]
+    hint = "such as http://127.0.0.1:8000"  # a password in the address is not repeated
+    raise ConfigurationError("no address of a Chroma server", where="store", hint=hint)
+
+
+def _basic(address: SplitResult) -> dict[str, str]:
+    if address.username is None:
+        return {}
+    named = f"{unquote(address.username)}:{unquote(address.password or '')}"
+    return {"Authorization": f"Basic {b64encode(named.encode()).decode()}"}
 
 
 def _settings(**given: Any) -> Settings:
@@ -223,18 +245,6 @@ if hasattr(os, "register_at_fork"):
 
 _HEADER = struct.Struct("<i4Q")
 """Of an index's header.bin: format, offset, capacity, number of elements, size of an element."""
-
-
-def _drop_broken(folder: Path) -> list[str]:
-    """Delete the vector indexes whose files do not fit each other; return their names.
-
-    Chroma starts such a collection with an empty index, and every text stays readable: `rebuild` fills it.
-    """
-    found = [each for each in index_folders(folder) if (each / "header.bin").exists()]
-    broken = [each for each in found if not _is_whole(each)]
-    for each in broken:
-        shutil.rmtree(each)
-    return [each.name for each in broken]
 
 
 def index_folders(folder: Path) -> Iterator[Path]:

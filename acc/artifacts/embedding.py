@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
 
@@ -170,12 +171,8 @@ class SentenceTransformerEmbedder:
             said = f"the embedder does not load: {type(error).__name__}: {error}"[:300]
             raise ConfigurationError(said, where=model, hint=hint) from error
         self._prefixes = text_prefix, question_prefix
-        sizes = ("get_embedding_dimension", "get_sentence_embedding_dimension")
-        size = next(found for name in sizes if (found := getattr(self._model, name, None)))
-        title = "/".join(
-            re.split(r"[/\\\\]+", model.rstrip("/\\"))[-2:]
-        )  # a folder lies elsewhere elsewhere
-        self.name, self.dimension = f"sentence-transformers:{title}", int(size())
+        title = "/".join(Path(model).parts[-2:])  # a folder may be moved
+        self.name, self.dimension = f"sentence-transformers:{title}", len(self.embed(["."])[0])
 
     def embed(self, texts: Sequence[str]) -> Any:
         """Return a vector for each text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,37 +9,34 @@ from acc.errors import AccError, StoreError, StoreUnavailableError
 
 DAMAGED = "the files of the index are damaged"
 
-# Error, pattern, what happened, what to do. Chroma passes messages of SQLite, the system and the server as texts
-# without a code: only their words tell them apart. The first match counts.
 _REINDEX = "run `acc reindex`: the journal has every turn"
+# Error, words of which one is in the account, what happened, what to do. Chroma passes messages of SQLite, the system
+# and the server as texts without a code: only their words tell them apart. The first match counts.
 _FAULTS = (
-    (StoreError, r"disk is full|no space left|disk quota", "the disk is full",
-     "free space there; the index then goes on"),
-    (StoreError, r"validation errors? for settings|can't decode byte",
-     "a Chroma setting in the environment is not valid", "correct the setting that the cause names"),
-    (StoreError, r"readonly database|read-only file|permission denied|not permitted|unable to open database",
+    (StoreError, ("disk is full", "no space left", "disk quota"),
+     "the disk is full", "free space there; the index then goes on"),
+    (StoreError, ("readonly database", "read-only file", "permission denied", "not permitted",
+                  "unable to open database"),
      "the path cannot be written", "give this user write access to the folder and its files"),
-    (StoreError, r"not a directory|file exists|is a directory", "the path is not a folder", "name a folder"),
-    (StoreUnavailableError, r"database is locked|pool timed out",
+    (StoreError, ("not a directory", "file exists", "is a directory"),
+     "the path is not a folder", "name a folder"),
+    (StoreUnavailableError, ("database is locked", "pool timed out"),
      "another program uses the database of the index", "stop it: an embedded Chroma is one process's"),
-    (StoreError, r"not a database|malformed",
-     DAMAGED, _REINDEX),
-    (StoreError, r"hnsw|pickle|error finding id|error getting embedding", "a vector index is damaged", _REINDEX),
-    (StoreError, r"payload too large|status 413",
-     "the server refuses a request of this size", "raise max_payload_size_bytes of `chroma run`, or the proxy's"),
-    (StoreError, r"status 40[13]|forbidden|unauthorized",
+    (StoreError, ("not a database", "malformed"), DAMAGED, _REINDEX),
+    (StoreError, ("hnsw", "pickle", "error finding id", "error getting embedding"),
+     "a vector index is damaged", _REINDEX),
+    (StoreError, ("status 401", "status 403", "forbidden", "unauthorized"),
      "the server refuses the credentials", "pass what the server or its proxy asks for in headers="),
-    (StoreError, r"status 404|jsondecodeerror|keyerror: 'nanosecond heartbeat'",
-     "the server at this address is not a Chroma server 1.0 or later", "correct host, port and ssl, or update it"),
-    (StoreUnavailableError, r"ratelimiterror|status 429", "the Chroma server is overloaded",
-     "give the server more resources"),
-    (StoreUnavailableError, r"(connect|read|write|pool)timeout:",
+    (StoreError, ("status 404", "jsondecodeerror", "keyerror: 'nanosecond heartbeat'"),
+     "the server at this address is not a Chroma server 1.0 or later", "correct its address, or update it"),
+    (StoreUnavailableError, ("connecttimeout", "readtimeout", "writetimeout", "pooltimeout"),
      "the Chroma server does not answer in time", "check the server's load, or raise timeout="),
-    (StoreUnavailableError, r"(connect|read|write|close|proxy|remoteprotocol|connection\w*)error:|status 50[234]",
+    (StoreUnavailableError, ("connecterror", "readerror", "writeerror", "closeerror", "proxyerror",
+                             "remoteprotocolerror", "connectionerror", "connectionrefusederror",
+                             "status 429", "status 502", "status 503", "status 504"),
      "the Chroma server cannot be reached",
-     "start it with `chroma run --path DIR --port PORT`, or correct host, port and ssl"),
-    (StoreError, r"collection .* does not exist|notfounderror", "the collection is gone", _REINDEX),
-    (StoreError, r"no attribute '_?bindings'", "the index was closed meanwhile", "open it again"),
+     "start it with `chroma run --path DIR --port PORT`, or correct its address"),
+    (StoreError, ("does not exist", "notfounderror"), "the collection is gone", _REINDEX),
 )  # fmt: skip
 
 
@@ -60,8 +56,8 @@ def translated(doing: str, where: str) -> Iterator[None]:
 
 def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
     account = " | ".join(map(_account, _chain(error))).lower()
-    for kind, pattern, what, hint in _FAULTS:
-        if re.search(pattern, account):
+    for kind, words, what, hint in _FAULTS:
+        if any(word in account for word in words):
             return kind(what, where=where, hint=hint)
     hint = "read the cause; check the disk and, if there is a server, its log"
     return StoreError(f"{doing}: {_account(error)[:200]}", where=where, hint=hint)

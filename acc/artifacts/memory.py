@@ -20,9 +20,10 @@ class InMemoryArtifacts(Store):
         super().__init__(embedder or HashedWords(), "memory")
         self._collection = Rows()
 
-    def rebuild(self) -> int:
-        """Return how many messages there are; nothing is to be rebuilt."""
-        return self.count()
+    def clear(self) -> None:
+        """Begin anew, empty."""
+        with self._using("the store cannot be cleared"):
+            self._collection = Rows()
 
     def compact(self) -> bool:
         """Return True: nothing that was deleted is left."""
@@ -77,7 +78,3 @@ class Rows:
         gone = set(self.get(ids, where)["ids"])
         with self._lock:
             self._rows = {i: row for i, row in self._rows.items() if i not in gone}
-
-    def count(self) -> int:
-        """Return how many rows there are."""
-        return len(self._rows)

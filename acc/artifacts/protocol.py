@@ -11,43 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from acc.errors import StoreError
 from acc.tail import Message
-from acc.turn.observations import Channel
 
 
 class ThreadName(Protocol):
-    """Names a conversation and its owner. Any object with these four names will do."""
+    """Names a conversation and its owner, as `acc.journal.ThreadKey` does."""
 
     @property
-    def tenant(self) -> str:
-        """The customer."""
-        ...
-
+    def tenant(self) -> str: ...
     @property
-    def user(self) -> str:
-        """The person or service that the agent works for."""
-        ...
-
+    def user(self) -> str: ...
     @property
-    def agent(self) -> str:
-        """The agent."""
-        ...
-
+    def agent(self) -> str: ...
     @property
-    def thread(self) -> str:
-        """The conversation."""
-        ...
-
-
-@dataclass(frozen=True)
-class Named:
-    """A `ThreadName` for callers that have no class of their own."""
-
-    thread: str
-    user: str = ""
-    agent: str = ""
-    tenant: str = ""
+    def thread(self) -> str: ...
 
 
 def key_of(thread: ThreadName) -> str:
@@ -55,12 +32,7 @@ def key_of(thread: ThreadName) -> str:
 
     So is a name written that could be such JSON.
     """
-    names = {
-        "thread": thread.thread,
-        "tenant": thread.tenant,
-        "user": thread.user,
-        "agent": thread.agent,
-    }
+    names = {name: getattr(thread, name) for name in ("thread", "tenant", "user", "agent")}
     given = {name: value for name, value in names.items() if value}
     is_plain = list(given) == ["thread"] and not thread.thread.startswith("{")
     return thread.thread if is_plain else json.dumps(given, ensure_ascii=False)
@@ -87,7 +59,6 @@ Branches = Sequence[tuple[str, int | None]]
 MAIN: Branches = (("main", None),)
 """The ancestry of a thread's main branch."""
 
-
 Messages = Sequence[tuple[str, str] | Artifact]
 """Messages by branch and ref, or as they were added."""
 
@@ -103,15 +74,11 @@ class ArtifactStore(Protocol):
 
     @property
     def stale(self) -> str:
-        """Why `rebuild` is needed; empty if it is not. Until then `add` and `query` raise `StoreMismatchError`."""
+        """Why `clear` is needed; empty if it is not. Until then `add` and `query` raise `StoreMismatchError`."""
         ...
 
     def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
-        """Add messages; return how many were new. The same message again is no write.
-
-        Raises:
-            StoreError: An id is there with another text. Nothing was added.
-        """
+        """Add messages; return how many were new. The same message again is no write; another text replaces it."""
         ...
 
     def query(
@@ -122,7 +89,6 @@ class ArtifactStore(Protocol):
         branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = 16,
-        channel: Channel | None = None,
     ) -> list[tuple[Artifact, float]]:
         """Return the messages nearest in meaning with their cosine, the nearest first.
 
@@ -132,7 +98,6 @@ class ArtifactStore(Protocol):
             branches: The ancestry that is seen.
             upto: The last seq that is seen, whatever the branch.
             limit: How many at most.
-            channel: The only one that is seen; None for every one.
         """
         ...
 
@@ -159,11 +124,8 @@ class ArtifactStore(Protocol):
         """Return the highest seq on the branch, from which the journal fills the rest; -1 if nothing is there."""
         ...
 
-    def rebuild(self) -> int:
-        """Write the whole index anew with this store's embedder; return how many messages it has.
-
-        A rebuild that is cut short leaves the earlier index.
-        """
+    def clear(self) -> None:
+        """Begin anew, empty and with this store's embedder."""
         ...
 
     def compact(self) -> bool:
@@ -173,12 +135,3 @@ class ArtifactStore(Protocol):
     def close(self) -> None:
         """Release files and connections. Idempotent; any later use raises."""
         ...
-
-
-def conflict(id_: str) -> StoreError:
-    """Return the error for an id that is there with another text."""
-    return StoreError(
-        "an artifact of this id is there with another text",
-        where=id_,
-        hint="refs of a thread are never used twice; fill an empty store from the journal",
-    )

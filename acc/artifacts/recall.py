@@ -23,9 +23,8 @@ import numpy as np
 
 from acc.artifacts.embedding import HashedWords
 from acc.artifacts.faults import translated
-from acc.artifacts.lexical import Numbers
 from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
-from acc.artifacts.scope import Around, Scope, name_of
+from acc.artifacts.scope import Around, Numbers, Scope, name_of
 from acc.errors import StoreError
 from acc.recall import Candidate
 
@@ -41,7 +40,9 @@ WEIGHT = 0.5
 UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
 
-_MESSAGES = 24
+MESSAGES = 24
+"""Messages whose passages are scored."""
+
 FIRST_PAGE = 8
 """Messages that are read first: mostly those of the last turn are new."""
 
@@ -87,7 +88,7 @@ class Recall:
     ) -> None:
         self.store, self._most = store, most
         is_lexical = isinstance(getattr(store, "embedder", None), HashedWords)
-        self._weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
+        self.weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
         self._window = window if store is not None else 1 << 60
         self._scopes: OrderedDict[tuple[str, tuple[object, ...]], Scope] = OrderedDict()
         self._lock = threading.Lock()
@@ -119,44 +120,30 @@ class Recall:
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
             held: Returns those messages that the journal still holds; others are no candidates.
         """
-        read = self._read(thread, question, newest, around, branches, upto, epoch)
+        read = self.reading(thread, question, newest, around, branches, upto, epoch)
         with read as (scope, cosines):
-            best = scope.best(question, cosines, self._weight, upto, _MESSAGES)
+            best = scope.best(question, cosines, self.weight, upto, MESSAGES)
             there = {name_of(each) for each in held([scope.artifacts[at] for at in best])}
             best = [at for at in best if name_of(scope.artifacts[at]) in there]
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
-            return scope.candidates(question, best, meaning * bool(self._weight), limit)
-
-    def ranked(
-        self,
-        thread: ThreadName,
-        question: str,
-        newest: Newest,
-        around: Around,
-        *,
-        limit: int = _MESSAGES,
-    ) -> list[Artifact]:
-        """Return at most ``limit`` messages of a main branch, the best first; arguments as in `recall`."""
-        with self._read(thread, question, newest, around, MAIN, None, 0) as (scope, cosines):
-            best = scope.best(question, cosines, self._weight, None, limit)
-            return [scope.artifacts[at] for at in best]
+            return scope.candidates(question, best, meaning * bool(self.weight), limit)
 
     @contextmanager
-    def _read(
+    def reading(
         self,
         thread: ThreadName,
         question: str,
         newest: Newest,
         around: Around,
-        branches: Branches,
-        upto: int | None,
-        epoch: int,
+        branches: Branches = MAIN,
+        upto: int | None = None,
+        epoch: int = 0,
     ) -> Iterator[tuple[Scope, Numbers]]:
         """Lend what was read of a thread, with all that a question needs, and the cosine of each message."""
         scope = self._scope(thread, branches, epoch)
         with scope.lock:
             scope.read(newest(), self._window)
-            is_enough = scope.is_whole and not self._weight
+            is_enough = scope.is_whole and not self.weight
         proposed = [] if is_enough else self._proposed(thread, question, branches, upto)
         with scope.lock:
             scope.meet(around, [artifact for artifact, _ in proposed])

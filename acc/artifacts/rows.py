@@ -88,15 +88,19 @@ def whole_id(id_: str) -> str:
     return f"{digest.partition('+')[0]}:{rest}"
 
 
-def parts(text: str) -> Iterator[str]:
-    """Yield the text in pieces of at most `PART` bytes, cut at white space where there is some."""
-    while len(text) > PART // 4 and len(text.encode()) > PART:
-        head = text.encode()[:PART].decode(errors="ignore")
-        cut = max(head.rfind(mark) for mark in "\n ") + 1
-        end = cut if cut > len(head) // 2 else len(head)
-        yield text[:end]
-        text = text[end:]
-    yield text
+def parts(text: str, most: int = PART) -> Iterator[str]:
+    """Yield the text in pieces of at most ``most`` UTF-8 bytes.
+
+    Each ends with a paragraph, a line or a word if its second half has the end of one.
+    """
+    at = 0
+    while at < len(text) or not at:
+        head = text[at : at + most].encode()[:most].decode(errors="ignore")
+        if at + len(head) < len(text):
+            ends = (head.rfind(mark) + len(mark) for mark in ("\n\n", "\n", " "))
+            head = head[: next((end for end in ends if end > len(head) // 2), len(head))]
+        yield head
+        at += max(len(head), 1)
 
 
 def artifacts_of(rows: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Artifact]:

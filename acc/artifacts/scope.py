@@ -1,30 +1,96 @@
-"""What recall has read of a thread, as one branch sees it: the messages, and which passages are the best."""
+"""What recall has read of a thread, as one branch sees it: the messages, and which passages are the best.
+
+The newest messages are read at the first question, older ones when a store proposes them. `PartialIndex` therefore
+takes texts in any order; its score is that of `acc.text.ranking`. Contexts are found by the numbers of the rows, so
+that what lies between two of them and was not read counts as distance.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import threading
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
+from numpy.typing import NDArray
 
-from acc.artifacts.lexical import NEAR, Numbers, PartialIndex, Rarities
 from acc.artifacts.protocol import Artifact
 from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, candidate_of, passages
-from acc.text.ranking import terms
+from acc.text.ranking import LexicalIndex, Weights, rarity, terms
 from acc.turn.observations import Trust, is_ingested
 
 FAR = 40
 """Messages, of those that the store proposes and nobody has read, that are read: the nearest."""
 
+NEAR = 2
+"""Difference of the numbers of texts that follow each other: between them, the call of a tool is left out."""
+
+_REACH = 48  # 0.8 to this power is 0.00002
 _AROUND, _PASSAGES, _LEFT_OUT = 2, 1 << 20, -1
 
 Around = Callable[[Sequence[int]], Iterable[Artifact]]
 """The journal's messages with these numbers that a branch sees."""
+
+
+Numbers = NDArray[np.float64]
+
+
+class PartialIndex:
+    """Texts with the numbers of their rows, added in any order; those of one row in theirs. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._weights = Weights()
+        self._texts = LexicalIndex(self._weights)
+        self._holders: dict[str, array[int]] = {}
+        self._rows = array("q")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, row: int, text: str, before: str = "") -> None:
+        """Add a text of a row, with the text before it in the thread."""
+        self._texts.add(text, before)
+        for term in frozenset(terms(text)):
+            self._holders.setdefault(term, array("i")).append(len(self._rows))
+        self._rows.append(row)
+
+    def rarity(self, term: str) -> float:
+        """Return the weight of a term: the logarithm of how few of the texts have it."""
+        return rarity(len(self), len(self._holders.get(term, ())))
+
+    def worths(self, weights: Mapping[str, float]) -> Numbers:
+        """Return for each text, in the order of adding, the weights together of those terms that it has."""
+        found = np.zeros(len(self))
+        for term, weight in weights.items():
+            found[np.array(self._holders.get(term, ()), int)] += weight
+        return found
+
+    def own_scores(self, question: str) -> Numbers:
+        """Return the BM25 score of each text, in the order of adding."""
+        return self._texts.bm25(question)
+
+    def in_context(self, own: Numbers) -> Numbers:
+        """Return the scores with their share of those around them, in the thread's order."""
+        rows = np.array(self._rows)
+        order = np.argsort(rows, kind="stable")
+        scores, rows, spread = own[order], rows[order], np.zeros(len(own))
+        for step in range(1, min(_REACH, len(own))):
+            is_near = rows[step:] - rows[:-step] <= NEAR * step
+            faded = self._weights.decay**step * is_near
+            spread[step:] += faded * scores[:-step]
+            spread[:-step] += faded * scores[step:]
+        found = np.zeros(len(own))
+        found[order] = np.where(scores > 0, scores + self._weights.share * spread, 0)
+        return found
+
+    def best(self, scores: Numbers, limit: int) -> list[int]:
+        """Return the numbers of the highest scores above 0, the best first; the later row wins ties."""
+        order = np.lexsort((-np.arange(len(self)), -np.array(self._rows), -scores))[:limit].tolist()
+        return [number for number in order if scores[number] > 0]
 
 
 class Scope:
@@ -95,15 +161,13 @@ class Scope:
         self, question: str, places: Sequence[int], meaning: Numbers, limit: int
     ) -> list[Candidate]:
         """Return the best passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
-        rarity = self._index.rarities()
-        asked = {term: rarity[term] for term in sorted(frozenset(terms(question)))}
+        asked = {term: self._index.rarity(term) for term in sorted(frozenset(terms(question)))}
         worths, whole = self._index.worths(asked).tolist(), sum(asked.values()) or 1.0
         count = len(self.artifacts)
         ages = np.empty(count, int)
         ages[np.argsort(np.array(self._seqs), kind="stable")] = np.arange(count)
         found: list[tuple[float, int, int, int]] = []
         mean = fmean([len(text) for at in places for text, _ in self._passages_of(at)] or [1])
-
         for at in places:
             message, own, age = self.artifacts[at].message, self._passages_of(at), int(ages[at])
             before = worths[at - 1] if self._follows[at] else 0.0
@@ -116,13 +180,16 @@ class Scope:
                 score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
                 if score > 0:
                     found.append((float(score), age * _PASSAGES + place, at, place))
-        return [self._candidate(rarity, *each) for each in nlargest(limit, found)]
+        best = nlargest(limit, found)
+        shown = {term for *_, at, place in best for term in self._passages_of(at)[place][1]}
+        rarities = {term: self._index.rarity(term) for term in shown}
+        return [self._candidate(rarities, *each) for each in best]
 
     def _candidate(
-        self, rarity: Rarities, score: float, number: int, at: int, place: int
+        self, rarities: Mapping[str, float], score: float, number: int, at: int, place: int
     ) -> Candidate:
         text, said = self._passages_of(at)[place]
-        return candidate_of(self.artifacts[at].message, text, place, number, score, said, rarity)
+        return candidate_of(self.artifacts[at].message, text, place, number, score, said, rarities)
 
     def _passages_of(self, at: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if at not in self._passages:

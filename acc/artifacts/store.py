@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.faults import translated
-from acc.artifacts.protocol import MAIN, Artifact, Branches, Messages, ThreadName, conflict, key_of
+from acc.artifacts.protocol import MAIN, Artifact, Branches, Messages, ThreadName
 from acc.artifacts.rows import (
     Row,
     artifacts_of,
@@ -26,13 +26,11 @@ from acc.artifacts.rows import (
     whole_id,
 )
 from acc.errors import StoreError, StoreMismatchError
-from acc.turn.observations import Channel
 
 BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
 
 _ASKED = 500
-_MOST_MARKS = 10_000
 _Found = tuple[str, str, Mapping[str, Any]]
 
 
@@ -44,37 +42,24 @@ class Store:
     def __init__(self, embedder: Embedder, where: str) -> None:
         self.embedder, self.where = embedder, where
         self._writing = threading.RLock()
-        # The highest seq known to be there: what lies beyond it is new, and is written without a look.
-        self._marks: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._closed, self._stale, self._is_usable = False, "", True
+        self._closed, self._stale = False, ""
 
     @property
     def stale(self) -> str:
-        """Why `rebuild` is needed; empty if it is not."""
+        """Why `clear` is needed; empty if it is not."""
         return self._stale
 
     def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
         """Add messages; return how many were new (`ArtifactStore.add`)."""
-        with self._using("artifacts cannot be added"):
-            self._check_embedder()
-            rows: dict[str, Row] = {}
-            may_be_there: dict[str, None] = {}
-            for artifact in artifacts:
-                mark = self._marks.get((key_of(thread), artifact.branch))
-                for row in rows_of(thread, artifact):
-                    if rows.setdefault(row.id, row).text != row.text:
-                        raise conflict(row.id)
-                    if mark is None or artifact.seq <= mark:
-                        may_be_there[row.id] = None
-            asked = list(may_be_there)
-            for at in range(0, len(asked), _ASKED):
-                for id_, text, _ in self._read(ids=asked[at : at + _ASKED]):
-                    if text != rows.pop(id_).text:
-                        raise conflict(id_)
-            new = list(rows.values())
+        with self._using("artifacts cannot be added", needs_embedder=True):
+            rows = {row.id: row for each in artifacts for row in rows_of(thread, each)}
+            found = self._read(list(rows))
+            changed = {whole_id(id_) for id_, text, _ in found if text != rows[id_].text}
+            self._delete(list(_ids_of([each for each in found if whole_id(each[0]) in changed])))
+            there = {each[0] for each in found if whole_id(each[0]) not in changed}
+            new = [row for id_, row in rows.items() if id_ not in there]
             for at in range(0, len(new), BATCH):
                 self._write(new[at : at + BATCH])
-            self._mark(key_of(thread), artifacts)
             return sum("part" not in row.metadata for row in new)
 
     def query(
@@ -85,22 +70,19 @@ class Store:
         branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = 16,
-        channel: Channel | None = None,
     ) -> list[tuple[Artifact, float]]:
         """Return the messages nearest in meaning with their cosine (`ArtifactStore.query`)."""
-        with self._using("the artifacts cannot be searched"):
-            self._check_embedder()
-            further = [] if channel is None else [{"channel": channel.value}]
+        with self._using("the artifacts cannot be searched", needs_embedder=True):
             if not branches:
                 return []
             vector = embedded(self.embedder, [question], asks=True)
             most = limit + 16  # parts of one text are one message
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
-            found = self._nearest(vector, most, filter_of(thread, *further))
+            found = self._nearest(vector, most, filter_of(thread))
             on_branch = seen_by(branches, upto)
             seen = [each for each in found if passes(each[0][2], on_branch)]
             if len(found) == most and len(seen) < len(found):
-                seen = self._nearest(vector, most, filter_of(thread, on_branch, *further))
+                seen = self._nearest(vector, most, filter_of(thread, on_branch))
             scores: dict[str, float] = {}
             for row, distance in seen:
                 scores.setdefault(whole_id(row[0]), 1 - distance)
@@ -119,27 +101,21 @@ class Store:
 
     def get(self, thread: ThreadName, messages: Sequence[tuple[str, str]]) -> list[Artifact]:
         """Return messages by branch and ref (`ArtifactStore.get`)."""
-        ids = [id_of(thread, branch, ref) for branch, ref in messages]
-        rows: list[_Found] = []
         with self._using("the artifacts cannot be read"):
-            for at in range(0, len(ids), _ASKED):
-                rows += self._read(ids=ids[at : at + _ASKED])
+            rows = self._read([id_of(thread, branch, ref) for branch, ref in messages])
             return self._joined(rows)
 
     def delete(self, thread: ThreadName, messages: Messages | None = None) -> None:
         """Delete messages, or the whole thread (`ArtifactStore.delete`); `compact` removes their bytes."""
         with self._using("the artifacts cannot be deleted"), self._writing:
-            for mark in [mark for mark in self._marks if mark[0] == key_of(thread)]:
-                del self._marks[mark]
             if messages is None:
                 self._collection.delete(where=filter_of(thread))
             for each in messages or ():
                 if isinstance(each, Artifact):
                     self._delete([row.id for row in rows_of(thread, each)])
             named = dict.fromkeys(each for each in messages or () if not isinstance(each, Artifact))
-            ids = [id_of(thread, branch, ref) for branch, ref in named]
-            for at in range(0, len(ids), _ASKED):
-                self._delete(list(_ids_of(self._read(ids=ids[at : at + _ASKED]))))
+            found = self._read([id_of(thread, branch, ref) for branch, ref in named])
+            self._delete(list(_ids_of(found)))
 
     def _delete(self, ids: Sequence[str]) -> None:
         """Delete rows from the last one on: the first of a text names its parts."""
@@ -167,7 +143,7 @@ class Store:
             ids = [id_ for id_ in self._ids(filter_of(thread)) if lane_in(id_) == lane]
             while ids:
                 # Rows come in the order of writing: the last ones are nearly always the highest.
-                seq = max(int(metadata[name]) for _, _, metadata in self._read(ids=ids[-_ASKED:]))
+                seq = max(int(metadata[name]) for _, _, metadata in self._read(ids[-_ASKED:]))
                 if len(ids) <= _ASKED:
                     break
                 ids = self._ids(filter_of(thread, {name: {"$gt": seq}}))
@@ -184,25 +160,15 @@ class Store:
         """Close files and connections."""
 
     @contextmanager
-    def _using(self, doing: str) -> Iterator[None]:
+    def _using(self, doing: str, *, needs_embedder: bool = False) -> Iterator[None]:
         """Check that the store can be used, and translate what goes wrong."""
         with translated(doing, self.where):
             if self._closed:
                 raise StoreError("the store is closed", where=self.where, hint="open it again")
+            if needs_embedder and self._stale:
+                hint = "run `acc reindex`, or call clear()"
+                raise StoreMismatchError(self._stale, where=self.where, hint=hint)
             yield
-
-    def _check_embedder(self) -> None:
-        if not self._is_usable:
-            hint = "run `acc reindex`, or call rebuild()"
-            raise StoreMismatchError(self._stale, where=self.where, hint=hint)
-
-    def _mark(self, key: str, artifacts: Sequence[Artifact]) -> None:
-        with self._writing:
-            for artifact in artifacts:
-                place = (key, artifact.branch)
-                self._marks[place] = max(self._marks.pop(place, -1), artifact.seq)
-            while len(self._marks) > _MOST_MARKS:
-                self._marks.popitem(last=False)
 
     def _write(self, rows: Sequence[Row]) -> None:
         texts = [row.text for row in rows]
@@ -218,15 +184,18 @@ class Store:
     def _ids(self, where: Mapping[str, Any] | None = None) -> list[str]:
         return list(self._collection.get(where=where, include=[])["ids"])
 
-    def _read(self, **which: Any) -> list[_Found]:
-        found: Any = self._collection.get(include=["documents", "metadatas"], **which)
-        return list(zip(found["ids"], found["documents"], found["metadatas"], strict=True))
+    def _read(self, ids: Sequence[str]) -> list[_Found]:
+        rows: list[_Found] = []
+        for at in range(0, len(ids), _ASKED):
+            asked = list(ids[at : at + _ASKED])
+            found: Any = self._collection.get(ids=asked, include=["documents", "metadatas"])
+            rows += zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+        return rows
 
     def _joined(self, rows: Sequence[_Found]) -> list[Artifact]:
         """Return the artifacts of some rows, and read the parts that are missing."""
         there = {row[0] for row in rows}
-        missing = [id_ for id_ in _ids_of(rows) if id_ not in there]
-        return artifacts_of([*rows, *(self._read(ids=missing) if missing else ())])
+        return artifacts_of([*rows, *self._read([i for i in _ids_of(rows) if i not in there])])
 
 
 def _ids_of(rows: Sequence[_Found]) -> Iterator[str]:

@@ -17,9 +17,9 @@ from acc.cli.options import option
 from acc.cli.output import print_json
 from acc.controller.indexing import FOLDER
 from acc.errors import AccError, CompressionError, ConfigurationError, InputError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
 from acc.evidence.health import Health, Waiting
-from acc.evidence.plain import plain
 from acc.journal.opened import FILE
 from acc.models.answers import AnswerError, object_in
 from acc.models.asking import Call, Format

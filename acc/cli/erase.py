@@ -20,10 +20,10 @@ from acc.cli.opening import (
 from acc.cli.options import argument, model_named, option
 from acc.cli.output import Summary, carry_out
 from acc.errors import InputError, StoreError
-from acc.evidence.checkpoints import delete_checkpoints_at, names_at
+from acc.evidence.base import plain
+from acc.evidence.checkpoints import delete_checkpoints, names_at
+from acc.evidence.erasure import ErasurePlan, Proof, Receipt
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
-from acc.evidence.receipt import ErasurePlan, Proof, Receipt
 from acc.evidence.target import Target
 from acc.inspector.acts import done_lines, plan_lines
 from acc.journal import Journal, ThreadKey
@@ -62,7 +62,7 @@ def erase(
 
         def act() -> Summary:
             receipts.append(plan.apply())
-            rows = {url: delete_checkpoints_at(url, held[url]) for url in held}
+            rows = {url: delete_checkpoints(url, held[url]) for url in held}
             told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
             value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
             return Summary([*done_lines(receipts[0]), *told], value)

@@ -13,8 +13,8 @@ from acc.cli.options import argument, flag
 from acc.cli.output import tell
 from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
 from acc.folders import refuse_memorys
 from acc.journal.opened import FILE
 from acc.text.lines import count, inert_line
@@ -98,7 +98,7 @@ def backup(
         what = "the folder is there already, and not empty"
         raise InputError(what, where=str(to), hint="name a new one")
     with opened(memory, index="none") as controller:  # it notes which copies there are
-        size = Evidence(controller).backup(to / FILE).stat().st_size
+        size = controller.back_up(to / FILE).stat().st_size
     told = f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}"
     tell(told, {"folder": str(to), "bytes": size}, as_json=json)
 

@@ -12,8 +12,8 @@ from acc.cli.opening import last_policy, looking, opened, reading, thread_named
 from acc.cli.options import argument, flag, option
 from acc.cli.output import Summary, carry_out, print_table, tell
 from acc.errors import InputError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
 from acc.evidence.policies import Age, Capacity, Combined, History, Period
 from acc.evidence.retention import ExpiryPlan, PrunePlan
 from acc.journal import ThreadKey
@@ -167,6 +167,6 @@ def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
         lines += [f"  keep {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.kept]
         kept = f"{len(plan.kept)} are kept although the policy would delete them"
         return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
-    lines = [f"  delete thread {idle.thread}: last commit {idle.last}" for idle in plan.threads]
+    lines = [f"  delete thread {key}: last commit {at}" for key, at in plan.threads.items()]
     lines += [f"  keep thread {held.thread}: {held.reason}" for held in plan.held]
     return [*lines, f"to delete: {count(len(plan.threads), 'thread')}; {len(plan.held)} are held"]

@@ -14,8 +14,8 @@ from acc.cli.options import argument, flag, option
 from acc.cli.output import print_json, print_table, tell
 from acc.controller.documents import is_home
 from acc.errors import InputError
+from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.plain import plain
 from acc.inspector.commits import commits_of
 from acc.inspector.states import changes as changes_between
 from acc.journal import Journal, StoredCommit, ThreadKey

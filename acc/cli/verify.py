@@ -14,7 +14,7 @@ from acc.cli.options import option
 from acc.cli.output import tell
 from acc.errors import AuditError, ConfigurationError, InputError
 from acc.evidence.evidence import Evidence
-from acc.evidence.heads import read_heads
+from acc.evidence.moving import read_heads
 from acc.journal import Journal, Report
 from acc.state.policy import Policy
 from acc.text.lines import count

@@ -184,12 +184,14 @@ class MemoryController(Common[S]):
         return found
 
     def back_up(self, to: str | Path) -> Path:
-        """Copy the journal to a new file while others write. The index is rebuilt from it.
+        """Copy the journal to a new file while others write, and note where: an erasure names it.
 
         Raises:
             InputError: There is such a file.
         """
-        return self.journal.backup(to)
+        path = self.journal.backup(to)
+        self.journal.note_copy(str(path.absolute()), "a backup")
+        return path
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait for what is compressed behind the agent, and for the index; False if the time was over."""

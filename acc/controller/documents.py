@@ -37,13 +37,18 @@ def homes_of(journal: Journal, key: ThreadKey) -> tuple[Head, ...]:
     return () if is_home(key) else journal.in_scope(THREAD, key)
 
 
+def whole_of(ref: str) -> str:
+    """Return the ref of the document that a part's ref belongs to."""
+    return ref.rpartition(".")[0]
+
+
 def document(journal: Journal, key: ThreadKey, ref: str) -> Message | None:
     """Return the part of a document that a thread may read, or the whole document if ``ref`` names no part."""
     for head in homes_of(journal, key):
         found = journal.texts(head.thread, [ref], branch=MAIN)
         parts = found or tuple(
             each.message for each in journal.messages(head.thread)
-            if each.digest and each.message.ref.rpartition(".")[0] == ref
+            if each.digest and whole_of(each.message.ref) == ref
         )  # fmt: skip
         if parts:
             text = "".join(part.text for part in parts)

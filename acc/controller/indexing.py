@@ -86,7 +86,7 @@ class Indexing:
         if index == "none":
             return cls(journal, None if isinstance(store, str) else store, index)
         if isinstance(store, str):
-            store = ChromaStore.at(store)
+            store = ChromaStore.server(store)
         if store is not None or folder is None:
             return cls(journal, store, index)
         try:

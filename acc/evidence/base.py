@@ -1,15 +1,17 @@
-"""What every part of `acc.evidence.evidence.Evidence` works on."""
+"""What every part of `acc.evidence.evidence.Evidence` works on, and results as plain JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from acc.clock import SystemClock
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import InputError
-from acc.journal import ThreadKey
+from acc.journal import Journal, StoredMessage, ThreadKey
+from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
 from acc.state.policy import Policy
 
@@ -29,29 +31,21 @@ class Base:
     ) -> None:
         self.memory, self.policies = memory, tuple(policies)
         self.journal, self.parts = memory.journal, memory.parts
-        self.folder: Path | None = memory.folder
         self._clock = memory.settings.clock or SystemClock()
 
     @property
     def files(self) -> list[Path]:
         """The memory's files; without a folder, those of its journal."""
-        found = self.journal.files if self.folder is None else self.folder.rglob("*")
+        folder = self.memory.folder
+        found = self.journal.files if folder is None else folder.rglob("*")
         return sorted(path for path in found if path.is_file())
 
-    def threads(
-        self,
-        thread: Key | None = None,
-        *,
-        tenant: str | None = None,
-        user: str | None = None,
-        agent: str | None = None,
-    ) -> Iterator[ThreadKey]:
-        """Yield the threads of a scope, those of documents, too. None stands for any name."""
+    def threads(self, thread: Key | None = None, **scope: str | None) -> Iterator[ThreadKey]:
+        """Yield the threads of a scope (tenant, user, agent), those of documents, too. None stands for any name."""
         if thread is not None:
             yield from (key for key in (key_of(thread),) if self.journal.branches(key))
             return
-        names = {"tenant": tenant, "user": user, "agent": agent}
-        wanted = {name: value for name, value in names.items() if value is not None}
+        wanted = {name: value for name, value in scope.items() if value is not None}
         for key in self.journal.threads(**wanted):
             if all(getattr(key, name) == value for name, value in wanted.items()):
                 yield key
@@ -61,3 +55,42 @@ def missing(what: str, key: ThreadKey) -> InputError:
     """Return the error for a ref or a turn that a thread does not have."""
     hint = "acc show and acc search list what there is"
     return InputError(f"there is no {what}", where=str(key), hint=hint)
+
+
+def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
+    """Return a thread's branches, the main one first."""
+    return tuple(dict.fromkeys((MAIN, *(head.branch for head in journal.branches(key)))))
+
+
+def rows_of(
+    journal: Journal, key: ThreadKey, *, also_blanked: bool = False
+) -> Iterator[tuple[str, StoredMessage]]:
+    """Yield the messages of a thread, of each branch its own, committed or not; only on demand those without words."""
+    for branch in branches_of(journal, key):
+        for each in journal.messages(key, branch=branch, also_open=True):
+            if each.branch == branch and (each.digest or also_blanked):
+                yield branch, each
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    """Yield the refs that stand in a part of a state."""
+    if isinstance(value, Mapping):
+        if isinstance(ref := value.get("ref"), str):
+            yield ref
+        yield from value.get("sources", ())
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for each in value:
+        yield from refs_in(each)
+
+
+def plain(value: Any) -> Any:
+    """Return a result of `acc.evidence.evidence.Evidence` as plain JSON values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.repr}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value

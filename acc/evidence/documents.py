@@ -8,19 +8,18 @@ writes nothing.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from acc.artifacts.protocol import Artifact
-from acc.controller.documents import document, home, is_home
+from acc.artifacts.rows import parts as pieces
+from acc.controller.documents import home, is_home, whole_of
 from acc.controller.settings import Parts
 from acc.errors import InputError
-from acc.evidence.base import Base, missing
-from acc.evidence.parsing import Section, files_of, sections
+from acc.evidence.base import Base
+from acc.evidence.parsing import files_of, text_of
 from acc.journal import Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
@@ -78,60 +77,34 @@ class Hit:
 
 
 class Documents(Base):
-    """Ingests, lists, opens and searches."""
+    """Ingests, lists and searches."""
 
     def ingest(
-        self,
-        paths: Path | str | Iterable[Path | str],
-        *,
-        name: str = "",
-        replace: bool = False,
-        tenant: str = "",
-        user: str = "",
-        agent: str = "",
+        self, paths: Path | str | Iterable[Path | str], *, replace: bool = False, **scope: str
     ) -> tuple[Ingested, ...]:
         """Ingest files, or the documents below folders: text, Markdown, HTML, PDF (the extra ``pdf``).
 
         Recall finds them in every thread of the scope from its next turn on. The same again writes nothing.
 
         Args:
-            paths: The files.
-            name: Name of the document, if it is one file; by default its path.
+            paths: The files. A document's name is its path.
             replace: Whether earlier documents of the same name are deleted.
-            tenant: Whose it is.
-            user: Whose it is; empty for every user's.
-            agent: Whose it is; empty for every agent's.
+            scope: Whose it is: ``tenant``, ``user`` and ``agent``; without a name everybody's.
 
         Raises:
-            InputError: A file cannot be read, or ``name`` is given for several.
+            InputError: A file cannot be read.
         """
-        files = files_of(paths)
-        if name and len(files) > 1:
-            raise InputError("one name for several files", where=name, hint="leave it out")
-        key = home(tenant, user, agent)
-        read = [(name or path.as_posix(), sections(path)) for path in files]
-        return tuple(self._ingested(key, each, found, replace=replace) for each, found in read)
+        read = [(path.as_posix(), text_of(path)) for path in files_of(paths)]
+        return tuple(self.ingest_text(*each, replace=replace, **scope) for each in read)
 
-    def ingest_text(
-        self,
-        name: str,
-        text: str,
-        *,
-        replace: bool = False,
-        tenant: str = "",
-        user: str = "",
-        agent: str = "",
-    ) -> Ingested:
-        """Ingest a text; arguments are those of `ingest`."""
-        key = home(tenant, user, agent)
-        return self._ingested(key, name, [Section(text)], replace=replace)
+    def ingest_text(self, name: str, text: str, *, replace: bool = False, **scope: str) -> Ingested:
+        """Ingest a text; arguments are those of `ingest`.
 
-    def _ingested(
-        self, key: ThreadKey, name: str, found: Sequence[Section], *, replace: bool
-    ) -> Ingested:
-        """Write a document, and prune those of the same name if it replaces them."""
-        journal, index = self.journal, self.parts.index
-        messages = list(_messages(self.parts, name, found))
+        Raises:
+            InputError: There are no words in it.
+        """
+        key, journal, index = home(**scope), self.journal, self.parts.index
+        messages = list(_messages(self.parts, name, text))
         if not messages:
             raise InputError("there are no words in it", where=name, hint="name a file with text")
         ref, title = whole_of(messages[0].ref), messages[0].observation.name
@@ -162,18 +135,6 @@ class Documents(Base):
             ]
         return tuple(listed)
 
-    def open(self, ref: str, *, thread: Key) -> Message:
-        """Return a document that a thread may read, or a part of it.
-
-        Raises:
-            InputError: There is none.
-        """
-        key = key_of(thread)
-        own = self.journal.texts(key, [ref])
-        if (found := own[0] if own else document(self.journal, key, ref)) is None:
-            raise missing(f"evidence {ref!r}", key)
-        return found
-
     def search(
         self, words: str, *, thread: Key | None = None, limit: int = 20, **scope: str | None
     ) -> tuple[Hit, ...]:
@@ -196,56 +157,22 @@ class Documents(Base):
         )  # fmt: skip
 
 
-def _messages(parts: Parts[Any], name: str, found: Sequence[Section]) -> Iterator[Message]:
+def _messages(parts: Parts[Any], name: str, text: str) -> Iterator[Message]:
     clean = parts.redact or (lambda text: text)
-    name, texts = clean(storable(name))[:400], [(s.place, clean(storable(s.text))) for s in found]
-    whole = "\n".join(text for _, text in texts)
-    digest = hashlib.sha256(f"{name}\x00{whole}".encode()).hexdigest()[:10]
-    pieces = ((place, piece) for place, text in texts for piece in passages_of(text))
-    for number, (place, piece) in enumerate(((p, t) for p, t in pieces if t.strip()), 1):
+    name, text = clean(storable(name))[:400], clean(storable(text))
+    digest = hashlib.sha256(f"{name}\x00{text}".encode()).hexdigest()[:10]
+    texts = (piece for piece in pieces(text, PART_BYTES) if piece.strip())
+    for number, piece in enumerate(texts, 1):
         seen = Observation(
             channel=Channel.DOCUMENT, text=piece, name=name, ref=f"{DOCUMENT}{digest}.{number}",
-            message=place[:400], at=parts.now(),
+            at=parts.now(),
         )  # fmt: skip
         yield Message(seen, 0, seen.at)
-
-
-def whole_of(ref: str) -> str:
-    """Return the ref of the document that a part's ref belongs to."""
-    return ref.rpartition(".")[0]
 
 
 def parts_of(journal: Journal, key: ThreadKey) -> Iterator[StoredMessage]:
     """Yield the parts of the documents of a thread that are not erased."""
     return (each for each in journal.messages(key) if each.digest)
-
-
-def passages_of(text: str, limit: int = PART_BYTES) -> list[str]:
-    """Cut a text between paragraphs, long ones between lines, longer ones anywhere; joined they are the text."""
-    found = [""]
-    for piece in _pieces(text, limit):
-        if len((found[-1] + piece).encode()) <= limit:
-            found[-1] += piece
-        else:
-            found.append(piece)
-    return found
-
-
-_ENDS = (r"\n\s*\n", r"\n", r" ")
-"""What ends a paragraph, a line and a word."""
-
-
-def _pieces(text: str, limit: int, ends: Sequence[str] = _ENDS) -> Iterator[str]:
-    if len(text.encode()) <= limit:
-        yield text
-    elif ends:
-        cuts = [0, *(found.end() for found in re.finditer(ends[0], text)), len(text)]
-        for start, end in pairwise(cuts):
-            yield from _pieces(text[start:end], limit, ends[1:])
-    else:
-        head = text.encode()[:limit].decode(errors="ignore")
-        yield head
-        yield from _pieces(text[len(head) :], limit, ())
 
 
 def _passage(text: str, word: str) -> str:

@@ -10,8 +10,9 @@ last. A message that was blanked is found again by its tombstone, and the journa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import get_args
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, get_args
 from uuid import uuid4
 
 from acc.board.board import BoardState
@@ -19,44 +20,127 @@ from acc.compress.protocol import AskingCompressor
 from acc.controller.documents import is_home
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
-from acc.evidence.base import Base
+from acc.evidence.base import Base, branches_of, refs_in, rows_of
 from acc.evidence.losses import Line, Loss, own_policy, price_of, read_lines
-from acc.evidence.receipt import ErasurePlan, Leaving, Proof, Receipt
 from acc.evidence.replay import Replay
-from acc.evidence.searching import searched
-from acc.evidence.target import Found, Target, branches_of, rows_of
-from acc.evidence.traces import Traces
-from acc.evidence.usage import refs_in
-from acc.journal import ThreadKey
+from acc.evidence.target import Found, Row, Target
+from acc.evidence.traces import Searched, Trace, Traces
+from acc.journal import Head, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.rewriting import Anew
-from acc.journal.wording import Wanted, words_of
+from acc.journal.wording import words_of
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.turn.observations import is_ingested
 
+Proof = Literal["replay", "fast"]
+
+WHY = "erased"
+"""Stands in the tombstones."""
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """An item of a current state that rests on what goes. What is committed anew may hold another in its place."""
+
+    thread: ThreadKey
+    branch: str
+    id: str
+    slot: str
+    text: str
+    is_pinned: bool
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What an erasure did. It holds none of the words.
+
+    Attributes:
+        deleted: Threads that went whole.
+        messages: Messages that were blanked or deleted.
+        commits: Commits that were made anew or blanked.
+        heads: The heads now: anchor them again.
+        requests: Requests to a model, with their ``tokens``.
+        threads: Threads whose checkpoints are to be deleted.
+        searched: What was searched afterwards.
+        traces: Where the words still are.
+        exports: Copies that were made before: files that the memory does not reach.
+        foreign: What could not be searched, such as a server's files.
+        is_exact: Whether nothing rests on a guess about what derives from the words.
+    """
+
+    id: str
+    proof: Proof
+    deleted: int
+    messages: int
+    commits: int
+    heads: tuple[Head, ...]
+    requests: int
+    tokens: int
+    threads: tuple[ThreadKey, ...]
+    searched: Searched
+    traces: tuple[Trace, ...]
+    exports: tuple[str, ...]
+    foreign: tuple[str, ...]
+    is_exact: bool
+
+    @property
+    def proved(self) -> bool:
+        """Whether nothing can be left: all is exact, everything was searched, and nothing was found."""
+        return self.is_exact and not self.traces and not self.foreign
+
+
+@dataclass(frozen=True)
+class ErasurePlan:
+    """What an erasure takes, before anything is done.
+
+    Attributes:
+        deleted: Threads that go whole.
+        messages: Messages that go from other threads, without their texts.
+        commits: Commits that are made anew, or that may be blanked.
+        leaving: Items of current states that rest on them.
+        requests: Requests to a model, at most; the keyless compressor asks for none.
+        tokens: Their tokens, by what the same turns cost before.
+        threads: The threads whose checkpoints hold the words.
+    """
+
+    target: Target
+    proof: Proof
+    deleted: tuple[ThreadKey, ...]
+    messages: tuple[Row, ...]
+    commits: int
+    leaving: tuple[Leaving, ...]
+    requests: int
+    tokens: int
+    threads: tuple[ThreadKey, ...]
+    act: Callable[[ErasurePlan], Receipt] = field(repr=False, compare=False)
+
+    def apply(self) -> Receipt:
+        """Carry it out.
+
+        Raises:
+            ConflictError: The memory has changed since. Nothing was erased, or a part; plan again.
+            CompressionError: The model failed. Nothing was erased.
+            StoreError: The journal cannot be used. Erase again.
+        """
+        return self.act(self)
+
 
 class Erasure:
     """An erasure on its way.
 
-    Args:
-        base: The memory with its policies.
-        target: What to erase.
-        proof: ``replay`` or ``fast``.
-        echoes: Whether what agents and tools repeated of it goes, too.
-
     Raises:
-        InputError: The memory holds nothing of it, or ``proof`` is neither.
+        InputError: The memory holds nothing of the target, or there is no such proof.
     """
 
-    def __init__(self, base: Base, target: Target, proof: Proof, *, echoes: bool) -> None:
+    def __init__(self, base: Base, target: Target, proof: Proof) -> None:
         if proof not in get_args(Proof):
             raise InputError(f"there is no proof {proof!r}", where="erase", hint="replay or fast")
         self.base, self.parts, self.journal = base, base.parts, base.journal
         self.proof, self.words = proof, target.words
         self.policies = (base.parts.memory.policy, Policy(schema=BoardState), *base.policies)
-        self.found = Found(self.journal, target, echoes=echoes)
+        self.found = Found(self.journal, target)
         self.earlier = self.parts.index.unindexed()
         texts = (*self.found.texts, *filter(None, self.earlier.values()))
         self.traces = Traces(texts, self.words)
@@ -76,22 +160,20 @@ class Erasure:
             if own or any(line.anew for line in loss.lines):
                 yield loss
 
-    def plan(self, *, despite_holds: bool, why: str) -> ErasurePlan:
+    def plan(self) -> ErasurePlan:
         """Return what goes and what it costs.
 
         Raises:
             InputError: A hold protects it.
         """
-        if (held := self.found.held) and not despite_holds:
-            raise InputError(
-                f"a hold protects it: {held[0].reason}",
-                where=f"{held[0].thread} {held[0].ref}".strip(),
-                hint="release the hold, or erase despite it",
-            )
-        found, lines = self.found, [line for loss in self.losses for line in loss.lines]
-        usage = price_of(lines) if self.proof == "replay" else Usage()
+        found = self.found
+        if (hold := found.held) is not None:
+            where = f"{hold.thread} {hold.ref}".strip()
+            hint = "release the hold: Evidence.release, acc hold --release"
+            raise InputError(f"a hold protects it: {hold.reason}", where=where, hint=hint)
+        lines = [line for loss in self.losses for line in loss.lines]
         is_asking = isinstance(self.parts.memory.compressor, AskingCompressor)
-        by = ("model" if is_asking else "keyless") if usage.requests else ""
+        usage = price_of(lines) if self.proof == "replay" and is_asking else Usage()
         touched = (
             *found.deleted, *(row.thread for row in found.rows),
             *(loss.thread for loss in self.losses), *found.earlier,
@@ -100,9 +182,8 @@ class Erasure:
             found.target, self.proof, found.deleted, found.rows,
             sum(len(line.anew) for line in lines),
             tuple(leaving for line in lines for leaving in self._leaving(line)),
-            usage.requests, by,
-            usage.requests if is_asking else 0, usage.input + usage.output if is_asking else 0,
-            tuple(key for key in dict.fromkeys(touched) if not is_home(key)), held, why, self.done,
+            usage.requests, usage.input + usage.output,
+            tuple(key for key in dict.fromkeys(touched) if not is_home(key)), self.done,
         )  # fmt: skip
 
     def _leaving(self, line: Line) -> Iterator[Leaving]:
@@ -117,42 +198,37 @@ class Erasure:
 
     def done(self, plan: ErasurePlan) -> Receipt:
         """Carry out a plan: ask the model first, then write, then search."""
-        anew: dict[ThreadKey, list[Anew]] = {}
-        usage = Usage()
-        if self.proof == "replay":
-            anew, usage = self._replayed()
+        anew, usage = self._replayed()
         self._check(plan)
         is_exact = (self.proof == "replay" or not self.losses) and not self.found.is_guess
-        commits = sum(self._erase(loss, anew.get(loss.thread), plan) for loss in self.losses)
-        messages = len(plan.messages)
-        for key in plan.deleted:
-            messages += self.journal.delete_thread(key, plan.why)
+        commits = sum(self._erase(loss, anew.get(loss.thread, [])) for loss in self.losses)
+        gone = [self.journal.delete_thread(key, WHY) for key in plan.deleted]
         self._tell_readers()
         foreign = [*self._cleaned(), *self._unknown(plan)]
         changed = (*(loss.thread for loss in self.losses), *plan.threads)
-        files, traces = searched(
-            self.journal, self.base.files, self.traces, Wanted(self.words), changed
-        )
+        searched, traces = self.traces.left_in(self.journal, self.base.files, changed)
         heads = tuple(h for loss in self.losses for h in self.journal.branches(loss.thread))
         return Receipt(
-            uuid4().hex[:16], self.proof, len(plan.deleted), messages, commits, heads,
-            usage.requests, usage.input + usage.output, plan.threads, files, traces,
+            uuid4().hex[:16], self.proof, len(gone), len(plan.messages) + sum(gone), commits, heads,
+            usage.requests, usage.input + usage.output, plan.threads, searched, traces,
             self.journal.copies(), tuple(foreign), is_exact,
         )  # fmt: skip
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:
-        memory, bodies = self.parts.memory, self.journal.policies()
-        replay = Replay(memory, self.policies, bodies, self._is_tainted)
-        losses = [loss for loss in self.losses if not is_home(loss.thread)]
-        found = {loss.thread: perform(replay.running(loss.lines)) for loss in losses}
+        """Make the commits of each thread anew, with what that cost; with ``fast`` none."""
+        bodies = self.journal.policies()
+        replay = Replay(self.parts.memory, self.policies, bodies, self.traces.occur_in)
+        losses = self.losses if self.proof == "replay" else ()
+        found = {
+            loss.thread: perform(replay.running(loss.lines))
+            for loss in losses
+            if not is_home(loss.thread)
+        }
         return found, replay.usage
-
-    def _is_tainted(self, text: str) -> bool:
-        return self.traces.occur_in(text) or Wanted(self.words).are_in(text)
 
     def _check(self, plan: ErasurePlan) -> None:
         """Raise if something was said or committed since the plan that it would have to take, too."""
-        now = Found(self.journal, plan.target, echoes=self.found.is_wide)
+        now = Found(self.journal, plan.target)
         if now.rows != self.found.rows or now.deleted != plan.deleted:
             raise ConflictError(
                 "the memory has changed since the erasure was planned; nothing was erased",
@@ -160,21 +236,18 @@ class Erasure:
                 hint="plan the erasure again",
             )
 
-    def _erase(self, loss: Loss, anew: list[Anew] | None, plan: ErasurePlan) -> int:
+    def _erase(self, loss: Loss, anew: list[Anew]) -> int:
+        """Erase what a thread loses; return how many commits were made anew or blanked."""
         if self.proof == "replay" or is_home(loss.thread):
-            made = anew or []
-            self.journal.commit_anew(loss.thread, made, sorted(loss.rows), plan.why)
-            return sum(len(each.made) for each in made)
-        return self._blanked(loss, plan.why)
-
-    def _blanked(self, loss: Loss, why: str) -> int:
+            self.journal.commit_anew(loss.thread, anew, sorted(loss.rows), WHY)
+            return sum(len(each.made) for each in anew)
         words, count = (*self.words, *self._only_there(loss)), 0
         own = [r for r in self.found.rows if r.thread == loss.thread and not r.is_blank]
         for branch in branches_of(self.journal, loss.thread):
             refs = [row.ref for row in own if row.branch == branch]
             if refs or (branch == MAIN and loss.refs):
                 asked = (*refs, *loss.refs)
-                done = self.journal.blank(loss.thread, asked, words=words, why=why, branch=branch)
+                done = self.journal.blank(loss.thread, asked, words=words, why=WHY, branch=branch)
                 count += done.commits
         return count
 

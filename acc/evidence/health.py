@@ -63,17 +63,11 @@ class Reindexed:
 class Upkeep(Base):
     """Looks after a memory."""
 
-    def health(self, *, pages: bool = True) -> Health:
-        """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing.
-
-        Args:
-            pages: Whether the database's own check reads every page.
-        """
+    def health(self) -> Health:
+        """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
         journal, index = self.journal, self.parts.index
-        problems, lag = list(index.warnings), list[Waiting]()
-        if pages:
-            problems += [f"journal: {each}" for each in journal.check_pages()]
-        heads, said = list(journal.heads()), journal.said()
+        problems = [*index.warnings, *(f"journal: {each}" for each in journal.check_pages())]
+        heads, said, lag = list(journal.heads()), journal.said(), list[Waiting]()
         open_ = [Waiting(each.thread, each.branch, each.open) for each in said if each.open]
         try:
             lag += [Waiting(each.thread, each.branch, lacks) for each, lacks in index.lacking(said)]
@@ -98,7 +92,7 @@ class Upkeep(Base):
             why = "; ".join(index.warnings) or "it was opened with index='none'"
             raise InputError("the memory has no index", where=why, hint="open it with index='now'")
         if store.stale:
-            store.rebuild()
+            store.clear()
         index.note(alone=True)
         index.clean()
         threads = messages = 0
@@ -107,11 +101,8 @@ class Upkeep(Base):
             heads = journal.branches(key)
             if store.count(key) > sum(map(index.count, heads)):
                 messages += index.erase(key)
-                continue
-            try:
+            else:
                 messages += sum(index.refill(key, head.branch) for head in heads)
-            except AccError:  # an id with another text
-                messages += index.erase(key)
         return Reindexed(threads, messages)
 
 

@@ -17,7 +17,6 @@ class Loss:
     """What a thread loses.
 
     Attributes:
-        thread: The thread.
         rows: Branch and number of its own messages.
         refs: Refs of documents that its compressors may have read.
         lines: Its branches.
@@ -34,12 +33,11 @@ class Line:
     """A branch as it was read.
 
     Attributes:
-        head: Its head.
         commits: Its own commits.
         messages: What it sees that is not erased, by number.
         lost: Numbers of its own messages that it loses.
         gone: Refs of what it saw and loses.
-        first: Place of the first commit that is made anew; None if all stay.
+        stays: How many of its commits stay: the first ones.
     """
 
     head: Head
@@ -47,12 +45,12 @@ class Line:
     messages: dict[int, StoredMessage]
     lost: frozenset[int]
     gone: frozenset[str]
-    first: int | None = None
+    stays: int = 0
 
     @property
     def anew(self) -> list[StoredCommit]:
         """The commits that are made anew."""
-        return self.commits[self.first :] if self.first is not None else []
+        return self.commits[self.stays :]
 
     @property
     def groups(self) -> list[list[StoredCommit]]:
@@ -106,7 +104,7 @@ def read_lines(journal: Journal, loss: Loss) -> None:
     changed: set[str] = set()
     for head in journal.branches(loss.thread):
         line = _line(journal, head, loss)
-        line.first = _first(line, loss, changed)
+        line.stays = _stays(line, loss, changed)
         changed |= {each.hash for each in line.anew}
         loss.lines.append(line)
 
@@ -126,20 +124,15 @@ def _line(journal: Journal, head: Head, loss: Loss) -> Line:
     return Line(head, commits, kept, own, frozenset(lost.values()) | loss.refs)
 
 
-def _first(line: Line, loss: Loss, changed: set[str]) -> int | None:
+def _stays(line: Line, loss: Loss, changed: set[str]) -> int:
+    """Return how many commits stay; the state of the last one is there: an earlier erasure may have blanked some."""
     for place, each in enumerate(line.commits):
-        is_taker = line.loses(each)
-        is_reader = bool(loss.refs) and not read_refs(each).isdisjoint(loss.refs)
-        if is_taker or is_reader or (each.kind == "fork" and each.parent in changed):
-            return _readable(line.commits, place)
-    return None
-
-
-def _readable(commits: Sequence[StoredCommit], place: int) -> int:
-    """Return the place whose state before is there: an earlier erasure may have blanked it."""
-    while place and commits[place - 1].state is None:
-        place -= 1
-    return place
+        is_reader = not read_refs(each).isdisjoint(loss.refs)
+        if line.loses(each) or is_reader or (each.kind == "fork" and each.parent in changed):
+            while place and line.commits[place - 1].state is None:
+                place -= 1
+            return place
+    return len(line.commits)
 
 
 def read_refs(stored: StoredCommit) -> set[str]:

@@ -1,12 +1,14 @@
-"""Export and import: threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes.
+"""What leaves a memory and comes into it: exports, and heads to be kept elsewhere.
 
-The lines of each thread follow each other (`acc.journal.exchange`). What is exported is noted: an erasure names the
-files that may still hold the words.
+An export holds threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes
+(`acc.journal.exchange`). It is noted: an erasure names the files that may still hold the words. Who rewrites a
+journal rewrites its heads, too, unless they lie elsewhere.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,8 +20,9 @@ from typing import IO, Any, cast
 from acc.errors import InputError, StoreError
 from acc.evidence.base import Base
 from acc.folders import expanded, file_errors, opened_private, private_folder
-from acc.journal import ThreadKey
+from acc.journal import Head, ThreadKey
 from acc.journal.opened import Key
+from acc.journal.places import names_of
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,10 @@ class Exported:
 
 
 class Moving(Base):
-    """Exports, imports, backups."""
+    """Exports, imports, heads."""
 
     def lines(self, *, thread: Key | None = None, **scope: str | None) -> Iterator[str]:
-        """Yield threads as JSON lines, with the chain (`acc.journal.exchange`)."""
+        """Yield threads as JSON lines, with the chain."""
         return chain.from_iterable(map(self.journal.export, self.threads(thread, **scope)))
 
     def export(self, to: Path | str, *, thread: Key | None = None, **scope: str | None) -> Exported:
@@ -47,11 +50,10 @@ class Moving(Base):
         """
         file, keys, count = expanded(to), list(self.threads(thread, **scope)), 0
         if not keys:
-            raise InputError(
-                "there is no such thread", where=str(file), hint="acc threads lists the threads"
-            )
+            hint = "acc threads lists the threads"
+            raise InputError("there is no such thread", where=str(file), hint=hint)
         with _created(file) as out:
-            for line in chain.from_iterable(map(self.journal.export, keys)):
+            for line in self.lines(thread=thread, **scope):
                 out.write(f"{line}\n".encode())
                 count += 1
         self.journal.note_copy(str(file.absolute()), f"an export of {len(keys)} threads")
@@ -72,15 +74,45 @@ class Moving(Base):
                     self.parts.index.refill(key, head.branch)
         return keys
 
-    def backup(self, to: Path | str) -> Path:
-        """Copy the journal to a new file while others write, and note where: an erasure names it.
+    def write_heads(self, out: Path | str, **scope: str | None) -> int:
+        """Write the heads of a scope to a file, to be kept elsewhere, a JSON line each; return how many.
+
+        `read_heads` reads them, and `acc.journal.journal.Journal.verify` checks them.
 
         Raises:
-            InputError: There is such a file.
+            StoreError: It cannot be written.
         """
-        path = self.journal.backup(to)
-        self.journal.note_copy(str(path.absolute()), "a backup")
-        return path
+        keys, file, what = set(self.threads(**scope)), expanded(out), "the heads cannot be written"
+        heads = [head for head in self.journal.heads() if head.thread in keys and head.hash]
+        with (
+            file_errors(StoreError, what, where=file, hint="check the disk"),
+            opened_private(file, "w", encoding="utf-8") as lines,
+        ):
+            for head in heads:
+                own = {"branch": head.branch, "version": head.version, "hash": head.hash}
+                lines.write(json.dumps({**names_of(head.thread), **own}, sort_keys=True) + "\n")
+        return len(heads)
+
+
+def read_heads(path: Path) -> tuple[Head, ...]:
+    """Return the heads of a file.
+
+    Raises:
+        InputError: It is no file of heads.
+    """
+    hint = "give a file that acc heads --out wrote"
+    damaged = (ValueError, KeyError, TypeError)
+    what = "the heads cannot be read"
+    with file_errors(InputError, what, where=path, hint=hint, besides=damaged):
+        bodies = map(json.loads, filter(None, path.read_text(encoding="utf-8").splitlines()))
+        return tuple(
+            Head(_key(body), str(body["branch"]), str(body["hash"]), int(body["version"]))
+            for body in bodies
+        )
+
+
+def _key(body: Any) -> ThreadKey:
+    return ThreadKey(**{name: str(body[name]) for name in names_of(ThreadKey(""))})
 
 
 @contextmanager
@@ -91,9 +123,8 @@ def _created(to: Path) -> Iterator[IO[bytes]]:
         try:
             file = opened_private(to, "xb")
         except FileExistsError as error:
-            raise InputError(
-                "the file is there already", where=str(to), hint="name a new one"
-            ) from error
+            what = "the file is there already"
+            raise InputError(what, where=str(to), hint="name a new one") from error
         try:
             with file:
                 if to.suffix != ".gz":

@@ -1,36 +1,26 @@
-"""Read files as text, section by section: plain text, Markdown, HTML and PDF."""
+"""Read documents as text: plain text, Markdown, HTML and PDF."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
 
 from acc.errors import InputError, extra
 from acc.folders import file_errors
-from acc.turn.observations import storable
 
 LARGEST = 64 * 1024 * 1024
 """Limit, in bytes, of a file."""
 
 
-class Section(NamedTuple):
-    """A section of a document; its place is ``page 3``, or its headings: ``Backups > Restore``."""
-
-    text: str
-    place: str = ""
-
-
 def files_of(paths: Path | str | Iterable[Path | str]) -> list[Path]:
-    """Return the files that paths name; of a folder, the documents below it.
+    """Return the files that paths name; of a folder, the documents below it that are not hidden.
 
     Raises:
         InputError: A path is no file, and no folder with documents.
     """
-    given = [paths] if isinstance(paths, Path | str) else list(paths)
+    given = [paths] if isinstance(paths, Path | str) else paths
     found: list[Path] = []
     for path in map(Path, given):
         inside = [path] if path.is_file() else _below(path)
@@ -51,79 +41,36 @@ def _below(folder: Path) -> list[Path]:
     )  # fmt: skip
 
 
-def sections(path: Path) -> list[Section]:
-    """Return the sections of a file that contain text."""
-    read = READERS.get(path.suffix.lower())
-    if read is None:
-        known = " ".join(sorted(READERS))
-        raise InputError(
-            "files of this kind cannot be ingested", where=str(path), hint=f"give one of: {known}"
-        )
-    with file_errors(
-        InputError, "the file cannot be read", where=path, hint="name a readable file"
-    ):
+def text_of(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises:
+        InputError: It cannot be read, is of another kind, too large, or has no text.
+    """
+    kind, where = path.suffix.lower(), str(path)
+    if kind not in READERS:
+        hint = f"give one of: {' '.join(sorted(READERS))}"
+        raise InputError("files of this kind cannot be ingested", where=where, hint=hint)
+    what, hint = "the file cannot be read", "name a readable file"
+    with file_errors(InputError, what, where=path, hint=hint):
         if path.stat().st_size > LARGEST:
-            raise InputError(
-                f"the file is larger than {LARGEST >> 20} MB",
-                where=str(path),
-                hint="split the file, and ingest the parts",
-            )
+            what, hint = f"the file is larger than {LARGEST >> 20} MB", "split it, ingest the parts"
+            raise InputError(what, where=where, hint=hint)
         data = path.read_bytes()
-    found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
-    if not any(section.text.strip() for section in found):
-        is_pdf = path.suffix.lower() == ".pdf"
+    text = READERS[kind](data, path)
+    if not text.strip():
+        is_pdf = kind == ".pdf"
         hint = "a scanned PDF needs text recognition first" if is_pdf else "name a file with text"
-        raise InputError("the file contains no text", where=str(path), hint=hint)
-    return [section for section in found if section.text.strip()]
+        raise InputError("the file contains no text", where=where, hint=hint)
+    return text
 
 
-def _plain(data: bytes, path: Path) -> list[Section]:
-    return [Section(_decoded(data, path))]
-
-
-def _decoded(data: bytes, path: Path) -> str:
+def _plain(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(
-            "the file is not UTF-8", where=str(path), hint="save the file as UTF-8"
-        ) from error
-
-
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
-_FENCE = re.compile(r"^\s*(```|~~~)")
-_FENCED_LINE = re.compile(r"^\s*```+[^`]+```+")
-"""Code that opens and closes on one line starts no fence."""
-
-Above = list[tuple[int, str]]
-"""The headings above a line, each with its level, 1 to 6."""
-
-
-def _under(above: Above, level: int, title: str) -> Above:
-    """Return the headings above the text after a new heading: itself, and those of lower levels."""
-    return [*(each for each in above if each[0] < level), (level, title)]
-
-
-def _path_of(above: Above) -> str:
-    return " > ".join(title for _, title in above)
-
-
-def _markdown(data: bytes, path: Path) -> list[Section]:
-    found: list[Section] = []
-    above: Above = []
-    lines: list[str] = []
-    fenced = False
-    for line in _decoded(data, path).splitlines(keepends=True):
-        if _FENCE.match(line) and (fenced or not _FENCED_LINE.match(line)):
-            fenced = not fenced
-        heading = None if fenced else _HEADING.match(line.rstrip("\r\n"))
-        if heading:
-            found.append(Section("".join(lines), _path_of(above)))
-            lines = []
-            above = _under(above, len(heading[1]), heading[2])
-        lines.append(line)
-    found.append(Section("".join(lines), _path_of(above)))
-    return found
+        hint = "save the file as UTF-8"
+        raise InputError("the file is not UTF-8", where=str(path), hint=hint) from error
 
 
 _BLOCK_TAGS = """
@@ -133,88 +80,60 @@ _BLOCK_TAGS = """
 
 
 class _Text(HTMLParser):
-    """Visible text of a page: a line per block, a section per heading."""
+    """Visible text of a page, a line for each block."""
 
     _HIDDEN = frozenset({"script", "style", "template", "noscript", "title", "svg"})
     _BLOCKS = frozenset(_BLOCK_TAGS.split())
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.sections: list[Section] = []
-        self._above: Above = []
-        self._text: list[str] = []
+        self._blocks = [""]
         self._hidden = 0
-        self._heading = 0
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in self._HIDDEN:
-            self._hidden += 1
+        self._hidden += tag in self._HIDDEN
         if tag in self._BLOCKS:
-            self._text.append("\n")
-        if re.fullmatch("h[1-6]", tag):
-            self.end()
-            self._heading = int(tag[1])
+            self._blocks.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in self._HIDDEN:
-            self._hidden = max(0, self._hidden - 1)
-        if self._heading and tag == f"h{self._heading}":
-            title = " ".join("".join(self._text).split())
-            self._above = _under(self._above, self._heading, title)
-            self._heading = 0
+        self._hidden = max(0, self._hidden - (tag in self._HIDDEN))
         if tag in self._BLOCKS:
-            self._text.append("\n")
+            self._blocks.append("")
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
-            self._text.append(re.sub(r"\s+", " ", data))
+            self._blocks[-1] += data
 
-    def end(self) -> None:
-        """Close the section."""
-        lines = (" ".join(line.split()) for line in "".join(self._text).split("\n"))
-        text = "\n".join(line for line in lines if line)
-        if text:
-            self.sections.append(Section(text, _path_of(self._above)))
-        self._text = []
+    def text(self) -> str:
+        lines = (" ".join(block.split()) for block in self._blocks)
+        return "\n".join(line for line in lines if line)
 
 
-def _html(data: bytes, path: Path) -> list[Section]:
-    parser, page = _Text(), _decoded(data, path)
+def _html(data: bytes, path: Path) -> str:
+    parser, page = _Text(), _plain(data, path)
     try:
         parser.feed(page)
         parser.close()
     except AssertionError as error:  # html.parser on malformed declarations
-        raise InputError(
-            f"the page cannot be read: {error}", where=str(path), hint="save it again as HTML"
-        ) from error
-    parser.end()
-    return parser.sections
+        what, hint = f"the page cannot be read: {error}", "save it again as HTML"
+        raise InputError(what, where=str(path), hint=hint) from error
+    return parser.text()
 
 
-def _pdf(data: bytes, path: Path) -> list[Section]:
+def _pdf(data: bytes, path: Path) -> str:
     with extra("pdf", "the library that reads PDF files is not installed", where=str(path)):
         import pypdf
     try:
         pages = pypdf.PdfReader(BytesIO(data)).pages
-        return [
-            Section(page.extract_text() or "", f"page {number}")
-            for number, page in enumerate(pages, 1)
-        ]
+        return "\n\n".join(page.extract_text() or "" for page in pages)
     except Exception as error:  # pypdf raises arbitrary errors on a damaged file
-        raise InputError(
-            f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
-            where=str(path),
-            hint="open the file, and save it again without a password",
-        ) from error
+        what = f"the PDF cannot be read: {type(error).__name__}: {error}"[:300]
+        hint = "open the file, and save it again without a password"
+        raise InputError(what, where=str(path), hint=hint) from error
 
 
-READERS: dict[str, Callable[[bytes, Path], list[Section]]] = {
-    ".txt": _plain,
-    ".text": _plain,
-    ".log": _plain,
-    ".md": _markdown,
-    ".markdown": _markdown,
-    ".html": _html,
-    ".htm": _html,
+READERS: dict[str, Callable[[bytes, Path], str]] = {
+    **dict.fromkeys((".txt", ".text", ".log", ".md", ".markdown"), _plain),
+    **dict.fromkeys((".html", ".htm"), _html),
     ".pdf": _pdf,
 }

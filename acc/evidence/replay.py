@@ -81,7 +81,7 @@ class Replay:
         states: dict[str, CompressedCognitiveState] = {}
         found: list[Anew] = []
         for line in lines:
-            if line.first is not None:
+            if line.anew:
                 found += [(yield from _Branch(self, line, states).running())]
         return found
 
@@ -110,14 +110,13 @@ class _Branch:
         self._state: CompressedCognitiveState = self._schema.empty()
 
     def running(self) -> Doing[Anew]:
-        line, first = self._line, self._line.first or 0
-        last = line.commits[first - 1] if first else None
+        line = self._line
+        last = line.commits[line.stays - 1] if line.stays else None
         self._before = (last.state or {}) if last else {}
         self._state = self._old()
         for group in line.groups:
             yield from self._group(group)
-            for each in group:
-                self._states[each.hash] = self._state
+            self._states |= dict.fromkeys((each.hash for each in group), self._state)
             self._before = group[-1].state or {}
         after = last.version if last else 0
         return Anew(line.head.branch, line.head.hash, after, tuple(self._made))
@@ -127,59 +126,52 @@ class _Branch:
         return self._schema.load(dict(self._before)) if self._before else self._schema.empty()
 
     def _group(self, group: Sequence[StoredCommit]) -> Doing[None]:
-        first = group[0]
+        first, thread = group[0], self._line.head.thread
         if first.kind == "fork":
             self._fork(first)
         elif first.kind == "taken":
-            self._taken(first)
-        elif first.kind == "step" and first.record is not None and is_act(first):
-            self._act(first)
-        elif first.kind == "step":
-            if is_plain(group) or self._is_clean(group) or self._line.head.thread.agent == AGENT:
-                for each in group:
-                    self._as_recorded(each)
-            else:
-                yield from self._anew(group)
+            raise StateError(
+                f"version {first.version} came from outside after the erased words: what it was made of is not here",
+                where=f"{thread}, branch {self._line.head.branch}",
+                hint="erase with proof='fast', or erase the thread whole",
+            )
+        elif first.kind == "step" and is_act(first) and "withdrawn" not in given_in(first):
+            self._retire(first)
+        elif first.kind == "step" and self._is_kept(group):
+            for each in group:
+                self._as_recorded(each)
+        elif first.kind == "step":  # of a fast erasure's own commits nothing is made
+            yield from self._anew(group)
 
     def _fork(self, stored: StoredCommit) -> None:
-        base = self._states.get(stored.parent)
-        if base is None:  # its parent stays, and so does what it forked from
+        if stored.parent not in self._states:  # its parent stays, and so does what it forked from
             raise StateError("a fork's parent is missing", where=str(self._line.head.thread))
-        body = successor(base.canonical(), branch=self._line.head.branch)
+        body = successor(self._states[stored.parent].canonical(), branch=self._line.head.branch)
         self._state = self._schema.load(body)
         self._made.append(Made(body, "fork", (), stored.seq, stored.at))
 
-    def _taken(self, stored: StoredCommit) -> None:
-        """Refuse a state from outside: what it was made of is not in the journal."""
-        raise StateError(
-            f"version {stored.version} came from outside after the erased words: it cannot be made anew",
-            where=f"{self._line.head.thread}, branch {self._line.head.branch}",
-            hint="erase with proof='fast', or erase the thread whole",
-        )
-
-    def _act(self, stored: StoredCommit) -> None:
-        """Retire what the operator retired, by its words: ids are given anew; withdraw what was withdrawn."""
-        if "withdrawn" in given_in(stored):
-            self._as_recorded(stored)
-            return
-        old = self._old()
+    def _retire(self, stored: StoredCommit) -> None:
+        """Retire what the operator retired, by its words: ids are given anew."""
         ids = (given_in(stored)["proposal"]).get("drop", ())
-        words = {(slot.name, item.text_of) for slot, item in old.items() if item.id in ids}
+        words = {(slot.name, item.text_of) for slot, item in self._old().items() if item.id in ids}
         drop = tuple(i.id for slot, i in self._state.items() if (slot.name, i.text_of) in words)
         policy = self._policy_of(stored)
         done = commit(self._state, policy, proposal=Proposal(drop=drop, author="operator"))
         self._keep(Entry(done, policy, outcome=self._clean("outcome", stored)), (), stored)
 
-    def _is_clean(self, group: Sequence[StoredCommit]) -> bool:
-        """Whether neither the state before nor anything that was read holds a mark of the erased words."""
+    def _is_kept(self, group: Sequence[StoredCommit]) -> bool:
+        """Whether what was proposed is committed as it was: nobody compressed, or nobody read the erased words."""
+        if is_plain(group) or is_act(group[0]) or self._line.head.thread.agent == AGENT:
+            return True
+        gone = self._line.gone
         if any(each.record is None or self._replay.policy(each.policy) is None for each in group):
             return False
-        gone = self._line.gone
         if self._line.loses(group[0]) or any(not read_refs(e).isdisjoint(gone) for e in group):
             return False
         return self._held(self._before) == self._held(self._state.canonical())
 
     def _held(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a state holds beside where it stands, without the erased messages' places in the tail."""
         found = {key: value for key, value in body.items() if key not in _PLACE}
         tail = [each for each in body.get("unread", ()) if each["ref"] not in self._line.gone]
         return {**found, "unread": tail}

@@ -2,29 +2,29 @@
 
 A prune forgets texts; it does not erase: a tombstone says which message it was, states and records stay, and a commit
 that read it is not recomputed any more. What a current state cites, what its tail holds, what waits for the next turn
-and what a hold protects stays, whatever a policy says.
+and what a hold protects stays, whatever a policy says. A recall writes nothing: the commits' verdicts say what was
+admitted, and a committed turn is the paper's execution.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from acc.controller.documents import is_home
+from acc.controller.documents import is_home, may_read, whole_of
 from acc.controller.settings import Parts
 from acc.errors import ConfigurationError
-from acc.evidence.base import Base
-from acc.evidence.documents import whole_of
-from acc.evidence.policies import Combined, Deletion, Usage
-from acc.evidence.target import rows_of
-from acc.evidence.usage import Ledger, age_of, readers_of, refs_in
+from acc.evidence.base import Base, branches_of, refs_in, rows_of
+from acc.evidence.policies import Deletion, Usage
 from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
 from acc.journal.opened import Key
+from acc.turn.observations import is_ingested
 
 Kind = Literal["messages", "documents"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _COMPUTED = ("episodic_trace", "retrieved_artifacts")
 """Slots that say what was compressed and admitted, and rest on nothing."""
@@ -51,21 +51,11 @@ class Pruned:
 
 @dataclass(frozen=True)
 class PrunePlan:
-    """What a policy deletes.
-
-    Attributes:
-        judged: How much evidence it judged.
-        doomed: What goes.
-        kept: What it dooms, and what protects it.
-        times: The time in turns, by thread.
-        readings: Of a combined policy, how much its union and its intersection doom.
-    """
+    """How much evidence a policy judged, what goes, and what it dooms and that is protected."""
 
     judged: int
     doomed: tuple[Doom, ...]
     kept: tuple[Doom, ...]
-    times: Mapping[str, int]
-    readings: Mapping[str, int]
     work: Pruning = field(repr=False, compare=False)
 
     def apply(self) -> Pruned:
@@ -73,148 +63,19 @@ class PrunePlan:
         return self.work.pruned(self.doomed)
 
 
-@dataclass
-class Group:
-    """A piece of evidence on a branch: a message, or a document with all its parts."""
-
-    thread: ThreadKey
-    branch: str
-    ref: str
-    rows: list[StoredMessage] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """Its key for policies."""
-        return f"{self.thread}\x00{self.branch}\x00{self.ref}"
-
-    @property
-    def refs(self) -> list[str]:
-        """The refs of its rows."""
-        return [each.message.ref for each in self.rows]
-
-
-def kind_of(key: ThreadKey) -> Kind:
-    """Return the kind of evidence that a thread holds."""
-    return "documents" if is_home(key) else "messages"
-
-
-class Pruning:
-    """Applies a policy to the evidence of threads.
-
-    Args:
-        parts: The memory's.
-        threads: The threads.
-        kinds: What is judged.
-        now: The time.
-    """
-
-    def __init__(
-        self, parts: Parts[Any], threads: Iterable[ThreadKey], kinds: Sequence[Kind], now: datetime
-    ) -> None:
-        if unknown := set(kinds) - set(KINDS):
-            raise ConfigurationError(
-                f"{', '.join(sorted(unknown))} is no kind of evidence",
-                where="prune",
-                hint=f"use {', '.join(KINDS)}",
-            )
-        self._parts, self._journal, self._now = parts, parts.journal, now
-        self._threads = [key for key in threads if kind_of(key) in kinds]
-        self._cited: dict[ThreadKey, dict[str, str]] = {}
-
-    def plan(self, policy: Deletion) -> PrunePlan:
-        """Return what a policy deletes."""
-        doomed, kept, times, judged = list[Doom](), list[Doom](), dict[str, int](), 0
-        readings: dict[str, int] = {}
-        held = self._journal.held()
-        for key in self._threads:
-            ledger = Ledger(self._journal, readers_of(self._journal, key))
-            groups = {group.name: group for group in self._groups(key)}
-            usages = [
-                ledger.usage(group.name, group.refs, group.rows[0], order, self._now)
-                for order, group in enumerate(groups.values())
-            ]
-            judged, times[str(key)] = judged + len(usages), ledger.t
-            for name, why in policy(usages, ledger.t).items():
-                shield = self._shield(groups[name], held)
-                place = kept if shield else doomed
-                place.append(Doom(key, groups[name].ref, kind_of(key), shield or why))
-            for rule, count in _readings(policy, usages, ledger.t):
-                readings[rule] = readings.get(rule, 0) + count
-        return PrunePlan(judged, tuple(doomed), tuple(kept), times, readings, self)
-
-    def pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        """Delete what is doomed and still not protected."""
-        self._cited.clear()
-        held, count = self._journal.held(), 0
-        wanted = {(doom.thread, doom.ref) for doom in doomed}
-        for key in dict.fromkeys(doom.thread for doom in doomed):
-            going = [g for g in self._groups(key)
-                     if (key, g.ref) in wanted and not self._shield(g, held)]  # fmt: skip
-            rows = [(group.branch, each.seq) for group in going for each in group.rows]
-            count += len(rows)
-            self._journal.prune(key, rows, "pruned")
-        return Pruned(count, 0, tuple(self._parts.index.clean()))
-
-    def _groups(self, key: ThreadKey) -> Iterator[Group]:
-        found: dict[tuple[str, str], Group] = {}
-        for branch, each in rows_of(self._journal, key):
-            ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
-            found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
-        yield from found.values()
-
-    def _shield(self, group: Group, held: Sequence[Hold]) -> str:
-        names = {"", group.ref, *group.refs}
-        for hold in held:
-            if hold.thread == group.thread and hold.ref in names:
-                return f"held: {hold.reason}"
-        if any(not each.version for each in group.rows):
-            return "the next turn reads it"
-        cited = (self._citations(reader) for reader in readers_of(self._journal, group.thread))
-        by = (each[ref] for each in cited for ref in group.refs if ref in each)
-        return next(by, "")
-
-    def _citations(self, key: ThreadKey) -> dict[str, str]:
-        if key not in self._cited:
-            found: dict[str, str] = {}
-            for last in newest_of(self._journal, key):
-                for name, value in (last.state or {}).items():
-                    if name in _COMPUTED:
-                        continue
-                    where = "the next turn reads it" if name == "unread" else f"cited in {key}"
-                    found |= dict.fromkeys(refs_in(value), where)
-            self._cited[key] = found
-        return self._cited[key]
-
-
-def _readings(policy: Deletion, usages: Sequence[Usage], t: int) -> Iterator[tuple[str, int]]:
-    if isinstance(policy, Combined):
-        for rule in ("union", "intersection"):
-            yield rule, len(Combined(policy.period, policy.history, rule)(usages, t))
-
-
-@dataclass(frozen=True)
-class Idle:
-    """A thread and when it was committed to last."""
-
-    thread: ThreadKey
-    last: str
-
-
 @dataclass(frozen=True)
 class ExpiryPlan:
-    """The threads that expire, and the holds that keep others."""
+    """The threads that expire, with when they were committed to last, and the holds that keep others."""
 
-    threads: tuple[Idle, ...]
+    threads: Mapping[ThreadKey, str]
     held: tuple[Hold, ...]
     parts: Parts[Any] = field(repr=False, compare=False)
 
     def apply(self) -> Pruned:
         """Delete the threads that nobody committed to since."""
-        gone = [
-            self.parts.journal.delete_thread(each.thread, "expired")
-            for each in self.threads
-            if last_of(self.parts.journal, each.thread) == each.last
-        ]
+        journal = self.parts.journal
+        still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
+        gone = [journal.delete_thread(key, "expired") for key in still]
         return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
 
 
@@ -236,9 +97,15 @@ class Retention(Base):
             kinds: ``documents``, ``messages``.
             thread: A thread; None for all of the scope.
             scope: Names of tenant, user and agent, as in `threads`.
+
+        Raises:
+            ConfigurationError: There is no such kind.
         """
-        pruning = Pruning(self.parts, self.threads(thread, **scope), kinds, self._clock.now())
-        return pruning.plan(policy)
+        if unknown := set(kinds) - set(get_args(Kind)):
+            what = f"{', '.join(sorted(unknown))} is no kind of evidence"
+            raise ConfigurationError(what, where="prune", hint="use messages, documents")
+        keys = [key for key in self.threads(thread, **scope) if kind_of(key) in kinds]
+        return Pruning(self.parts, keys).plan(policy, self._clock.now())
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
         """Delete what a policy deletes; arguments are those of `plan_prune`."""
@@ -247,19 +114,177 @@ class Retention(Base):
     def plan_expiry(self, older_than: timedelta, **scope: str | None) -> ExpiryPlan:
         """Return the threads of a scope that nobody committed to for so long. Nothing is deleted, and no document."""
         held = {hold.thread: hold for hold in self.journal.held()}
-        idle, kept, now = list[Idle](), list[Hold](), self._clock.now()
-        for key in self.threads(**scope):
-            last = "" if is_home(key) else last_of(self.journal, key)
-            if last and age_of(last, now) > older_than:
-                if key in held:
-                    kept.append(held[key])
-                else:
-                    idle.append(Idle(key, last))
-        return ExpiryPlan(tuple(idle), tuple(kept), self.parts)
+        keys = (key for key in self.threads(**scope) if not is_home(key))
+        last, now = {key: last_of(self.journal, key) for key in keys}, self._clock.now()
+        old = {key: at for key, at in last.items() if at and age_of(at, now) > older_than}
+        kept = tuple(held[key] for key in old if key in held)
+        idle = {key: at for key, at in old.items() if key not in held}
+        return ExpiryPlan(idle, kept, self.parts)
 
     def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
         """Delete the threads of a scope that nobody committed to for so long, but for those that are held."""
         return self.plan_expiry(older_than, **scope).apply()
+
+
+@dataclass
+class Group:
+    """A piece of evidence on a branch: a message, or a document with all its parts."""
+
+    thread: ThreadKey
+    branch: str
+    ref: str
+    rows: list[StoredMessage] = field(default_factory=list)
+
+    @property
+    def refs(self) -> list[str]:
+        """The refs of its rows."""
+        return [each.message.ref for each in self.rows]
+
+
+class Pruning:
+    """Applies a policy to the evidence of threads."""
+
+    def __init__(self, parts: Parts[Any], threads: Iterable[ThreadKey]) -> None:
+        self._parts, self._journal, self._threads = parts, parts.journal, threads
+        self._cited: dict[ThreadKey, dict[str, str]] = {}
+
+    def plan(self, policy: Deletion, now: datetime) -> PrunePlan:
+        """Return what a policy deletes."""
+        doomed, kept, judged = list[Doom](), list[Doom](), 0
+        held = self._journal.held()
+        for key in self._threads:
+            ledger = Ledger(self._journal, readers_of(self._journal, key))
+            groups = {str(number): group for number, group in enumerate(self._groups(key))}
+            usages = [ledger.usage(name, group, now) for name, group in groups.items()]
+            judged += len(usages)
+            for name, why in policy(usages, len(ledger.ticks)).items():
+                shield = self._shield(groups[name], held)
+                place = kept if shield else doomed
+                place.append(Doom(key, groups[name].ref, kind_of(key), shield or why))
+        return PrunePlan(judged, tuple(doomed), tuple(kept), self)
+
+    def pruned(self, doomed: Sequence[Doom]) -> Pruned:
+        """Delete what is doomed and still not protected."""
+        self._cited.clear()
+        held, count = self._journal.held(), 0
+        wanted = {(doom.thread, doom.ref) for doom in doomed}
+        for key in dict.fromkeys(doom.thread for doom in doomed):
+            going = [g for g in self._groups(key)
+                     if (key, g.ref) in wanted and not self._shield(g, held)]  # fmt: skip
+            rows = [(group.branch, each.seq) for group in going for each in group.rows]
+            count += len(rows)
+            self._journal.prune(key, rows, "pruned")
+        return Pruned(count, 0, tuple(self._parts.index.clean()))
+
+    def _groups(self, key: ThreadKey) -> Iterable[Group]:
+        found: dict[tuple[str, str], Group] = {}
+        for branch, each in rows_of(self._journal, key):
+            ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
+            found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
+        return found.values()
+
+    def _shield(self, group: Group, held: Sequence[Hold]) -> str:
+        """Return what protects a piece of evidence; empty if nothing does."""
+        names = {"", group.ref, *group.refs}
+        for hold in held:
+            if hold.thread == group.thread and hold.ref in names:
+                return f"held: {hold.reason}"
+        if any(not each.version for each in group.rows):
+            return "the next turn reads it"
+        cited = (self._citations(reader) for reader in readers_of(self._journal, group.thread))
+        by = (each[ref] for each in cited for ref in group.refs if ref in each)
+        return next(by, "")
+
+    def _citations(self, key: ThreadKey) -> dict[str, str]:
+        """Return where each ref stands in the newest states of a thread."""
+        if key not in self._cited:
+            found: dict[str, str] = {}
+            for last in newest_of(self._journal, key):
+                for name, value in (last.state or {}).items():
+                    where = "the next turn reads it" if name == "unread" else f"cited in {key}"
+                    if name not in _COMPUTED:
+                        found |= dict.fromkeys(refs_in(value), where)
+            self._cited[key] = found
+        return self._cited[key]
+
+
+class Tick(NamedTuple):
+    """A turn that was committed: the paper's execution."""
+
+    at: str
+    thread: ThreadKey
+    branch: str
+    version: int
+    turn: int
+    admitted: frozenset[str]
+
+
+class Ledger:
+    """The use of messages of a thread, or of documents by all threads that may read them.
+
+    Args:
+        journal: The journal.
+        readers: The threads whose turns count.
+    """
+
+    def __init__(self, journal: Journal, readers: Sequence[ThreadKey]) -> None:
+        found = (
+            Tick(each.at, key, branch, each.version, each.turn, admitted_in(each.record))
+            for key in readers
+            for branch in branches_of(journal, key)
+            for each in journal.commits(key, branch)
+            if each.span[1]
+        )
+        self.ticks = sorted(found, key=lambda tick: (tick.at, str(tick.thread), tick.version))
+        self._retrieved: defaultdict[str, list[int]] = defaultdict(list)
+        self._utilities: defaultdict[str, list[float]] = defaultdict(list)
+        self._taken = {(tick.branch, tick.version): n for n, tick in enumerate(self.ticks)}
+        for number, tick in enumerate(self.ticks, 1):
+            for ref in tick.admitted:
+                self._retrieved[ref].append(number)
+        for key in readers:
+            admitted = {(k.branch, k.turn): k.admitted for k in self.ticks if k.thread == key}
+            for said in journal.feedback(key):
+                refs = {said.ref} if said.ref else admitted.get((said.branch, said.turn), ())
+                for ref in refs:
+                    self._utilities[ref].append(said.utility)
+
+    def usage(self, number: str, group: Group, now: datetime) -> Usage:
+        """Return the use of a piece of evidence, of which the ``number`` tells the place among all."""
+        first = group.rows[0]
+        times = sorted({time for ref in group.refs for time in self._retrieved[ref]})
+        rated = [worth for ref in group.refs for worth in self._utilities[ref]]
+        added = self._taken.get((first.branch, first.version))
+        if added is None or is_ingested(first.message.ref):
+            added = bisect_right(self.ticks, first.message.at, key=lambda tick: tick.at)
+        return Usage(number, added, times, rated, int(number), age_of(first.message.at, now))
+
+
+def admitted_in(record: object) -> frozenset[str]:
+    """Return the refs of what a turn admitted."""
+    verdicts = record.get("verdicts", ()) if isinstance(record, dict) else ()
+    return frozenset(ref for ref, _, reason in verdicts if reason == "admitted")
+
+
+def kind_of(key: ThreadKey) -> Kind:
+    """Return the kind of evidence that a thread holds."""
+    return "documents" if is_home(key) else "messages"
+
+
+def age_of(at: str, now: datetime) -> timedelta:
+    """Return how long ago an ISO 8601 time was; 0 if it cannot be read."""
+    try:
+        then = datetime.fromisoformat(at)
+    except ValueError:
+        return timedelta()
+    return now - then if then.tzinfo is not None else timedelta()
+
+
+def readers_of(journal: Journal, key: ThreadKey) -> tuple[ThreadKey, ...]:
+    """Return the threads that may read a thread's messages: itself, or those of a home's documents."""
+    if not is_home(key):
+        return (key,)
+    return tuple(each for each in journal.threads(tenant=key.tenant) if may_read(each, key))
 
 
 def last_of(journal: Journal, key: ThreadKey) -> str:

@@ -8,8 +8,9 @@ from functools import cached_property
 
 from acc.board.board import AGENT
 from acc.board.origins import Origin
-from acc.controller.documents import is_home, may_read
+from acc.controller.documents import is_home, may_read, whole_of
 from acc.errors import InputError
+from acc.evidence.base import rows_of
 from acc.evidence.traces import Traces
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
@@ -49,8 +50,9 @@ class Target:
     branch: str = MAIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "refs", _listed(self.refs))
-        object.__setattr__(self, "words", _listed(self.words))
+        for name in ("refs", "words"):
+            given: tuple[str, ...] | str = getattr(self, name)
+            object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
         is_nothing = self.thread is None and not any(
             (self.words, self.document, self.tenant, self.user, self.agent)
         )
@@ -74,21 +76,11 @@ class Target:
         return all(want is None or want == name for want, name in wanted)
 
 
-def _listed(given: Iterable[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
 @dataclass(frozen=True)
 class Row:
     """A message that goes, or that an earlier erasure or a prune has blanked: its commits may go.
 
     Attributes:
-        thread: Its thread.
-        branch: Its branch.
-        seq: Its number.
-        ref: Its ref.
-        channel: Who said it.
-        text: Its words.
         version: The commit that took it; 0 if none did.
         is_echo: Whether it goes because it repeats words of another one.
         is_blank: Whether it was blanked before.
@@ -111,16 +103,10 @@ class Row:
 
 
 class Found:
-    """The rows that a target means, read from the journal.
+    """The rows that a target means, with what agents and tools repeated of them, read from the journal."""
 
-    Args:
-        journal: The journal.
-        target: The target.
-        echoes: Whether what agents and tools repeated of it goes, too.
-    """
-
-    def __init__(self, journal: Journal, target: Target, *, echoes: bool = True) -> None:
-        self._journal, self.target, self.is_wide = journal, target, echoes
+    def __init__(self, journal: Journal, target: Target) -> None:
+        self._journal, self.target = journal, target
         self._words = Wanted(target.words)
         self._all = tuple(journal.threads())
         self.scope = tuple(key for key in self._all if target.has(key))
@@ -148,7 +134,7 @@ class Found:
                 where=str(self.target.thread or self.target.document or "the scope"),
                 hint="acc search and acc threads show what there is",
             )
-        return (*own, *self._repeated(own)) if self.is_wide else own
+        return (*own, *self._repeated(own))
 
     @property
     def _may_be_gone(self) -> bool:
@@ -163,10 +149,10 @@ class Found:
     @cached_property
     def earlier(self) -> tuple[ThreadKey, ...]:
         """The threads in which an erasure before, that may have been cut short, took some of it."""
-        notes = [note.thread for note in self._journal.unindexed()]
+        notes = (note.thread for note in self._journal.unindexed())
         found = [key for key in notes if self.target.has(key) or key.agent == AGENT]
         if not self.rows and not self.deleted:
-            found += [key for key in self.scope if self._journal.tombstones(key)]
+            found += filter(self._journal.tombstones, self.scope)
             found += [key_of(self.target.thread)] if self.target.thread is not None else []
         return tuple(dict.fromkeys(found))
 
@@ -234,11 +220,9 @@ class Found:
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
         target, ref = self.target, each.message.ref
-        if ref in target.refs or target.is_whole:
-            return True
         if target.document and is_home(key):
             return target.document in _names(ref)
-        return self._words.are_in(each.message.text)
+        return ref in target.refs or target.is_whole or self._words.are_in(each.message.text)
 
     def _repeated(self, own: Sequence[Row]) -> Iterator[Row]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
@@ -268,13 +252,14 @@ class Found:
         return tuple(sorted(found, key=lambda key: key.agent == AGENT))
 
     @property
-    def held(self) -> tuple[Hold, ...]:
-        """The holds that stop it."""
+    def held(self) -> Hold | None:
+        """A hold that stops it."""
         rows = {(row.thread, ref) for row in self.rows for ref in ("", *_names(row.ref))}
-        return tuple(
+        found = (
             hold for hold in self._journal.held()
             if hold.thread in self.deleted or (hold.thread, hold.ref) in rows
         )  # fmt: skip
+        return next(found, None)
 
 
 class _Origins:
@@ -284,8 +269,9 @@ class _Origins:
         self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
         self._documents = {row.ref for row in own if is_ingested(row.ref)}
         self._since: dict[ThreadKey, int] = {}
-        for row in (each for each in own if each.version):  # nothing was made of the others
-            self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
+        for row in own:
+            if row.version:  # nothing was made of the others
+                self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
 
     def lead_to(self, each: StoredMessage) -> bool:
         """Whether it is a copy of a message that goes, or an agent's fact of after it was read."""
@@ -300,7 +286,7 @@ class _Origins:
 
 
 def _names(ref: str) -> tuple[str, ...]:
-    return (ref, ref.rpartition(".")[0]) if is_ingested(ref) else (ref,)
+    return (ref, whole_of(ref)) if is_ingested(ref) else (ref,)
 
 
 def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> Row:
@@ -309,18 +295,3 @@ def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = Fa
         key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
         is_blank=not each.digest,
     )  # fmt: skip
-
-
-def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
-    """Return a thread's branches, the main one first."""
-    return tuple(dict.fromkeys((MAIN, *(head.branch for head in journal.branches(key)))))
-
-
-def rows_of(
-    journal: Journal, key: ThreadKey, *, also_blanked: bool = False
-) -> Iterator[tuple[str, StoredMessage]]:
-    """Yield the messages of a thread, of each branch its own, committed or not; only on demand those without words."""
-    for branch in branches_of(journal, key):
-        for each in journal.messages(key, branch=branch, also_open=True):
-            if each.branch == branch and (each.digest or also_blanked):
-                yield branch, each

@@ -1,32 +1,49 @@
-"""Traces of erased texts: runs of their bytes, and words that only they held."""
+"""Traces of erased texts: runs of their bytes, and words that the caller named, in files and rows of the memory."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from acc.errors import StoreError
+from acc.evidence.base import branches_of, rows_of
 from acc.folders import file_errors
+from acc.journal import Journal, ThreadKey
+from acc.journal.wording import Wanted, strings_of
 
 WINDOW, STEP = 24, 8
-RUN = WINDOW + STEP - 1
-"""Bytes of the shortest run of an erased text that is found wherever it stands."""
+"""Every run of 31 bytes of an erased text holds one of its windows, and is found wherever it stands."""
 
-LEAST = 8
-"""Bytes of a whole text that is searched for, at least. A word that the caller names may have `LEAST_WORD`."""
-
-LEAST_WORD = 4
+LEAST, LEAST_WORD = 8, 4
+"""Bytes of a whole text that is searched for, at least, and of a word that the caller names."""
 
 _HEAD, _BLOCK = 4, 1 << 22
-_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]+')
+_CONTROLS = dict.fromkeys((*range(32), 127, ord("\\")), '"')
+
+
+@dataclass(frozen=True)
+class Searched:
+    """How much was searched: files and their bytes, and rows of the journal, whose records are compressed."""
+
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A place that still holds erased words: a file, or a row of the journal. It does not repeat them."""
+
+    where: str
+    what: str
 
 
 class Traces:
@@ -37,8 +54,8 @@ class Traces:
         words: Words that the caller named.
     """
 
-    def __init__(self, texts: Iterable[str], words: Iterable[str] = ()) -> None:
-        self.texts = tuple(dict.fromkeys(texts))
+    def __init__(self, texts: Iterable[str], words: Sequence[str] = ()) -> None:
+        self.texts, self._words = tuple(dict.fromkeys(texts)), Wanted(words)
         found = {window for text in self.texts for window in windows(text)}
         found |= {form for word in words for form in _forms(word) if len(form) >= LEAST_WORD}
         self._heads: dict[bytes, list[bytes]] = defaultdict(list)
@@ -49,17 +66,40 @@ class Traces:
             sorted(int.from_bytes(head, "little") for head in self._heads), np.uint32
         )
 
-    def __bool__(self) -> bool:
-        return bool(self._heads)
+    def occur_in(self, text: str, *, or_part: bool = False) -> bool:
+        """Whether a text holds a word, a run of an erased text, or (``or_part``) is a part of one."""
+        if self._words.are_in(text):
+            return True
+        text = text.strip()
+        data = _bytes(text)
+        is_part = or_part and any(text in each for each in self.texts)
+        return len(data) >= LEAST and (is_part or bool(self._in_bytes(data)))
 
-    def in_bytes(self, data: bytes) -> set[bytes]:
+    def left_in(
+        self, journal: Journal, files: Sequence[Path], threads: Iterable[ThreadKey]
+    ) -> tuple[Searched, tuple[Trace, ...]]:
+        """Search the memory's files byte by byte, and the rows of the threads that changed.
+
+        What a message that stays says in its own right is no trace.
+        """
+        hits = {str(path): self._in_file(path) for path in files}
+        size = sum(path.stat().st_size for path in files if path.exists())
+        rows = (row for key in dict.fromkeys(threads) for row in _rows(journal, key))
+        count = 0
+        for where, value in rows:
+            count += 1
+            named = {b""} if self._words.are_in(value) else set[bytes]()
+            hits[where] = named | self._in_bytes(_bytes("\x00".join(strings_of(value))))
+        return Searched(len(files), size, count), tuple(_unexplained(journal, hits))
+
+    def _in_bytes(self, data: bytes) -> set[bytes]:
         """Return the patterns that ``data`` holds."""
-        found = set()
-        for at in self._places(data):
-            for pattern in self._heads[data[at : at + _HEAD]]:
-                if data.startswith(pattern, at):
-                    found.add(pattern)
-        return found
+        return {
+            pattern
+            for at in self._places(data)
+            for pattern in self._heads[data[at : at + _HEAD]]
+            if data.startswith(pattern, at)
+        }
 
     def _places(self, data: bytes) -> Iterator[int]:
         """Yield where the beginning of a pattern stands."""
@@ -68,46 +108,54 @@ class Traces:
             if count < 1:
                 return
             numbers = np.frombuffer(data, np.dtype("<u4"), count, shift)
-            at = np.searchsorted(self._numbers, numbers)
-            at[at == len(self._numbers)] = 0
-            hits = np.flatnonzero(self._numbers[at] == numbers)
+            hits = np.flatnonzero(np.isin(numbers, self._numbers))
             yield from (shift + int(hit) * _HEAD for hit in hits)
 
-    def occur_in(self, text: str, *, or_part: bool = False) -> bool:
-        """Whether a text holds a run of an erased one, or (``or_part``) is a part of one."""
-        data = text.strip().encode("utf-8", "surrogatepass")
-        if len(data) < LEAST:
-            return False
-        return bool(self.in_bytes(data)) or (
-            or_part and any(text.strip() in each for each in self.texts)
-        )
-
-    def in_file(self, path: Path) -> set[bytes]:
+    def _in_file(self, path: Path) -> set[bytes]:
         """Return the patterns that a file holds; a compressed export is read as what it holds."""
         opening = gzip.open if path.suffix == ".gz" else open
         what, hint = "a file cannot be searched", "give this user read access, and erase again"
-        found, rest = set(), b""
+        found, rest = set[bytes](), b""
         translated = file_errors(StoreError, what, where=path, hint=hint, besides=(zlib.error, EOFError))  # fmt: skip
         with translated, suppress(FileNotFoundError), opening(path, "rb") as file:
             while block := file.read(_BLOCK):
-                found |= self.in_bytes(rest + block)
+                found |= self._in_bytes(rest + block)
                 rest = (rest + block)[-self._longest :]
         return found
 
 
+def _rows(journal: Journal, key: ThreadKey) -> Iterator[tuple[str, object]]:
+    for branch in branches_of(journal, key):
+        for each in journal.commits(key, branch):
+            if each.record is not None or each.state is not None:
+                where = f"{key}, branch {branch}, version {each.version}"
+                yield where, [each.record, each.state]
+
+
+def _unexplained(journal: Journal, hits: Mapping[str, set[bytes]]) -> Iterator[Trace]:
+    """Yield the places with something that no message holds which stays."""
+    if not any(hits.values()):
+        return
+    kept = (each.message.text for key in journal.threads() for _, each in rows_of(journal, key))
+    said = _bytes("\n".join(kept))
+    for where, each in hits.items():
+        if left := {pattern for pattern in each if not pattern or pattern not in said}:
+            yield Trace(where, f"{len(left)} of the erased pieces")
+
+
 def windows(text: str) -> Iterator[bytes]:
-    """Yield the pieces of a text to search for; every run of `RUN` bytes holds one of them."""
-    for piece in (*_ESCAPED.split(text), *([json.dumps(text)[1:-1]] if not text.isascii() else ())):
-        data = piece.strip().encode("utf-8", "surrogatepass")
-        if len(data) < LEAST:
-            continue
-        if len(data) <= WINDOW:
-            yield data
-            continue
-        for start in range(0, len(data) - WINDOW + 1, STEP):
-            yield data[start : start + WINDOW]
-        yield data[-WINDOW:]
+    """Yield the pieces of a text to search for: as it is between what JSON escapes, and as JSON escapes all of it."""
+    escaped = () if text.isascii() else (json.dumps(text)[1:-1],)
+    for piece in (*text.translate(_CONTROLS).split('"'), *escaped):
+        data = _bytes(piece.strip())
+        if len(data) >= LEAST:
+            last = max(len(data) - WINDOW, 0)
+            yield from (data[at : at + WINDOW] for at in (*range(0, last, STEP), last))
 
 
 def _forms(word: str) -> set[bytes]:
-    return {word.encode("utf-8", "surrogatepass"), json.dumps(word)[1:-1].encode()}
+    return {_bytes(word), json.dumps(word)[1:-1].encode()}
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from acc.controller.controller import MemoryController
 from acc.errors import ConflictError, InputError
+from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
-from acc.evidence.receipt import ErasurePlan, Receipt
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.journal.names import MAIN

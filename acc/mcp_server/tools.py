@@ -17,8 +17,8 @@ from typing import Any
 from acc.controller.controller import MemoryController
 from acc.controller.documents import document
 from acc.errors import InputError, StoreError
+from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
-from acc.evidence.receipt import ErasurePlan, Receipt
 from acc.evidence.target import Target
 from acc.gate import qualify
 from acc.journal import Head, Latest, ThreadKey
@@ -101,7 +101,7 @@ class Tools:
         missing = {o.identity for o in turn.observations} - {m.observation.identity for m in stored}
         if not missing:
             return f"already stored in turn {stored[0].turn}"
-        if any(each.message_id == message_id for each in Evidence(self.memory).tombstones(who)):
+        if any(each.message_id == message_id for each in self.memory.journal.tombstones(who)):
             return "erased after it was stored"
         if stored:
             what = "another text was stored under this message_id"

@@ -9,9 +9,10 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from acc.artifacts.protocol import Artifact, ArtifactStore, Named
+from acc.artifacts.protocol import Artifact, ArtifactStore
 from acc.artifacts.rows import lane_of
 from acc.errors import StoreError
+from acc.journal import ThreadKey
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 
@@ -29,7 +30,7 @@ def check_artifacts(make: Callable[[], ArtifactStore]) -> None:
     try:
         for promise in PROMISES:
             try:
-                promise(store, Named(uuid.uuid4().hex))
+                promise(store, ThreadKey(uuid.uuid4().hex))
             except StoreError as error:
                 raise AssertionError(f"{promise.__doc__} {error}") from error
     finally:
@@ -56,24 +57,22 @@ def kept(artifact: Artifact) -> Artifact:
     return Artifact(Message(held, 0), artifact.branch, artifact.seq)
 
 
-def _adds_once(store: ArtifactStore, thread: Named) -> None:
-    """The same message again is no write; another text under its id is refused, and nothing of its batch is added."""
+def _adds_once(store: ArtifactStore, thread: ThreadKey) -> None:
+    """The same message again is no write; another text under its id takes its place."""
     one, two, three = said(1, "one"), said(2, "two"), said(3, "three")
     _same(store.add(thread, [one, two]), 2)
     _same(store.add(thread, [one, two, three, three]), 1)
     _same(store.add(thread, []), 0)
-    for wrong in ([said(4, "four"), said(1, "another")], [said(4, "four"), said(4, "another")]):
-        try:
-            store.add(thread, wrong)
-        except StoreError:
-            _same(store.count(thread), 3)
-        else:
-            raise AssertionError("another text under an id is refused")
     named = [("main", "u3"), ("main", "u1"), ("main", "u99")]
     _same(store.get(thread, named), [kept(one), kept(three)])
+    for text in ("long " * 8_000, "another"):
+        _same(store.add(thread, [two, said(1, text)]), 1)
+        _same(
+            (store.count(thread), store.get(thread, [("main", "u1")])), (3, [kept(said(1, text))])
+        )
 
 
-def _keeps_texts(store: ArtifactStore, thread: Named) -> None:
+def _keeps_texts(store: ArtifactStore, thread: ThreadKey) -> None:
     """Channel, ref and every character of a message are kept, however long it is."""
     texts = ["", " \n", "Größe 東京 🧬 \x01 'quoted\" \\", "long ü " * 9_000, "x" * 20_001]
     whole = [said(n, text) for n, text in enumerate(texts)]
@@ -86,23 +85,20 @@ def _keeps_texts(store: ArtifactStore, thread: Named) -> None:
     _same([a.seq for a, _ in store.query(thread, "found", limit=20)][:1], [9])
 
 
-def _finds(store: ArtifactStore, thread: Named) -> None:
-    """The nearest message comes first, with its cosine; limit, upto and channel bound what comes."""
+def _finds(store: ArtifactStore, thread: ThreadKey) -> None:
+    """The nearest message comes first, with its cosine; limit and upto bound what comes."""
     texts = ["the rollout begins on Friday", "Ann owns the budget", "the rollout is late", "lunch"]
-    channels = [Channel.TOOL, Channel.USER, Channel.USER, Channel.USER]
-    rows = zip(texts, channels, strict=True)
-    store.add(thread, [said(n, text, channel=channel) for n, (text, channel) in enumerate(rows)])
+    store.add(thread, [said(n, text) for n, text in enumerate(texts)])
     found = store.query(thread, "rollout begins Friday")
     _same((found[0][0].seq, len(found)), (0, 4))
     assert 0.5 < found[0][1] <= 1.001, "a score is a cosine"
     _same([a.seq for a, _ in store.query(thread, "rollout late", limit=1)], [2])
     _same({a.seq for a, _ in store.query(thread, "rollout late", upto=1)}, {0, 1})
-    _same([a.seq for a, _ in store.query(thread, "rollout", channel=Channel.TOOL)], [0])
-    _same(store.query(Named(f"{thread.thread} other"), "rollout"), [])
+    _same(store.query(ThreadKey(f"{thread.thread} other"), "rollout"), [])
     _same(store.query(thread, "rollout", branches=()), [])
 
 
-def _sees_branches(store: ArtifactStore, thread: Named) -> None:
+def _sees_branches(store: ArtifactStore, thread: ThreadKey) -> None:
     """A fork sees its own messages and its parent's up to the fork, and nothing later than it."""
     store.add(thread, [said(n, f"main {n}") for n in range(1, 5)])
     store.add(thread, [said(n, f"fork {n}", "fork") for n in (3, 4)])
@@ -116,9 +112,9 @@ def _sees_branches(store: ArtifactStore, thread: Named) -> None:
     _same([counts.get(lane_of(thread, each), 0) for each in ("main", "fork", "none")], [4, 2, 0])
 
 
-def _deletes(store: ArtifactStore, thread: Named) -> None:
+def _deletes(store: ArtifactStore, thread: ThreadKey) -> None:
     """What is deleted is found no more, and can be added again; a message goes alone, and a whole thread does."""
-    other = Named(thread.thread, user="other")
+    other = ThreadKey(thread.thread, user="other")
     store.add(thread, [said(1, "a secret"), said(2, "long secret " * 2_000), said(3, "kept")])
     store.add(thread, [said(1, "kept", "fork")])
     store.add(other, [said(1, "kept")])
@@ -141,11 +137,10 @@ def _deletes(store: ArtifactStore, thread: Named) -> None:
     _same((store.count(thread), store.last(thread, "main"), store.count(other)), (0, -1, 1))
 
 
-def _rebuilds(store: ArtifactStore, thread: Named) -> None:
-    """Rebuilding and compacting lose nothing, and messages can be added after them."""
+def _compacts(store: ArtifactStore, thread: ThreadKey) -> None:
+    """Compacting loses nothing, and messages can be added after it."""
     store.add(thread, [said(n, f"number {n}") for n in range(130)])
     store.delete(thread, [("main", "u7")])
-    _same(store.rebuild(), store.count())
     assert isinstance(store.compact(), bool)
     _same(store.stale, "")
     _same(store.add(thread, [said(130, "after")]), 1)
@@ -153,11 +148,11 @@ def _rebuilds(store: ArtifactStore, thread: Named) -> None:
     _same(store.query(thread, "number 8", limit=1)[0][0].seq, 8)
 
 
-def _shares(store: ArtifactStore, thread: Named) -> None:
+def _shares(store: ArtifactStore, thread: ThreadKey) -> None:
     """Several threads of a process can use the store at once."""
 
     def work(worker: int) -> int:
-        own = Named(f"{thread.thread} {worker}")
+        own = ThreadKey(f"{thread.thread} {worker}")
         for seq in range(10):
             store.add(own, [said(seq, f"word {seq} of {worker}")])
             store.add(thread, [said(seq, f"shared {seq}")])
@@ -169,8 +164,8 @@ def _shares(store: ArtifactStore, thread: Named) -> None:
     _same(store.count(thread), 10)
 
 
-PROMISES: tuple[Callable[[ArtifactStore, Named], None], ...] = (
-    _adds_once, _keeps_texts, _finds, _sees_branches, _deletes, _rebuilds, _shares,
+PROMISES: tuple[Callable[[ArtifactStore, ThreadKey], None], ...] = (
+    _adds_once, _keeps_texts, _finds, _sees_branches, _deletes, _compacts, _shares,
 )  # fmt: skip
 
 

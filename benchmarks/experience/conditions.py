@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from acc.evidence.policies import Capacity, History, Period, Usage, preset
+from acc.evidence.policies import Capacity, Deletion, History, Period, Usage
 
 from .addition import Addition, Evaluator, Judgement, PolicyName
 from .code_family import CodeFamily
 from .driving_family import DrivingFamily
-from .memory import Deletion
 from .packet_family import PacketFamily
+from .presets import PRESETS, is_due
 from .tasks import Family, Task
 
 FAMILIES: dict[str, type[CodeFamily] | type[DrivingFamily] | type[PacketFamily]] = {
@@ -79,7 +79,7 @@ Doomed = Mapping[str, str]
 
 def deletion_of(condition: Condition) -> Deletion:
     """The deletion policy, with the paper's defaults for the agent. It runs after each execution."""
-    period = preset(condition.family).period
+    period = PRESETS[condition.family].period
     if condition.capacity:
         return _bounded(period, Capacity(condition.capacity))
     if condition.beta is not None:
@@ -98,14 +98,14 @@ def deletion_of(condition: Condition) -> Deletion:
 def _history(condition: Condition) -> History:
     """The paper's; coarse evaluators say yes or no, AgentDriver's too, whose threshold is in metres."""
     evaluator: EvaluatorName = "coarse" if condition.addition == "coarse" else "strict"
-    history = preset(condition.family).history[evaluator]
+    history = PRESETS[condition.family].history[evaluator]
     is_out_of_reach = evaluator == "coarse" and history.beta < 0
     return replace(history, beta=0.5) if is_out_of_reach else history
 
 
 def _when_due(period: Period) -> Deletion:
     """A periodical deletion at the end of each period."""
-    return lambda usages, t: period(usages, t) if period.due(t) else {}
+    return lambda usages, t: period(usages, t) if is_due(period, t) else {}
 
 
 def _union(one: Deletion, other: Deletion) -> Deletion:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-from acc.evidence.policies import Usage
+from acc.evidence.policies import Deletion, Usage
 
 from .addition import Addition, Judgement
 from .vectors import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
-
-Deletion: TypeAlias = Callable[[Sequence[Usage], int], Mapping[str, str]]
-"""Says after each execution which experiences go, and why, by ref (`acc.evidence.policies`)."""
 
 
 @dataclass(frozen=True)

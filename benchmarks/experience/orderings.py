@@ -7,10 +7,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from acc.evidence.policies import preset
-
 from .conditions import EVALUATORS, AdditionName, Condition, DeletionName
 from .paper_figures import ADDITION, AGENTS, DELETION
+from .presets import PRESETS
 from .running import Trace
 from .study import Interval, Study, gain, interval
 
@@ -130,7 +129,7 @@ def _of_hard_conditions(study: Study, family: str) -> list[Ordering]:
     """Figures 6, 7 and 18, where the family has them."""
     found = []
     name = AGENTS[family]
-    limit = preset(family).initial
+    limit = PRESETS[family].initial
     bounded = Condition(family, "strict", capacity=limit)
     if bounded in study:
         ours = gain(study[bounded], study[Condition(family, "fixed")])

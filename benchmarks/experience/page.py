@@ -48,7 +48,7 @@ def _verdicts(study: Study) -> str:
 _INTRODUCTION = """# Experience memory: the paper's experiment
 
 How addition and deletion decide what an agent becomes that is shown its own past (arXiv 2505.16067), run
-through `acc.evidence.experience.ExperienceMemory` with the paper's policies and defaults. All from one run of
+through `ExperienceMemory` with the paper's policies and defaults. All from one run of
 
     {command}
 

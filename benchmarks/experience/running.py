@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.policies import preset
-
 from .addition import Evaluator, Judgement
 from .conditions import FAMILIES, Condition, addition_of, deletion_of
 from .memory import Demonstration, ExperienceMemory
+from .presets import PRESETS
 from .shift import in_clusters
 from .tasks import Family, Task, Workload
 
@@ -104,7 +103,7 @@ def run(
 
 
 def _workload(family: Family, condition: Condition, scale: Scale) -> Workload:
-    defaults = preset(condition.family)
+    defaults = PRESETS[condition.family]
     initial = min(scale.initial or defaults.initial, condition.capacity or defaults.initial)
     whole = family.workload(defaults.initial, scale.tasks or defaults.tasks)
     return Workload(whole.initial[:initial], whole.stream)
@@ -120,7 +119,7 @@ def _memory(
     memory = ExperienceMemory(
         addition_of(condition, family, book, judge),
         deletion_of(condition),
-        family.retrieval(preset(condition.family).k),
+        family.retrieval(PRESETS[condition.family].k),
     )
     for task in initial:
         execution = family.spoilt(task) if condition.noisy else task.right

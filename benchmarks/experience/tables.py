@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from acc.evidence.policies import preset
-
 from .conditions import ADDITIONS, DELETIONS, EVALUATORS, AdditionName, Condition, DeletionName
 from .orderings import orderings
 from .paper_figures import ADDITION, AGENTS, DELETION
+from .presets import PRESETS
 from .study import Interval, Study, interval, performance, size
 from .tasks import Floats
 
@@ -153,10 +152,10 @@ def bound_rows() -> list[str]:
     """The most that a periodical deletion leaves, newcomers apart: as derived, and as printed."""
     lines = _headed(["agent", "K", "period", "alpha", "derived bound", "printed bound"])
     for family, name in AGENTS.items():
-        found = preset(family)
+        found = PRESETS[family]
         period = found.period
         printed = -period.alpha * period.period * found.k
-        cells = [name, found.k, period.period, period.alpha, period.bound(found.k), printed]
+        cells = [name, found.k, period.period, period.alpha, found.bound, printed]
         lines.append(_row(map(str, cells)))
     return lines
 

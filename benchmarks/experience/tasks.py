@@ -61,7 +61,7 @@ class Family(Protocol):
 
     @property
     def name(self) -> str:
-        """The preset of the paper's agent (`acc.evidence.policies`)."""
+        """The preset of the paper's agent (`PRESETS`)."""
         ...
 
     @property

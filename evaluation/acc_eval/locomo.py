@@ -12,9 +12,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from acc.artifacts.protocol import Artifact, Named
+from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall
 from acc.errors import InputError
+from acc.journal import ThreadKey
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.gate_scoring import Label, LabelledCase
@@ -50,11 +51,13 @@ def measure(
     rows, recall = artifacts_of(conversation), recall or Recall(None)
     outcomes = []
     for question in conversation.questions:
-        found = recall.ranked(
-            Named(thread), question.text, lambda: reversed(rows),
-            lambda seqs: [rows[seq] for seq in seqs if 0 <= seq < len(rows)], limit=max(CUTS),
+        reading = recall.reading(
+            ThreadKey(thread), question.text, lambda: reversed(rows),
+            lambda seqs: [rows[seq] for seq in seqs if 0 <= seq < len(rows)],
         )  # fmt: skip
-        places = [each.seq for each in found]
+        with reading as (scope, cosines):
+            best = scope.best(question.text, cosines, recall.weight, None, max(CUTS))
+            places = [scope.artifacts[at].seq for at in best]
         shares = (len(question.evidence & set(places[:c])) / len(question.evidence) for c in CUTS)
         outcomes.append(Outcome(question.category, tuple(shares)))
     return outcomes
@@ -77,7 +80,9 @@ def labelled_by_evidence(conversation: LocomoConversation) -> Iterator[LabelledC
     """
     rows, recall = artifacts_of(conversation), Recall(None)
     for question in conversation.questions:
-        found = recall.recall(Named("locomo"), question.text, lambda: reversed(rows), lambda _: ())
+        found = recall.recall(
+            ThreadKey("locomo"), question.text, lambda: reversed(rows), lambda _: ()
+        )
         labels = {row.message.ref: Label(row.seq in question.evidence) for row in rows}
         yield LabelledCase(question.text, found, labels)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from acc.artifacts.protocol import Artifact, Named, ThreadName
+from acc.artifacts.protocol import Artifact, ThreadName
+from acc.journal import ThreadKey
 from acc.testing.artifact_conformance import said
 
-THREAD = Named("a conversation")
+THREAD = ThreadKey("a conversation")
 
 
 @dataclass

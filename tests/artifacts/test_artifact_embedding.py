@@ -83,9 +83,6 @@ def test_a_model_of_sentence_transformers_reads_questions_with_their_prefix(
             if model == "absent":
                 raise OSError("no such model")
 
-        def get_sentence_embedding_dimension(self) -> int:
-            return 1
-
         def encode(self, texts: list[str], *, show_progress_bar: bool) -> Any:
             return np.array([[float(len(text))] for text in texts])
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.memory import InMemoryArtifacts
-from acc.artifacts.protocol import Artifact, ArtifactStore, Named, key_of
-from acc.artifacts.rows import artifacts_of, id_of, part_id, rows_of, seq_of, whole_id
+from acc.artifacts.protocol import Artifact, ArtifactStore, key_of
+from acc.artifacts.rows import artifacts_of, id_of, part_id, parts, rows_of, seq_of, whole_id
+from acc.journal import ThreadKey
 from acc.tail import Message
 from acc.testing.artifact_conformance import kept, said
 from acc.turn.observations import Channel, Observation, storable
@@ -24,14 +25,14 @@ HOSTILE = [
 ]  # fmt: skip
 texts = st.sampled_from(HOSTILE) | st.text("ab:/+%@{}\"'$\\ 🧬", max_size=8)
 names = texts | st.just("")
-threads = st.builds(Named, texts, names, names, names)
+threads = st.builds(ThreadKey, texts, names, names, names)
 words = st.text(max_size=20).map(storable)
 places = st.tuples(threads, texts, texts)
 
 
 @given(places, places)
 def test_two_places_share_no_lane_and_no_id(one: tuple, other: tuple) -> None:  # type: ignore[type-arg]
-    def lane(place: tuple[Named, str, str]) -> tuple[str, str]:
+    def lane(place: tuple[ThreadKey, str, str]) -> tuple[str, str]:
         return key_of(place[0]), seq_of(place[1])
 
     assert (lane(one) == lane(other)) == (one[:2] == other[:2])
@@ -47,13 +48,23 @@ def test_two_places_share_no_lane_and_no_id(one: tuple, other: tuple) -> None:  
 )  # fmt: skip
 @settings(max_examples=50)
 def test_text_channel_and_place_come_back(
-    thread: Named, branch: str, ref: str, seq: int, channel: Channel, text: str
+    thread: ThreadKey, branch: str, ref: str, seq: int, channel: Channel, text: str
 ) -> None:
     seen = Observation(channel=channel, text=text, ref=ref)
     artifact = Artifact(Message(seen, 0), branch, seq)
     rows = list(rows_of(thread, artifact))
     assert artifacts_of([(row.id, row.text, row.metadata) for row in rows[::-1]]) == [artifact]
     assert all(len(row.metadata) == 3 for row in rows if len(rows) == 1)
+
+
+def test_a_text_is_cut_where_a_paragraph_a_line_or_a_word_ends() -> None:
+    text = "\n\n".join(f"Paragraph {n} " + "ä" * (n * 40) for n in range(80)) + "x" * 9_000
+    found = list(parts(text, 2_000))
+    assert "".join(found) == text
+    assert max(len(each.encode()) for each in found) <= 2_000
+    assert found[0].endswith("\n\n")
+    assert list(parts("one two\nthree", 9)) == ["one two\n", "three"]
+    assert list(parts("")) == [""]
 
 
 @pytest.fixture(scope="module", params=["memory", "chroma"])
@@ -71,7 +82,7 @@ def store(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_store_keeps_hostile_names_apart(
-    store: ArtifactStore, places: list[tuple[Named, str, str]]
+    store: ArtifactStore, places: list[tuple[ThreadKey, str, str]]
 ) -> None:
     for number, (thread, branch, ref) in enumerate(places):
         assert store.add(thread, [said(number, f"text {number}", branch, ref=ref)]) == 1

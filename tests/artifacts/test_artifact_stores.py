@@ -16,8 +16,8 @@ from messages import THREAD
 
 from acc.artifacts.chroma import NAME, ChromaStore
 from acc.artifacts.memory import InMemoryArtifacts
-from acc.artifacts.protocol import Named
 from acc.errors import StoreError, StoreLockedError, StoreMismatchError
+from acc.journal import ThreadKey
 from acc.testing.artifact_conformance import check_artifacts, said
 from acc.turn.observations import Channel
 
@@ -31,11 +31,6 @@ class Lengths:
         return [[1.0, len(text), 0.0] for text in texts]
 
 
-class Failing(Lengths):
-    def embed(self, texts: Sequence[str]) -> Any:
-        raise RuntimeError("no such model")
-
-
 def plain(folder: Path) -> Any:
     settings = Settings(_env_file=None, anonymized_telemetry=False)
     return chromadb.PersistentClient(str(folder), settings=settings)
@@ -47,20 +42,17 @@ def words(number: int) -> str:
     return " ".join(digest[at : at + 4] for at in range(0, 32, 4))
 
 
-def test_in_memory() -> None:
-    check_artifacts(InMemoryArtifacts)
-
-
-def test_embedded(tmp_path: Path) -> None:
-    check_artifacts(lambda: ChromaStore.embedded(tmp_path))
+@pytest.mark.parametrize("make", [lambda _: InMemoryArtifacts(), ChromaStore.embedded])
+def test_it_keeps_the_promises(make: Any, tmp_path: Path) -> None:
+    check_artifacts(lambda: make(tmp_path))
 
 
 def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) -> None:
     owned = '{"thread": "tickets", "user": "ann"}'
     with closing(ChromaStore.embedded(tmp_path)) as store:
-        store.add(Named("tickets"), [said(1, "the key is blue")])
-        store.add(Named("tickets"), [said(2, "ls", "fork", channel=Channel.TOOL, name="shell")])
-        store.add(Named("tickets", user="ann"), [said(3, "the key is red")])
+        store.add(ThreadKey("tickets"), [said(1, "the key is blue")])
+        store.add(ThreadKey("tickets"), [said(2, "ls", "fork", channel=Channel.TOOL, name="shell")])
+        store.add(ThreadKey("tickets", user="ann"), [said(3, "the key is red")])
     client = plain(tmp_path)
     found = client.get_collection(NAME).get()
     client.close()
@@ -84,49 +76,28 @@ def test_a_folder_is_one_stores(tmp_path: Path) -> None:
     ChromaStore.embedded(tmp_path).close()
 
 
-def test_another_embedder_is_a_rebuild(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["made by the embedder acc-hashed-words", "another release"])
+def test_with_another_embedder_or_form_of_rows_it_begins_anew(tmp_path: Path, told: str) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)])
+    if told == "another release":
+        client = plain(tmp_path)
+        client.get_collection(NAME).modify(metadata={"acc:rows": 1})
+        client.close()
     with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
-        assert "made by the embedder acc-hashed-words" in store.stale
+        assert told in store.stale
         for use in (lambda: store.query(THREAD, "xx"), lambda: store.add(THREAD, [said(4, "x")])):
-            with pytest.raises(StoreMismatchError, match="rebuild"):
-                use()
-        assert (store.count(THREAD), store.last(THREAD, "main")) == (3, 3)
-        assert (store.rebuild(), store.stale) == (3, "")
-        assert [a.seq for a, _ in store.query(THREAD, "xxx", limit=1)] == [3]
-    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
-        assert store.stale == ""
-
-
-def test_rows_of_another_form_are_told_and_dropped(tmp_path: Path) -> None:
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        store.add(THREAD, [said(1, "kept")])
-    client = plain(tmp_path)
-    collection = client.get_collection(NAME)
-    marks = {name: mark for name, mark in collection.metadata.items() if name != "acc:rows"}
-    collection.modify(metadata=marks)
-    client.close()
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert "another release" in store.stale
-        for use in (lambda: store.query(THREAD, "x"), lambda: store.add(THREAD, [said(1, "kept")])):
             with pytest.raises(StoreMismatchError, match="acc reindex"):
                 use()
-        assert (store.rebuild(), store.stale) == (0, "")
-        assert store.add(THREAD, [said(1, "kept")]) == 1
+        assert (store.compact(), store.count(THREAD), store.last(THREAD, "main")) == (True, 3, 3)
+        store.clear()
+        assert store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)]) == 3
+        assert [a.seq for a, _ in store.query(THREAD, "xxx", limit=1)] == [3]
+    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
+        assert (store.stale, store.count()) == ("", 3)
 
 
-def test_a_rebuild_that_fails_leaves_the_index(tmp_path: Path) -> None:
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        store.add(THREAD, [said(1, "kept")])
-    failing = ChromaStore.embedded(tmp_path, Failing())
-    with closing(failing), pytest.raises(StoreError, match="no such model"):
-        failing.rebuild()
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert [a.message.text for a, _ in store.query(THREAD, "kept")] == ["kept"]
-
-
-def test_a_rebuild_cut_short_before_the_new_name_is_finished(tmp_path: Path) -> None:
+def test_a_compaction_cut_short_before_the_new_name_is_finished(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(1, "kept")])
     client = plain(tmp_path)
@@ -149,23 +120,19 @@ def test_what_was_deleted_leaves_no_bytes(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*-*-*-*-*"))) <= 1
 
 
-def test_a_damaged_index_is_dropped_told_and_rebuilt(tmp_path: Path) -> None:
+def test_with_a_damaged_index_it_begins_empty(tmp_path: Path) -> None:
+    rows = [said(n, words(n)) for n in range(300)]
     with closing(ChromaStore.embedded(tmp_path)) as store:
-        for at in range(0, 1_200, 100):  # Chroma writes its index from the thousandth on
-            store.add(THREAD, [said(n, words(n)) for n in range(at, at + 100)])
+        for at in range(0, 300, 100):  # Chroma writes its index with each hundred
+            store.add(THREAD, rows[at : at + 100])
     (header,) = tmp_path.glob("*/header.bin")
     data = header.parent / "data_level0.bin"
-    whole = data.read_bytes()
     with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert store.stale == ""
         assert [a.seq for a, _ in store.query(THREAD, words(77), limit=1)] == [77]
-    os.truncate(data, len(whole) // 2)
+    os.truncate(data, data.stat().st_size // 2)
     with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert "damaged" in store.stale
-        assert store.count(THREAD) == 1_200
-    with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert "damaged" in store.stale
-        assert (store.rebuild(), store.stale) == (1_200, "")
+        assert (store.stale, store.last(THREAD, "main")) == ("", -1)
+        assert store.add(THREAD, rows[:100]) == 100
         assert [a.seq for a, _ in store.query(THREAD, words(77), limit=1)] == [77]
 
 

@@ -84,7 +84,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]]
 
 def _store(place: tuple[int, str], **how: Any) -> ChromaStore:
     given = {"headers": TOKEN, "verify": place[1], "timeout": 20.0, **how}
-    return ChromaStore.at(f"https://localhost:{place[0]}", **given)
+    return ChromaStore.server(f"https://localhost:{place[0]}", **given)
 
 
 def test_it_keeps_the_promises(place: tuple[int, str]) -> None:
@@ -102,10 +102,10 @@ def test_a_memory_fills_and_asks_it(place: tuple[int, str], tmp_path: Path) -> N
 
 def test_an_address_may_have_the_credentials(place: tuple[int, str]) -> None:
     address = f"https://acc:pass%3Aword@localhost:{place[0]}"
-    with closing(ChromaStore.at(address, verify=place[1])) as store:
+    with closing(ChromaStore.server(address, verify=place[1])) as store:
         assert store.count() >= 0
     with pytest.raises(StoreError, match="refuses the credentials") as caught:
-        ChromaStore.at(address.replace("pass%3Aword", "hidden"), verify=place[1])
+        ChromaStore.server(address.replace("pass%3Aword", "hidden"), verify=place[1])
     assert "hidden" not in str(caught.value)
 
 

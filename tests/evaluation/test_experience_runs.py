@@ -8,11 +8,12 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from acc.evidence.policies import Usage, preset
+from acc.evidence.policies import Usage
 from benchmarks.experience.__main__ import main
 from benchmarks.experience.conditions import FAMILIES, Condition, deletion_of
 from benchmarks.experience.orderings import Ordering
 from benchmarks.experience.paper_figures import ADDITION, DELETION
+from benchmarks.experience.presets import PRESETS
 from benchmarks.experience.running import Scale, Trace, run
 from benchmarks.experience.shift import in_clusters
 from benchmarks.experience.study import Interval, conditions, gain, interval, studied
@@ -133,7 +134,7 @@ def test_the_tables_show_what_was_run() -> None:
 
 
 def test_the_derived_bound_is_positive_where_the_printed_one_is_not() -> None:
-    assert preset("ehragent").period.bound(4) == 800
+    assert PRESETS["ehragent"].bound == 800
     assert all("| 0 |" in row or "| -" in row for row in bound_rows()[2:])
 
 

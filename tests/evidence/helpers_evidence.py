@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.evidence.evidence import Evidence
+from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
 from acc.turn.turn import Turn
 
@@ -32,14 +34,10 @@ def left_of(memory: MemoryController[Any], words: str) -> list[str]:
     found = []
     for path in (p for p in memory.folder.rglob("*") if p.is_file()):  # type: ignore[union-attr]
         data = path.read_bytes()
-        if words.encode() in data:
+        starts = [at for at in range(len(data)) if data.startswith(b"x\x9c", at)]
+        texts = (_unpacked(data[at:]) for at in starts)
+        if words.encode() in data or any(words.encode() in each for each in texts):
             found.append(str(path))
-        for at in _starts(data, b"x\x9c"):
-            try:
-                if words.encode() in zlib.decompressobj().decompress(data[at:], 1 << 20):
-                    found.append(f"{path} at {at}")
-            except zlib.error:
-                continue
     for key in memory.threads():
         for head in memory.journal.branches(key):
             found += [
@@ -50,12 +48,17 @@ def left_of(memory: MemoryController[Any], words: str) -> list[str]:
     return found
 
 
-def _starts(data: bytes, mark: bytes) -> list[int]:
-    found, at = [], data.find(mark)
-    while at >= 0:
-        found.append(at)
-        at = data.find(mark, at + 1)
-    return found
+def _unpacked(data: bytes) -> bytes:
+    with suppress(zlib.error):
+        return zlib.decompressobj().decompress(data, 1 << 20)
+    return b""
+
+
+def check_gone(memory: MemoryController[Any], *words: str, policies: Sequence[Policy] = ()) -> None:
+    """Check that words are nowhere, and that every commit recomputes."""
+    assert [left_of(memory, each) for each in words] == [[] for _ in words]
+    report = memory.journal.verify([memory.policy, *policies])
+    assert report.is_clean, report.damages
 
 
 class Scripted:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_evidence import evidence_of, left_of, opened, talk
+from helpers_evidence import check_gone, evidence_of, opened, talk
 
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.controller.documents import home
 from acc.errors import InputError
-from acc.evidence.documents import passages_of
+from acc.evidence.parsing import text_of
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn
@@ -42,15 +42,15 @@ def test_a_document_is_recalled_opened_and_verified(
     with opened(tmp_path / "m", **settings) as memory:
         evidence = evidence_of(memory)
         (done,) = evidence.ingest(policy)
-        assert (done.is_new, done.parts) == (True, 2)
+        assert (done.is_new, done.parts) == (True, 1)
         talk(memory, "Hello there.", "Let us begin.")
         ref = f"{done.ref}.1"
         assert ref in _admitted(memory, QUESTION)
         assert "Henrietta" in memory.open_evidence(ref, thread="t").text
-        assert "Trains only" in evidence.open(done.ref, thread="t").text
+        assert "Trains only" in memory.open_evidence(done.ref, thread="t").text
         assert memory.journal.verify([memory.policy]).is_clean
         assert not evidence.ingest(policy)[0].is_new
-        assert [(d.name, d.parts) for d in evidence.documents()] == [(policy.as_posix(), 2)]
+        assert [(d.name, d.parts) for d in evidence.documents()] == [(policy.as_posix(), 1)]
     with opened(tmp_path / "m") as memory:
         assert _admitted(memory, QUESTION, "another")
 
@@ -67,7 +67,8 @@ def test_a_document_is_recalled_for_those_of_its_scope_alone(tmp_path: Path) -> 
             memory.open_evidence(ref, thread=bob)
 
 
-def test_a_document_goes_from_all_who_read_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["document", "scope"])
+def test_a_document_goes_from_all_who_read_it(tmp_path: Path, target: str) -> None:
     with opened(tmp_path) as memory:
         evidence = evidence_of(memory)
         done = evidence.ingest_text("p", POLICY)
@@ -75,13 +76,12 @@ def test_a_document_goes_from_all_who_read_it(tmp_path: Path) -> None:
             talk(memory, "Hello there.", thread=name)
             assert _admitted(memory, QUESTION, name)
         talk(memory, "Nothing to do with it.", thread="c")
-        plan = evidence.plan_erasure(Target(document=done.ref))
+        named = Target(document=done.ref) if target == "document" else Target(thread=home())
+        plan = evidence.plan_erasure(named)
         assert {key.thread for key in plan.threads} == {"a", "b"}
-        receipt = plan.apply()
-        assert receipt.proved
-        assert left_of(memory, "Henrietta") == []
+        assert plan.apply().proved
         assert not _admitted(memory, QUESTION, "a")
-        assert memory.journal.verify([memory.policy]).is_clean
+        check_gone(memory, "Henrietta")
         assert evidence.documents() == ()
         assert evidence.ingest_text("p", POLICY).is_new
 
@@ -100,15 +100,22 @@ def test_a_new_version_replaces_the_old_one(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_ingested(tmp_path: Path) -> None:
+    writer = pytest.importorskip("pypdf").PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.write(tmp_path / "d.pdf")
+    for name, data in (("a.bin", b"x"), ("b.txt", b"\xff\xfe\xfa"), ("c.txt", b"  \n")):
+        (tmp_path / name).write_bytes(data)
     with opened(tmp_path / "m") as memory:
-        evidence = evidence_of(memory)
-        for name, data in (("a.bin", b"x"), ("b.txt", b"\xff\xfe\xfa"), ("c.txt", b"  \n")):
-            (tmp_path / name).write_bytes(data)
+        for name in ("a.bin", "b.txt", "c.txt", "d.pdf", "nothing"):
             with pytest.raises(InputError):
-                evidence.ingest(tmp_path / name)
-        with pytest.raises(InputError):
-            evidence.ingest(tmp_path / "nothing")
+                evidence_of(memory).ingest(tmp_path / name)
         assert list(memory.threads()) == []
+
+
+def test_of_a_page_the_visible_text_is_read(tmp_path: Path) -> None:
+    page = "<title>x</title><h1>Re&shy;funds</h1><script>no()</script><p>Ann <b>approves</b>\n them.<br>All."
+    (tmp_path / "page.html").write_text(page)
+    assert text_of(tmp_path / "page.html") == "Re\xadfunds\nAnn approves them.\nAll."
 
 
 def test_secrets_do_not_come_in(tmp_path: Path) -> None:
@@ -117,32 +124,3 @@ def test_secrets_do_not_come_in(tmp_path: Path) -> None:
             "keys", "The key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD here."
         )
         assert "abcdefghijklmnop" not in repr(evidence_of(memory).search("key"))
-
-
-def test_passages_are_the_text() -> None:
-    text = "\n\n".join(f"Paragraph {n} " + "ä" * (n * 40) for n in range(80)) + "x" * 9_000
-    found = passages_of(text)
-    assert "".join(found) == text
-    assert max(len(each.encode()) for each in found) <= 2_000
-
-
-def test_a_pdf_is_read(tmp_path: Path) -> None:
-    pypdf = pytest.importorskip("pypdf")
-    writer = pypdf.PdfWriter()
-    writer.add_blank_page(100, 100)
-    with (tmp_path / "blank.pdf").open("wb") as file:
-        writer.write(file)
-    with opened(tmp_path / "m") as memory, pytest.raises(InputError, match="no text"):
-        evidence_of(memory).ingest(tmp_path / "blank.pdf")
-
-
-def test_all_documents_of_a_scope_go_from_those_who_read_them(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
-        evidence = evidence_of(memory)
-        evidence.ingest_text("p", POLICY)
-        talk(memory, "Hello there.")
-        assert _admitted(memory, QUESTION)
-        receipt = evidence.erase(Target(thread=home()))
-        assert receipt.proved
-        assert left_of(memory, "Henrietta") == []
-        assert memory.journal.verify([memory.policy]).is_clean

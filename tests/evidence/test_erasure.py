@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_evidence import Scripted, evidence_of, fact, left_of, opened, pin, talk
+from helpers_evidence import Scripted, check_gone, evidence_of, fact, left_of, opened, pin, talk
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.evidence.target import Target
@@ -20,11 +20,6 @@ RULE = "Never call him before noon."
 FIRST = f"{RULE} The garden gate is green."
 
 
-def _verified(memory: Any) -> None:
-    report = memory.journal.verify([memory.policy])
-    assert report.is_clean, report.damages
-
-
 def test_a_message_goes_and_the_rest_is_committed_anew(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         talk(memory, FIRST, MESSAGE, "What colour is the gate?", "Always answer in German.")
@@ -32,13 +27,12 @@ def test_a_message_goes_and_the_rest_is_committed_anew(tmp_path: Path) -> None:
         assert receipt.proved
         assert receipt.messages == 1
         assert receipt.requests == 0
-        assert left_of(memory, SECRET) == []
         state = memory.last_state("t")
         assert [rule.words.text for rule in state.constraints] == [RULE, "Always answer in German."]
-        _verified(memory)
+        check_gone(memory, SECRET)
         assert memory.step(None, Turn.said("Go on."), thread="t").state.turn == 5
-        _verified(memory)
-        (stone,) = evidence_of(memory).tombstones("t")
+        check_gone(memory)
+        (stone,) = memory.journal.tombstones("t")
         assert (stone.ref, stone.branch) == ("u2", "main")
 
 
@@ -67,30 +61,16 @@ _OVERCITED = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("proof", ["replay", "fast"])
 @pytest.mark.parametrize("name", _OVERCITED)
-def test_no_over_cited_or_reworded_word_survives_a_replay(name: str, tmp_path: Path) -> None:
-    """shared/cases/85dcfa5/attack/erasure_overcite.py and er_base.py: receipt proved, word left."""
-    compressor = Scripted(_OVERCITED[name])
-    with opened(tmp_path, compressor=compressor) as memory:
-        talk(memory, FIRST, MESSAGE, "And what about the garden gate?")
-        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
-        assert receipt.proved
-        assert left_of(memory, SECRET) == []
-        assert SECRET not in memory.step(None, Turn.said("Go on."), thread="t").text()
-        _verified(memory)
-
-
-@pytest.mark.parametrize("name", _OVERCITED)
-def test_the_fast_one_finds_shared_words_and_is_never_called_proved(
-    name: str, tmp_path: Path
-) -> None:
+def test_no_over_cited_or_reworded_word_survives(name: str, proof: Any, tmp_path: Path) -> None:
+    """The fast one finds shared words, and is never called proved."""
     with opened(tmp_path, compressor=Scripted(_OVERCITED[name])) as memory:
         talk(memory, FIRST, MESSAGE, "And what about the garden gate?")
-        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)), proof="fast")
-        assert not receipt.proved
-        assert left_of(memory, SECRET) == []
+        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)), proof=proof)
+        assert receipt.proved == (proof == "replay")
         assert SECRET not in memory.step(None, Turn.said("Go on."), thread="t").text()
-        _verified(memory)
+        check_gone(memory, SECRET)
 
 
 @pytest.mark.parametrize("proof", ["replay", "fast"])
@@ -101,22 +81,13 @@ def test_a_checkpoint_of_before_never_brings_the_words_back(tmp_path: Path, proo
         later = memory.step(None, Turn.said("Go on."), thread="t").state
         evidence = evidence_of(memory)
         evidence.erase(Target(thread="t", refs=("u2",)), proof=proof)
-        assert evidence.was_erased("t", held.hash)
+        assert memory.journal.was_erased("t", held.hash)
         with pytest.raises(StateError, match="erased"):
             memory.step(held, Turn.said("And now?"), thread="t", adopt=True)
         # The last state's successor without the words took no message: the step goes on from it.
         step = memory.step(later, Turn.said("And now?"), thread="t")
         assert SECRET not in step.text()
         assert left_of(memory, SECRET) == []
-
-
-def test_a_checkpoint_of_an_erased_thread_does_not_go_on_in_a_new_one(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
-        held = memory.step(None, Turn.said(MESSAGE), thread="t").state
-        evidence_of(memory).erase(Target(thread="t"))
-        memory.step(None, Turn.said("Another conversation."), thread="t")
-        with pytest.raises(StateError, match="erased"):
-            memory.step(held, Turn.said("And now?"), thread="t", adopt=True)
 
 
 def test_what_was_committed_meanwhile_stops_a_plan(tmp_path: Path) -> None:
@@ -137,8 +108,7 @@ def test_words_go_wherever_they_were_said_in_the_scope(tmp_path: Path) -> None:
         receipt = evidence_of(memory).erase(Target(words=(SECRET,)))
         assert receipt.proved
         assert receipt.messages == 2
-        assert left_of(memory, SECRET) == []
-        _verified(memory)
+        check_gone(memory, SECRET)
 
 
 def test_a_thread_and_a_user_go_whole(tmp_path: Path) -> None:
@@ -165,10 +135,9 @@ def test_all_branches_are_made_anew(tmp_path: Path) -> None:
         fork = memory.step(secret, Turn.said("Always answer in French."), thread="t")
         receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert receipt.proved
-        assert left_of(memory, SECRET) == []
         rules = [r.words.text for r in memory.last_state("t", branch=fork.state.branch).constraints]
         assert rules == [RULE, "Always answer in French."]
-        _verified(memory)
+        check_gone(memory, SECRET)
 
 
 def test_what_the_operator_retired_stays_retired(tmp_path: Path) -> None:
@@ -178,25 +147,7 @@ def test_what_the_operator_retired_stays_retired(tmp_path: Path) -> None:
         memory.retire([state.constraints[-1].id], "no", thread="t")
         evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert [rule.words.text for rule in memory.last_state("t").constraints] == [RULE]
-        _verified(memory)
-
-
-def test_recorded_proposals_that_did_not_read_the_words_are_kept(tmp_path: Path) -> None:
-    """The words were in the tail when they were erased: no compressor is asked again."""
-    from acc.step import Cadence
-
-    compressor = Scripted([Proposal(rules=(pin(RULE, "u1"),))])
-    cadence = Cadence(compress_over=60, tail_bound=1_000)
-    with opened(tmp_path, compressor=compressor, cadence=cadence) as memory:
-        talk(memory, FIRST)
-        memory.flush("t")
-        talk(memory, MESSAGE)
-        asked = len(compressor.read)
-        receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
-        assert receipt.proved
-        assert len(compressor.read) == asked
-        assert [rule.words.text for rule in memory.last_state("t").constraints] == [RULE]
-        assert left_of(memory, SECRET) == []
+        check_gone(memory)
 
 
 def test_what_an_agent_repeated_goes_too_and_what_the_user_said_again_is_told(
@@ -223,7 +174,8 @@ def test_a_hold_stops_it(tmp_path: Path) -> None:
         target = Target(thread="t", refs=("u2",))
         with pytest.raises(InputError, match="the court asks"):
             evidence_of(memory).erase(target)
-        assert evidence_of(memory).erase(target, despite_holds=True).proved
+        evidence_of(memory).release("t", "u2")
+        assert evidence_of(memory).erase(target).proved
 
 
 def test_nothing_is_named_or_found(tmp_path: Path) -> None:

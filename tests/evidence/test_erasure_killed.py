@@ -22,11 +22,11 @@ from acc.board.board import BoardState
 from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.controller.documents import home
-from acc.evidence import erasure
+from acc.evidence.erasure import Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.policies import Capacity
-from acc.evidence.receipt import Receipt
 from acc.evidence.target import Target
+from acc.evidence.traces import Traces
 from acc.journal import Journal, ThreadKey
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
@@ -73,7 +73,7 @@ class Kill:
             for name in ("commit_anew", "blank", "delete_thread", "prune", "take_over", "settle", "scrub")
         ]  # fmt: skip
         with ExitStack() as stack:
-            for owner, name in [*steps, (erasure, "searched")]:
+            for owner, name in [*steps, (Traces, "left_in")]:
                 stack.enter_context(patch.object(owner, name, self.around(getattr(owner, name))))
             yield
 

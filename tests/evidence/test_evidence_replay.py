@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_evidence import Scripted, evidence_of, left_of, opened, pin, talk
+from helpers_evidence import Scripted, check_gone, evidence_of, left_of, opened, pin, talk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,19 +32,21 @@ RULE = "Never call him before noon."
 
 
 class Model:
-    """A model that answers with a fact of each word that it reads and knows, and may fail."""
+    """A model that answers with a fact of each word that it reads and knows; it may fail, or something happens."""
 
     name = "scripted"
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.fails = False
+        self.fails, self.meanwhile = False, list[Callable[[], object]]()
 
     def complete(
         self, messages: Sequence[PromptMessage], schema: Mapping[str, Any] | None
     ) -> Completion:
         if self.fails:
             raise CompressionError("away", outcome="raised")
+        while self.meanwhile:
+            self.meanwhile.pop()()
         text = "\n".join(message.content for message in messages)
         self.asked.append(text)
         facts = [{"text": f"Karl: {SECRET}", "refs": ["u2"]}] if SECRET in text else []
@@ -63,7 +65,6 @@ def test_a_model_is_asked_again_from_where_it_read_the_words_and_the_price_is_to
         assert SECRET in memory.last_state("t").model_dump_json()
         asked = len(model.asked)
         plan = evidence_of(memory).plan_erasure(Target(thread="t", refs=("u2",)))
-        assert (plan.recompressed, plan.by) == (2, "model")
         assert (plan.requests, plan.tokens) == (2, 220)
         assert [leaving.text for leaving in plan.leaving] == [f"Karl: {SECRET}"]
         model.fails = True
@@ -75,8 +76,7 @@ def test_a_model_is_asked_again_from_where_it_read_the_words_and_the_price_is_to
         assert receipt.proved
         assert receipt.requests <= 2
         assert SECRET not in "".join(model.asked[asked:])
-        assert left_of(memory, SECRET) == []
-        assert memory.journal.verify([memory.policy]).is_clean
+        check_gone(memory, SECRET)
 
 
 def test_a_model_is_not_asked_where_it_never_read_the_words(tmp_path: Path) -> None:
@@ -124,9 +124,8 @@ def test_what_reached_a_board_goes_by_its_origin(tmp_path: Path) -> None:
         said = [each.message.text for each in memory.journal.messages(key)]
         assert any("hereditary" in text for text in said)
         assert evidence_of(memory).erase(Target(thread="t", refs=("u2",))).proved
-        assert left_of(memory, SECRET) == left_of(memory, "hereditary") == []
         assert any(RULE in each.message.text for each in memory.journal.messages(key))
-        assert memory.journal.verify([memory.policy, board.policy]).is_clean
+        check_gone(memory, SECRET, "hereditary", policies=[board.policy])
         latest = memory.journal.latest(key, schema=board.policy.schema)
         assert [rule.words.text for rule in latest.state.constraints] == [RULE]  # type: ignore[union-attr]
         kept = list(memory.journal.messages(key))
@@ -135,22 +134,12 @@ def test_what_reached_a_board_goes_by_its_origin(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_began_before_is_told(tmp_path: Path) -> None:
-    class Slow(Model):
-        def complete(self, messages: Any, schema: Any) -> Completion:
-            done = super().complete(messages, schema)
-            if self.meanwhile is not None:
-                act, self.meanwhile = self.meanwhile, None
-                act()
-            return done
-
-        meanwhile: Any = None
-
-    model = Slow()
+    model = Model()
     with opened(tmp_path, model=model, cadence=Cadence(compress_over=0)) as memory:
         talk(memory, RULE, MESSAGE)
         with opened(tmp_path, model=Model(), cadence=Cadence(compress_over=0)) as other:
             evidence = evidence_of(other)
-            model.meanwhile = lambda: evidence.erase(Target(thread="t", refs=("u2",)))
+            model.meanwhile.append(lambda: evidence.erase(Target(thread="t", refs=("u2",))))
             with pytest.raises((ConflictError, StateError)):
                 memory.step(None, Turn.said("And the gate?"), thread="t")
         assert left_of(memory, SECRET) == []
@@ -159,21 +148,12 @@ def test_a_worker_that_began_before_is_told(tmp_path: Path) -> None:
 
 
 def test_a_fork_from_the_words_meanwhile_stops_it(tmp_path: Path) -> None:
-    class Forking(Model):
-        meanwhile: Any = None
-
-        def complete(self, messages: Any, schema: Any) -> Completion:
-            if self.meanwhile is not None:
-                act, self.meanwhile = self.meanwhile, None
-                act()
-            return super().complete(messages, schema)
-
-    model = Forking()
+    model = Model()
     with opened(tmp_path, model=model, cadence=Cadence(compress_over=0)) as memory:
         secret = talk(memory, RULE, MESSAGE).state
         talk(memory, "And the gate?")
         plan = evidence_of(memory).plan_erasure(Target(thread="t", refs=("u2",)))
-        model.meanwhile = lambda: memory.journal.fork("t", secret.hash, "late")
+        model.meanwhile.append(lambda: memory.journal.fork("t", secret.hash, "late"))
         with pytest.raises(ConflictError, match="forked"):
             plan.apply()
         assert evidence_of(memory).erase(Target(thread="t", refs=("u2",))).proved
@@ -198,7 +178,7 @@ def test_another_process_recalls_nothing_of_it(tmp_path: Path) -> None:
     with opened(tmp_path) as memory, opened(tmp_path) as other:
         talk(memory, "Hello.", MESSAGE, *(f"Talk number {n} of other things." for n in range(8)))
         other.step(None, Turn.said("What does my brother Karl have?"), thread="t")
-        evidence_of(memory).erase(Target(thread="t", refs=("u2",)), echoes=True)
+        evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         step = other.step(None, Turn.said("What does my brother Karl have?"), thread="t")
         assert SECRET not in step.text()
         assert left_of(other, SECRET) == []
@@ -210,9 +190,8 @@ def test_the_same_erasure_twice_and_another_after_it(tmp_path: Path) -> None:
         evidence = evidence_of(memory)
         evidence.erase(Target(thread="t", refs=("u2",)), proof="fast")
         evidence.erase(Target(thread="t", refs=("u3",)))
-        assert left_of(memory, SECRET) == left_of(memory, "Zanzibar") == []
-        assert len(evidence.tombstones("t")) == 2
-        assert memory.journal.verify([memory.policy]).is_clean
+        check_gone(memory, SECRET, "Zanzibar")
+        assert len(memory.journal.tombstones("t")) == 2
         evidence.erase(Target(thread="t", refs=("u1",)))
         rules = [rule.words.text for rule in memory.last_state("t").constraints]
         assert rules == ["Always answer in German."]
@@ -283,7 +262,6 @@ def test_after_an_erasure_the_words_are_in_no_byte(said: list[str], proof: Any, 
         receipt = evidence_of(memory).erase(Target(words=(SECRET,)), proof=proof)
         assert receipt.proved == (proof == "replay")
         assert receipt.traces == ()
-        assert left_of(memory, SECRET) == []
-        assert memory.journal.verify([memory.policy]).is_clean
+        check_gone(memory, SECRET)
         memory.step(None, Turn.said("Go on."), thread="t")
         assert memory.journal.verify([memory.policy]).is_clean
