@@ -66,7 +66,7 @@ _QUOTES = "\"'`‘“„«»‹「『"
 def words_of(text: str) -> list[str]:
     """Return the words of ``text`` in lower case, with straight apostrophes and no marks around them."""
     found = text.lower().replace("’", "'").split()
-    return [bare for word in found if (bare := word.strip('.,;:：!?()[]{}"“”„«»¿*#>-'))]
+    return [bare for word in found if (bare := word.strip('.,;:：!?()[]{}"“”„«»「」『』¿*#-'))]
 
 
 def is_of_another(clause: str) -> bool:
