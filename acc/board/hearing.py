@@ -13,6 +13,7 @@ from typing import Literal
 
 from acc.board.batch import Batch, State
 from acc.board.marks import HERE, Heard
+from acc.clock import moment
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import claim_digest
 from acc.state.items import Goal, Pinned, Words
@@ -20,7 +21,6 @@ from acc.state.policy import Policy
 from acc.state.slots import SlotField
 from acc.tail import Message
 from acc.text.quoting import same_words
-from acc.text.times import moment
 
 ROOMY = 100_000
 """Bound of the pure trial: what finds no room is told by the commit on the board."""

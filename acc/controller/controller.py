@@ -20,7 +20,7 @@ from acc.overflow import raise_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step
 from acc.tail import Message
-from acc.text.language import identifier
+from acc.text.sentences import identifier
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 

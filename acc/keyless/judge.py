@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 from acc.commit.endings import Judgement, claim_digest
 from acc.compress.protocol import Claim
-from acc.keyless.acts import acts
-from acc.keyless.language import is_english
-from acc.keyless.network import word_vectors
-from acc.keyless.values import names_in, values_in
-from acc.keyless.weights import one_thread
+from acc.keyless.acts import acts, one_thread, word_vectors
+from acc.keyless.facts import names_in, values_in
+from acc.keyless.reading import is_english
 from acc.keyless.words import (
     Clause,
     clauses,

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
-from acc.text.data import data_in
+from acc.text.lines import data_in
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 

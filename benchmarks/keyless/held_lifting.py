@@ -14,7 +14,7 @@ from typing import Any
 from liftings import UNSEEN, lifting_files
 
 from acc.compress.protocol import Reading
-from acc.keyless.later import Standing, later_in
+from acc.keyless.lifting import Standing, later_in
 from acc.keyless.reading import heard
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

@@ -15,7 +15,6 @@ from acc.artifacts.recall import Recall, backwards
 from acc.gate import qualify
 from acc.recall import ThreadIndex
 from acc.testing.artifact_conformance import said
-from acc.text.ranking import LexicalIndex
 
 TEXTS = [
     "We deploy billing on Fridays. Lunch is at noon.",
@@ -47,17 +46,19 @@ def journal(texts: Sequence[str] = TEXTS) -> Journal:
     return made
 
 
-def test_a_partial_index_scores_as_a_whole_one_whatever_the_order() -> None:
-    whole, parts = LexicalIndex(), PartialIndex()
+def test_a_partial_index_scores_the_same_whatever_the_order() -> None:
     texts = [*TEXTS, *TEXTS[::-1]]
-    for text, before in zip(texts, ["", *texts], strict=False):
-        whole.add(text, before)
-    for row in [7, 8, 9, 0, 1, 2, 3, 4, 5, 6]:
-        parts.add(row, texts[row], texts[row - 1] if row else "")
-    scores = parts.in_context(parts.own_scores("deploy billing budget"))
-    by_row = dict(zip([7, 8, 9, 0, 1, 2, 3, 4, 5, 6], scores, strict=True))
-    wanted = whole.scores("deploy billing budget")
-    assert {row: score for row, score in by_row.items() if score} == pytest.approx(wanted, abs=1e-4)
+
+    def scored(rows: Sequence[int]) -> dict[int, float]:
+        index = PartialIndex()
+        for row in rows:
+            index.add(row, texts[row], texts[row - 1] if row else "")
+        scores = index.in_context(index.own_scores("deploy billing budget"))
+        return dict(zip(rows, scores.tolist(), strict=True))
+
+    wanted = scored(range(10))
+    assert max(wanted, key=wanted.__getitem__) in (0, 9)
+    assert scored([7, 8, 9, 0, 1, 2, 3, 4, 5, 6]) == pytest.approx(wanted)
 
 
 def test_candidates_are_those_of_the_cores_recall() -> None:

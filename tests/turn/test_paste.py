@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,6 @@ from strategies import hostile_texts
 from acc.keyless.words import plain
 from acc.text.quoting import Quotable
 from acc.text.ranking import terms
-from acc.turn.paste.split import split_pasted, without_html
 from acc.turn.paste.split import MARK, MOST_PASSAGES, split_pasted, without_html
 from acc.turn.redact import SecretRedactor
 
@@ -446,11 +446,13 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "combining": lambda n: "e\u0301" * (n // 2),
 }
 
+NUMBERS = count()
+
 READERS: dict[str, Callable[[str], object]] = {
     "split_pasted": split_pasted,
     "html": lambda text: without_html(f"<p>{text}</p>"),
     "keyless": plain,
-    "terms": terms.__wrapped__,  # type: ignore[attr-defined]
+    "terms": lambda text: terms(f"{text} {next(NUMBERS)}"),  # never the same text twice
     "secrets": SecretRedactor(),
     "a quote in it": lambda text: Quotable([text]).find("never restart nginx"),
     "a quote of it": lambda text: Quotable(["never restart nginx"]).find(text),
