@@ -30,11 +30,11 @@ def scores(index: LexicalIndex, query: str) -> dict[int, float]:
 
 def by_formula(documents: list[str], query: str, *, linked: bool) -> dict[int, float]:
     """The module's docstring, written down word for word."""
-    weights = Weights()
+    weights = Weights(predecessor=Weights().predecessor if linked else 0)
     counts = [Counter(terms(document)) for document in documents]
     before = [Counter[str](), *counts]
     tf = [
-        {t: own[t] + weights.predecessor * past[t] for t in (own | past if linked else own)}
+        {t: own[t] + weights.predecessor * past[t] for t in own | past}
         for own, past in zip(counts, before, strict=False)
     ]
     lengths = [sum(each.values()) for each in tf]
