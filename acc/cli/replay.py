@@ -59,8 +59,8 @@ def replay(
     schema: options.SchemaOption = None,
     channel: Annotated[list[Any] | None, option("TOOL=CHANNEL", "Trust the results of this tool like those of a "
         "channel: user, tool or document. Repeatable. [default: tool]", parser=parse_channel)] = None,
-    repair: Annotated[bool, flag("--repair", "Accept a damaged file: replace broken characters, keep tool results "
-        "without a call, and skip an incomplete last line.")] = False,
+    repair: Annotated[bool, flag("--repair", "Accept a damaged file: replace broken characters, and skip an "
+        "incomplete last line.")] = False,
     turns: Annotated[int | None, option("N", "Replay only the first N turns.", min=0)] = None,
     json: Annotated[str, option("FILE", "Write one JSON object per turn to this file; - for stdout.")] = "",
 ) -> None:  # fmt: skip

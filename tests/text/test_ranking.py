@@ -34,7 +34,7 @@ def by_formula(documents: list[str], query: str, *, linked: bool) -> dict[int, f
     counts = [Counter(terms(document)) for document in documents]
     before = [Counter[str](), *counts]
     tf = [
-        {t: own[t] + weights.predecessor * past[t] for t in own | past}
+        {t: own[t] + weights.predecessor * past[t] for t in (own | past if linked else own)}
         for own, past in zip(counts, before, strict=False)
     ]
     lengths = [sum(each.values()) for each in tf]

@@ -88,14 +88,16 @@ def test_transcript_tokens_count_every_message_so_far(tmp_path: Path) -> None:
     assert read.transcript_tokens(utf8_quarter) == [1 + 2 + 3 + 1 + 2, 9 + 1]
 
 
-def test_repair_replaces_what_no_store_can_hold(tmp_path: Path) -> None:
+def test_what_no_store_can_hold_is_replaced(tmp_path: Path) -> None:
     messages = [user("a\x00b \ud800"), call("c", "get", "\udfff"), result("other", "kept")]
     file = as_lines(tmp_path / "a.jsonl", messages)
+    texts = ["a\ufffdb \ufffd", "get(\ufffd)", "kept"]
+    assert [o.text for o in read_conversation(file).turns[0].observations] == texts
     file.write_bytes(file.read_bytes() + b'{"role": "assistant", "content": "\xff"}\n')
     with pytest.raises(InputError):
         read_conversation(file)
-    texts = [o.text for o in read_conversation(file, repair=True).turns[0].observations]
-    assert texts == ["a\ufffdb \ufffd", "get(\ufffd)", "kept", "\ufffd"]
+    (turn,) = read_conversation(file, repair=True).turns
+    assert [o.text for o in turn.observations] == [*texts, "\ufffd"]
 
 
 @pytest.mark.parametrize("kept", [range(2, 30), [-1]])

@@ -84,10 +84,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         [{"lc": 1, "type": "constructor", "id": ["x", "PromptTemplate"], "kwargs": {}}],
         "type of message: 'PromptTemplate'",
     ),
-    "a result without its call": (
-        [{"type": "human", "data": {"content": "x"}},
-         {"type": "tool", "data": {"content": "y", "tool_call_id": "c9"}}], "has no tool call",
-    ),
 }  # fmt: skip
 
 
