@@ -4,14 +4,11 @@ Small classifiers decide what a sentence does and how long it will be needed. Ru
 sentences of the user's; facts are whole sentences of anybody. What it does not read stands in the tail, and a note
 says so.
 
-    language.py   which sentences are English
-    reading.py    the messages by channel, sentence by sentence
-    acts.py       what a clause does; network.py, weights.py: the classifiers
-    rules.py      rules and goals
-    later.py      later words; lifting.py: which rule a clause is about
-    goals.py      goals that are done
-    facts.py      facts; values.py: their worth
-    room.py       what fits
+    reading.py    the messages by channel, sentence by sentence; which are English
+    acts.py       what a clause does, by two classifiers
+    rules.py      rules, goals, and goals that are done
+    lifting.py    later words: which rule a clause is about
+    facts.py      facts and their worth
     judge.py      the second reading of claims that a rule ended
 """
 
@@ -219,9 +216,8 @@ class _Reader:
         held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
         pinned = self._held(Pinned)
         taken = frozenset(self._taken)
-        texts = [*(item.text_of for item in pinned), *(pin.quote for pin in self._rules)]
         found: dict[str, Candidate] = {}
-        for new in told_in(self._heard, taken, texts):
+        for new in told_in(self._heard, taken):
             old = replaced_by(new, [item for item in held if item.id not in found])
             key = old.id if old else f"new{len(found)}"
             found[key] = Candidate(new.text, new.ref, new.worth, 0, old.id if old else "")

@@ -118,9 +118,6 @@ LONG, FEW = 60, 4
 TOOL = 0.15
 """Factor on the worth of a tool's line: what matters of it, the agent says again."""
 
-REPEATED = 0.6
-"""Minimum share of a sentence's words in a rule for it to be a repetition."""
-
 _JOINT = re.compile(
     r"[;:–—]\s+|\s[-–—]\s|,\s+(?:and|but|so|which|because|with|while|as|since|where|who)\s", re.I
 )
@@ -128,11 +125,6 @@ _LINE = re.compile(
     r"[ \t]{0,9}[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?){0,3})[\"']?"
     r"(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{2,20})[\"']?(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,60})"
 )
-_NUMBERED = re.compile(
-    r"\b(?!(?:until|till|most|least|than|under|over|about|from|after|before|with|only|for|now|are|was|has)\b)"
-    r"([a-z]{3,20}) (\d{1,4})\b(?! ?%)"
-)
-"""A thing with a number: "server 3"."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +146,14 @@ class Candidate:
     replaces: str = ""
 
 
-def told_in(heard: Heard, ruling: frozenset[int], rules: Sequence[str]) -> Iterator[Candidate]:
+def told_in(heard: Heard, ruling: frozenset[int]) -> Iterator[Candidate]:
     """Yield the new facts of what was read. ``ruling`` are the user's sentences that are rules or goals."""
-    own = [stems(rule) for rule in rules]
     asked = stems(" ".join(said.words for said in heard.user))
     for place, said in enumerate(heard.user):
         if place not in ruling and _states(said):
             yield from _pieces(said)
     for said in heard.others:
-        if said.message.status != "read" and _tells(said, own):
+        if said.message.status != "read" and not said.asks and worth_of(said.words) >= LEAST:
             yield from _pieces(said)
     for message in heard.tools:
         name = message.observation.name
@@ -203,14 +194,6 @@ def _states(said: Said) -> bool:
     return not said.asks and told >= TELLS and worth_of(said.words) >= LEAST
 
 
-def _tells(said: Said, rules: Sequence[frozenset[str]]) -> bool:
-    """Return whether the agent reports something, and does not only repeat a rule."""
-    if said.asks or worth_of(said.words) < LEAST:
-        return False
-    own = stems(said.words)
-    return not any(len(own & rule) >= REPEATED * len(own) for rule in rules)
-
-
 def _lines(text: str, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield keys and values of an output's lines whose key was asked for, the first few."""
     found = (_LINE.match(line[:200]) for line in text.split("\n", MOST_LINES)[:MOST_LINES])
@@ -236,14 +219,24 @@ def _restates(said: frozenset[str], new: str, held: str) -> float:
     values, old = _by_kind(new), _by_kind(held)
     if not any(values[kind].isdisjoint(old[kind]) for kind in values.keys() & old.keys()):
         return 0.0
-    numbered = dict(_NUMBERED.findall(held.lower()))
-    if any(numbered.get(noun, number) != number for noun, number in _NUMBERED.findall(new.lower())):
+    numbered = _numbered(held)
+    if any(numbered.get(noun, number) != number for noun, number in _numbered(new).items()):
         return 0.0  # "door 4" is not "door 3"
     units = stems(" ".join(value.text for value in values_in(held)))  # a currency is no subject
     own = stems(held) - marks(held) - units
     shared = len(own & said)
     share = shared / len(own) if own else 0.0
     return share if shared >= 2 and share >= SHARED else 0.0
+
+
+def _numbered(text: str) -> dict[str, str]:
+    """Return the numbers of things, such as 3 of "server 3"."""
+    pairs = pairwise(word.strip(".,;:!?") for word in text.lower().split())
+    return {
+        noun: number
+        for noun, number in pairs
+        if number.isdigit() and noun.isalpha() and stems(noun)
+    }
 
 
 def _by_kind(words: str) -> dict[str, set[str]]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
@@ -78,10 +77,16 @@ _FILE = ("data", "base64", "bytes", "blob", "file_data")
 _DATA = (*_FILE, "url", "file_url")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "document_mimetype")
 _UNREADABLE = (*_FILE, "encrypted_content", "encryptedContent", "signature")
-_TEXTUAL = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml|csv)")
-_PLAIN = re.compile(r"[\w./-]{1,40}")
-_SHOWN = re.compile("image|audio|video|media|file|document|resource|search_result")
-_DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)(?P<options>[^,]*),", re.ASCII)
+_TEXTUAL = (
+    "text/", "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml",
+    "application/csv",
+)  # fmt: skip
+_SHOWN = ("image", "audio", "video", "media", "file", "document", "resource", "search_result")
+_MOST_HEAD = 200
+"""Characters before the data in a data URL."""
+
+_MOST_MARK = 40
+"""Characters of a part's type that stand in its mark."""
 
 
 def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
@@ -219,7 +224,8 @@ def _given(body: Mapping[str, Any], keys: Sequence[str]) -> Any:
 def _said(kind: str, body: Mapping[str, Any], by_agent: bool) -> Part:
     if kind in _CACHE_POINTS or (by_agent and kind in _THOUGHTS):
         return Part("thought")
-    mark = f"[{kind if _PLAIN.fullmatch(kind) else 'part'}]"
+    is_word = "".join(kind.split("_")).isalnum() and len(kind) <= _MOST_MARK
+    mark = f"[{kind if is_word else 'part'}]"
     brought = kind not in _SPEECH or bool({"source_type", "title", "filename"} & body.keys())
     own = {key: body[key] for key in ("text", "refusal") if body.get(key) is not None}
     text = "\n".join(filter(None, _words(body if brought else own or body)))
@@ -263,14 +269,16 @@ def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
     if isinstance(data, bytes):  # from Bedrock's SDK
         read = data.decode(errors="replace")
         return "" if "\ufffd" in read or "\x00" in read else read
-    url = _DATA_URL.match(data)
-    mime = url["mime"] if url else first(body, _MIMES)
+    head, comma, _ = data[:_MOST_HEAD].partition(",")
+    is_url = bool(comma) and head.startswith("data:")
+    mime = head.removeprefix("data:").partition(";")[0] if is_url else first(body, _MIMES)
     plain = body.get("type") == "text" or body.get("source_type") == "text"
-    if plain and not url and "data" in body and body["data"] == data:
+    if plain and not is_url and "data" in body and body["data"] == data:
         return data  # Anthropic's source of the type text
-    if not _TEXTUAL.match(mime) or re.match(r"\w+://", data):
+    scheme, is_address, _ = data[:_MOST_MARK].partition("://")
+    if not mime.startswith(_TEXTUAL) or (is_address and scheme.isalnum()):
         return ""
-    given = data[url.end() :] if url else data
+    given = data[len(head) + 1 :] if is_url else data
     try:
         return base64.b64decode(given, validate=True).decode()
     except ValueError:
@@ -294,7 +302,7 @@ def _has_text(value: Any) -> bool:
         kind, body = next(iter(value.items()))
         if kind != "text" and not (isinstance(body, Mapping) and "source" in body):
             return False
-    return isinstance(kind, str) and (kind in _SPEECH or _SHOWN.search(kind) is not None)
+    return isinstance(kind, str) and (kind in _SPEECH or any(shown in kind for shown in _SHOWN))
 
 
 def _readable(value: Any) -> Any:
