@@ -21,7 +21,6 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from acc.cli import run
 from acc.errors import InputError
 from acc.turn.conversations import read_conversation
 from acc.turn.observations import Channel
@@ -116,11 +115,3 @@ def test_reading_a_dump_loads_no_vendor(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_the_command_replays_a_dump(tmp_path: Path) -> None:
-    file, lines = tmp_path / "dump.json", tmp_path / "lines.jsonl"
-    file.write_text(json.dumps(messages_to_dict(TALK)), encoding="utf-8")
-    assert run(["replay", str(file), "--json", str(lines)]) == 0
-    assert len(lines.read_text("utf-8").splitlines()) == 2
-    assert "Never restart" in lines.read_text("utf-8")
