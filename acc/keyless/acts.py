@@ -14,7 +14,6 @@ weights stand in ``weights.npz``, which `benchmarks/keyless/pack.py` writes.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from acc.keyless.words import Clause, content_word
+from acc.keyless.words import Clause, content_word, words_of
 
 _ALONE = RLock()
 """The setting is global to the process. Overlapping threads could restore each other's value."""
@@ -43,18 +42,14 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+_libraries = cache(ThreadpoolController)
 
 
 @cache
 def stored(name: str) -> Mapping[str, NDArray[Any]]:
     """Return the arrays whose names begin with ``name`` and a point, without that beginning."""
-    with (
-        files("acc.keyless").joinpath("weights.npz").open("rb") as file,
-        np.load(file) as found,
-    ):
+    path = files("acc.keyless").joinpath("weights.npz")
+    with path.open("rb") as file, np.load(file) as found:
         names = [each for each in found.files if each.startswith(f"{name}.")]
         return {each.removeprefix(f"{name}."): found[each] for each in names}
 
@@ -63,18 +58,6 @@ def nibbles(packed: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the two numbers from -8 to 7 of each byte, side by side."""
     both = np.stack([packed >> 4, packed & 15], axis=-1).astype(np.float32) - 8
     return both.reshape(len(packed), -1)
-
-
-_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)*|\d[\d.,:/]*\d|[^\s_]")
-
-
-@lru_cache(maxsize=1024)
-def words_of(text: str) -> tuple[str, ...]:
-    """Return lower-case words and marks. All numbers are one token, all clock times another."""
-    return tuple(
-        token if not token[0].isdigit() else "#:#" if ":" in token else "#"
-        for token in _TOKEN.findall(text.lower())
-    )
 
 
 class Linear(NamedTuple):

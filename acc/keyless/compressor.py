@@ -30,7 +30,6 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import (
     Proposal,
-    ProposedDone,
     ProposedLater,
     ProposedPin,
     ProposedRecord,
@@ -131,7 +130,7 @@ def _is_covered(told: dict[str, list[frozenset[str]]], text: str) -> bool:
     )
 
 
-FACTS, RULES, GOALS = "relational_map", "constraints", "goal_orientation"
+FACTS = "relational_map"
 
 PLENTY = 0.8
 """Share of the room of rules and goals up to which later words stand beside a rule that they are unlikely about."""
@@ -163,7 +162,7 @@ class _Reader:
         # A later word must not be missing for want of room; a goal that finds none stands in the tail.
         goals = [pin for pin in self._goals if self._room.takes(pin.quote)]
         done = done_in(self._heard, self._held(Goal))
-        records, drop = self._facts(done)
+        records, drop = self._facts()
         unread = (
             Note(
                 reason=Reason.UNREAD,
@@ -179,8 +178,9 @@ class _Reader:
 
     def _later(self) -> Iterator[ProposedLater]:
         """Yield the later words that have room: unlikely ones only while there is plenty, sure ones in any case."""
-        standing = [*self._held_rules(), *self._laid.values()]
-        for later, odds in later_in(self._heard, standing, frozenset(self._laid)):
+        held = [Standing(r.id, plain(r.text_of), len(r.later)) for r in self._held(Rule)]
+        standing = [*held, *self._laid.values()]
+        for later, odds in later_in(self._heard, standing, self._laid.keys()):
             share = PLENTY if odds < SHOWN else 1.0
             if self._room.takes(later.quote, is_beside=True, share=share) or odds >= ENDS:
                 yield later
@@ -188,8 +188,7 @@ class _Reader:
     def _pin(self, place: int, said: Said) -> None:
         """Propose a sentence as a goal or a rule, if it is one."""
         is_first = not self._goals and not any(goal.done is None for goal in self._held(Goal))
-        rule = is_rule(said)
-        if rule:
+        if is_rule(said):
             self._taken.add(place)
             if not self._stands(said, self._held(Rule)):
                 pin = ProposedPin(said.text, said.ref, id=f"rule{place}")
@@ -207,17 +206,12 @@ class _Reader:
         """Return whether the state holds the sentence already, with nothing that speaks against it."""
         return any(same_words(item.words.text, said.text) and item.ending is None for item in held)
 
-    def _held_rules(self) -> Iterator[Standing]:
-        for item in self._held(Rule):
-            yield Standing(item.id, plain(item.text_of), len(item.later))
-
-    def _facts(self, done: Sequence[ProposedDone]) -> tuple[list[ProposedRecord], list[str]]:
+    def _facts(self) -> tuple[list[ProposedRecord], list[str]]:
         """Return the facts to add or change, and the held ones to drop."""
         held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
         pinned = self._held(Pinned)
-        taken = frozenset(self._taken)
         found: dict[str, Candidate] = {}
-        for new in told_in(self._heard, taken):
+        for new in told_in(self._heard, self._taken):
             old = replaced_by(new, [item for item in held if item.id not in found])
             key = old.id if old else f"new{len(found)}"
             found[key] = Candidate(new.text, new.ref, new.worth, 0, old.id if old else "")

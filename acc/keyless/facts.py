@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from acc.keyless.acts import Linear, acts, words_of
+from acc.keyless.acts import Linear, acts
 from acc.keyless.reading import Heard, Said
-from acc.keyless.words import marks, one_of, plain, stems
+from acc.keyless.words import marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
 
 _MONTH = one_of(
@@ -146,7 +146,7 @@ class Candidate:
     replaces: str = ""
 
 
-def told_in(heard: Heard, ruling: frozenset[int]) -> Iterator[Candidate]:
+def told_in(heard: Heard, ruling: Set[int]) -> Iterator[Candidate]:
     """Yield the new facts of what was read. ``ruling`` are the user's sentences that are rules or goals."""
     asked = stems(" ".join(said.words for said in heard.user))
     for place, said in enumerate(heard.user):

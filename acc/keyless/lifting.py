@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -241,21 +241,16 @@ class Standing:
     since: int = -1
 
 
-class Beside(NamedTuple):
-    """A later word, and the odds that it is about its rule."""
-
-    later: ProposedLater
-    odds: float
-
-
 class _Meant(NamedTuple):
     odds: float
     place: int
     ends: bool
 
 
-def later_in(heard: Heard, standing: Sequence[Standing], rules: frozenset[int]) -> Iterator[Beside]:
-    """Yield what stands beside which rule.
+def later_in(
+    heard: Heard, standing: Sequence[Standing], rules: Set[int]
+) -> Iterator[tuple[ProposedLater, float]]:
+    """Yield what stands beside which rule, with the odds that it is about that rule.
 
     Args:
         heard: What was read.
@@ -271,7 +266,7 @@ def later_in(heard: Heard, standing: Sequence[Standing], rules: frozenset[int]) 
             name = before[at].id
             if ends or beside[name] < MOST_LATER:
                 beside[name] += 1
-                yield Beside(ProposedLater(name, said.text, said.ref, ends), odds)
+                yield ProposedLater(name, said.text, said.ref, ends), odds
 
 
 def _meant(said: Said, heard: Heard, before: Sequence[Standing], *, is_rule: bool) -> list[_Meant]:
