@@ -14,8 +14,7 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from acc.compress.protocol import Reading
@@ -24,7 +23,7 @@ from acc.keyless.facts import Candidate, replaced_by, told_in, worth_of
 from acc.keyless.lifting import ENDS, SHOWN, Standing, later_in
 from acc.keyless.reading import Heard, Said, heard
 from acc.keyless.rules import done_in, is_goal, is_rule
-from acc.keyless.words import marks, plain, stems
+from acc.keyless.words import plain
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -40,12 +39,6 @@ from acc.text.quoting import same_words
 
 SPARE = 0.02
 """Share of the bound that stays free for what commit adds."""
-
-AGAIN = 0.1
-"""Factor on the worth of a fact whose figures and names stand in others that are kept."""
-
-TELLING = 4
-"""Minimum length of a figure or identifier with one meaning in all facts: "3" is too short."""
 
 FADING = 0.02
 """Worth that a fact loses with each turn in which nobody speaks of it."""
@@ -83,11 +76,11 @@ class Room:
         """Take the tokens of a rule, which is proposed in any case: commit says loudly if it does not fit."""
         self._used += self._counter(f'- "{text}"\n')
 
-    def kept(self, found: Sequence[Candidate], pinned: Iterable[Pinned]) -> list[Candidate]:
+    def kept(self, found: Sequence[Candidate]) -> list[Candidate]:
         """Return the facts that fit, those most worth their tokens first."""
         left = self._most - self._used - self._counter(HEADINGS)
         kept: list[Candidate] = []
-        for each in self._best_first(found, [item.text_of for item in pinned]):
+        for each in sorted(found, key=self._rank, reverse=True):
             cost = self._cost(each)
             if cost <= left:
                 left -= cost
@@ -97,37 +90,8 @@ class Room:
     def _cost(self, each: Candidate) -> int:
         return self._counter(f"- {each.text}\n")
 
-    def _best_first(self, found: Sequence[Candidate], said: Sequence[str]) -> Iterator[Candidate]:
-        """Order facts by worth per token. One without new figures or names loses most of its worth."""
-        told: dict[str, list[frozenset[str]]] = {}
-        for text in said:
-            _tell(told, text)
-        ranks = (
-            (each.worth - FADING * each.age) / (self._cost(each) + FLAT) ** POWER for each in found
-        )
-        queue = [(-rank, place, False) for place, rank in enumerate(ranks)]
-        heapify(queue)
-        while queue:
-            rank, place, is_again = heappop(queue)
-            each = found[place]
-            if not is_again and _is_covered(told, each.text):
-                heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
-                continue
-            _tell(told, each.text)
-            yield each
-
-
-def _tell(told: dict[str, list[frozenset[str]]], text: str) -> None:
-    for mark in marks(text):
-        told.setdefault(mark, []).append(stems(text) - marks(text))
-
-
-def _is_covered(told: dict[str, list[frozenset[str]]], text: str) -> bool:
-    """Return whether kept texts hold all figures and identifiers; a short one counts only with its subject."""
-    says, about = marks(text), stems(text) - marks(text)
-    return bool(says) and all(
-        any(len(mark) >= TELLING or about & other for other in told.get(mark, ())) for mark in says
-    )
+    def _rank(self, each: Candidate) -> float:
+        return float((each.worth - FADING * each.age) / (self._cost(each) + FLAT) ** POWER)
 
 
 FACTS = "relational_map"
@@ -209,7 +173,6 @@ class _Reader:
     def _facts(self) -> tuple[list[ProposedRecord], list[str]]:
         """Return the facts to add or change, and the held ones to drop."""
         held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
-        pinned = self._held(Pinned)
         found: dict[str, Candidate] = {}
         for new in told_in(self._heard, self._taken):
             old = replaced_by(new, [item for item in held if item.id not in found])
@@ -221,7 +184,7 @@ class _Reader:
                 found[item.id] = Candidate(
                     item.text_of, "", worth_of(plain(item.text_of)), age, item.id
                 )
-        kept = self._room.kept(list(found.values()), pinned)
+        kept = self._room.kept(list(found.values()))
         stays = {each.replaces for each in kept}
         records = [
             ProposedRecord(FACTS, {"text": each.text}, (each.ref,), each.replaces)

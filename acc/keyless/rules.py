@@ -21,9 +21,6 @@ PLAINLY = 0.3
 CERTAIN = 0.8
 """The same for a part of a clause, whose reasons and asides are about facts."""
 
-AGAIN = 0.2
-"""The same for a clause that the next sentence declares to hold from now on."""
-
 MOVING, CHANGES = 0.65, 0.35
 """Minimum probability of a rule or a change, and of a change alone, for a clause that changes an unclear rule."""
 
@@ -36,13 +33,6 @@ _PLAIN = re.compile(
         no(?!\x2c),could you always,can you always,let's (?:not|keep|leave|stay|hold|only|never|always),
         (?:[\w-]{1,20} ){0\x2c2}(?:freeze|embargo|moratorium|blackout|curfew|lockdown) (?:until|till|from|on|for)"""
     ).replace(r"\x2c", ",") + ")",
-    re.I,
-)  # fmt: skip
-_EVER = re.compile(
-    r"^\W*" + one_of(
-        """always,every time,each time,every single time,no exceptions?,without exceptions?,from now on,from here on,
-        until further notice"""
-    ) + r"\W*$",
     re.I,
 )  # fmt: skip
 _PART = re.compile(r"(?:,|\s[-–—])\s+(?:so |and |but |then )?|;\s+|:\s+")
@@ -70,8 +60,6 @@ def makes_rule(clause: Clause) -> bool:
         sure, least = max(sure, acts(clause._replace(words=words.split(",")[0]))["rule"]), PLAINLY
     elif PLAINLY <= sure < SURE and odds["goal"] + odds["ask"] < ASKED:
         sure = max(sure, _in_a_part(words))
-    if _EVER.match(clause.after):
-        least = min(least, AGAIN)
     changes = odds["change"] >= CHANGES and odds["rule"] + odds["change"] >= MOVING
     return sure >= least or changes
 
