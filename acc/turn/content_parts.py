@@ -78,15 +78,12 @@ _DATA = (*_FILE, "url", "file_url")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "document_mimetype")
 _UNREADABLE = (*_FILE, "encrypted_content", "encryptedContent", "signature")
 _TEXTUAL = (
-    "text/", "application/json", "application/xml", "application/yaml", "application/x-yaml", "application/toml",
-    "application/csv",
-)  # fmt: skip
+    "text/",
+    *(f"application/{x}" for x in ("json", "xml", "yaml", "x-yaml", "toml", "csv")),
+)
 _SHOWN = ("image", "audio", "video", "media", "file", "document", "resource", "search_result")
-_MOST_HEAD = 200
-"""Characters before the data in a data URL."""
-
-_MOST_MARK = 40
-"""Characters of a part's type that stand in its mark."""
+_MOST_HEAD, _MOST_MARK = 200, 40
+"""Characters before the data in a data URL, and of a part's type that stand in its mark."""
 
 
 def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
@@ -100,11 +97,8 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Part("speech", content),)
     if not isinstance(content, list | tuple):
-        raise InputError(
-            f"content is {type(content).__name__}",
-            where=where,
-            hint="use a string or a list of parts",
-        )
+        what, hint = f"content is {type(content).__name__}", "use a string or a list of parts"
+        raise InputError(what, where=where, hint=hint)
     parts = (part for raw in content for part in read_part(raw, by_agent=by_agent))
     try:
         return tuple(_glued(parts) if by_agent else parts)
@@ -126,8 +120,7 @@ def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
 
 
 def _glued(parts: Iterable[Part]) -> Iterator[Part]:
-    """Join adjacent parts of speech into one."""
-    # Providers split one sentence of an answer into several parts, for example at a citation.
+    """Join adjacent parts of speech: providers split a sentence of an answer, for example at a citation."""
     for kind, some in groupby(parts, lambda part: part.kind):
         if kind == "speech":
             yield Part(kind, "".join(part.text for part in some))
@@ -137,17 +130,13 @@ def _glued(parts: Iterable[Part]) -> Iterator[Part]:
 
 def as_arguments(value: Any) -> str:
     """Return a tool call's arguments as text: JSON, unless they are text already."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else _json(value)
+    return value or "" if value is None or isinstance(value, str) else _json(value)
 
 
 def as_text(value: Any) -> str:
     """Return a tool's output as text: JSON, unless it is text or content parts."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, str):
+        return value or ""
     if isinstance(value, Mapping) and value.keys() - {"providerOptions"} == {"type", "value"}:
         return as_text(value["value"])  # the AI SDK's form of outputs
     if isinstance(value, list | tuple) and value and all(map(_has_text, value)):
@@ -272,8 +261,8 @@ def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
     head, comma, _ = data[:_MOST_HEAD].partition(",")
     is_url = bool(comma) and head.startswith("data:")
     mime = head.removeprefix("data:").partition(";")[0] if is_url else first(body, _MIMES)
-    plain = body.get("type") == "text" or body.get("source_type") == "text"
-    if plain and not is_url and "data" in body and body["data"] == data:
+    is_plain = "text" in (body.get("type"), body.get("source_type")) and body.get("data") == data
+    if is_plain and not is_url:
         return data  # Anthropic's source of the type text
     scheme, is_address, _ = data[:_MOST_MARK].partition("://")
     if not mime.startswith(_TEXTUAL) or (is_address and scheme.isalnum()):
