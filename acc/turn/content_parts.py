@@ -65,8 +65,7 @@ _ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
 _OUTPUTS = ("output", "content", "result", "results", "response", "errorText", "error", "outputs")
 
 _TITLES = (
-    "title", "filename", "fileName", "file_name", "displayName", "display_name", "name",
-    "uri", "fileUri", "file_uri",
+    "title", "filename", "fileName", "file_name", "displayName", "display_name", "name", "uri", "fileUri", "file_uri",
 )  # fmt: skip
 _WORDS = (
     "text", "value", "transcript", "content", "context", "description", "summary", "refusal",
