@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from acc.board.origins import FOREIGN, Batch, State
+from acc.clock import moment
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import claim_digest
 from acc.commit.sources import SPEECH, Sources, trust_of
@@ -22,7 +23,6 @@ from acc.state.slots import SlotField
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.text.sentences import sentences
-from acc.text.times import moment
 from acc.turn.observations import Channel, Trust
 
 ROOMY = 100_000

@@ -47,8 +47,8 @@ def replay(
         "else 1100]", min=64)] = None,
     schema: Annotated[Any, option("NAME", "The schema of the state: a name that acc schema lists, file.py, or "
         "module:Class. [default: generic]", parser=schema_named)] = None,
-    repair: Annotated[bool, flag("--repair", "Accept a damaged file: replace broken characters, keep tool results "
-        "without a call, and skip an incomplete last line.")] = False,
+    repair: Annotated[bool, flag("--repair", "Accept a damaged file: replace broken characters, and skip an "
+        "incomplete last line.")] = False,
     turns: Annotated[int | None, option("N", "Replay only the first N turns.", min=0)] = None,
     json: Annotated[bool, flag("--json", "Print one JSON object a turn, on a line.")] = False,
 ) -> None:  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from acc.clock import moment
 from acc.commit.draft import Draft
 from acc.commit.pinned import offered
 from acc.state.items import Ending, Fact, Goal, Part, Pinned, Verdict, Words
@@ -17,7 +18,6 @@ from acc.state.proposal import Proposal, ProposedLater
 from acc.state.reasons import Note, Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
-from acc.text.times import moment
 
 
 class Judgement(Part):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
+from acc.clock import moment
 from acc.compress.protocol import Reading
 from acc.models.protocol import PromptMessage
 from acc.state.items import Item, Pinned
@@ -24,7 +25,6 @@ from acc.state.render import cost, lines, render
 from acc.state.slots import SlotField, choices_of
 from acc.tail import Message, shortened
 from acc.text.lines import one_line
-from acc.text.times import moment
 from acc.turn.observations import Channel, Observation, Trust
 
 VERSION = "9"

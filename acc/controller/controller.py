@@ -23,7 +23,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import Message
-from acc.text.language import identifier
+from acc.text.sentences import identifier
 from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Observation, is_ingested
 from acc.turn.turn import Turn

@@ -27,7 +27,7 @@ from acc.journal.erasing import Unindexed
 from acc.journal.names import MAIN, Head, StoredMessage
 from acc.journal.survey import Said
 from acc.recall import Candidate
-from acc.text.data import without_data
+from acc.text.lines import without_data
 
 FOLDER = "chroma"
 """Where the embedded Chroma lies in the memory's folder."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
+from acc.clock import time_in
 from acc.errors import InputError
 from acc.integrations.messages import is_marked
 from acc.integrations.reviews import MADE, Marks, outcome
@@ -23,7 +24,6 @@ from acc.tail import digest_of
 from acc.turn.chat_messages import LANGCHAIN, TIMES
 from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
-from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
 
 EVIDENCE_TOOL = "open_evidence"

@@ -4,45 +4,97 @@ Small classifiers decide what a sentence does and how long it will be needed. Ru
 sentences of the user's; facts are whole sentences of anybody. What it does not read stands in the tail, and a note
 says so.
 
-    language.py   which sentences are English
-    reading.py    the messages by channel, sentence by sentence
-    acts.py       what a clause does; network.py, weights.py: the classifiers
-    rules.py      rules and goals
-    later.py      later words; lifting.py: which rule a clause is about
-    goals.py      goals that are done
-    facts.py      facts; values.py: their worth
-    room.py       what fits
+    reading.py    the messages by channel, sentence by sentence; which are English
+    acts.py       what a clause does, by two classifiers
+    rules.py      rules, goals, and goals that are done
+    lifting.py    later words: which rule a clause is about
+    facts.py      facts and their worth
     judge.py      the second reading of claims that a rule ended
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from acc.compress.protocol import Reading
-from acc.keyless.facts import Candidate, replaced_by, told_in
-from acc.keyless.goals import done_in
-from acc.keyless.later import Standing, later_in
-from acc.keyless.lifting import ENDS, SHOWN
+from acc.keyless.acts import one_thread
+from acc.keyless.facts import Candidate, replaced_by, told_in, worth_of
+from acc.keyless.lifting import ENDS, SHOWN, Standing, later_in
 from acc.keyless.reading import Heard, Said, heard
-from acc.keyless.room import Room
-from acc.keyless.rules import is_goal, is_rule
-from acc.keyless.values import worth_of
-from acc.keyless.weights import one_thread
+from acc.keyless.rules import done_in, is_goal, is_rule
 from acc.keyless.words import plain
 from acc.state.items import Goal, Pinned, Record, Rule
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
 from acc.state.proposal import (
     Proposal,
-    ProposedDone,
     ProposedLater,
     ProposedPin,
     ProposedRecord,
 )
 from acc.state.reasons import Note, Reason
+from acc.state.render import render
 from acc.text.quoting import same_words
 
-FACTS, RULES, GOALS = "relational_map", "constraints", "goal_orientation"
+SPARE = 0.02
+"""Share of the bound that stays free for what commit adds."""
+
+FADING = 0.02
+"""Worth that a fact loses with each turn in which nobody speaks of it."""
+
+FLAT, POWER = 40, 0.5
+"""The rank of a fact is its worth by ``(tokens + FLAT) ** POWER``: very short ones say little by themselves."""
+
+BESIDE = ' LATER 2026-01-01: ""'
+HEADINGS = "Facts:\nFacts by tool:\n"
+
+
+class Room:
+    """The tokens that are left while a proposal is made."""
+
+    def __init__(self, state: CompressedCognitiveState, policy: Policy) -> None:
+        own = {
+            name: getattr(state, name)
+            for name, slot in type(state).slots().items()
+            if slot.is_pinned
+        }
+        self._counter: Callable[[str], int] = policy.counter
+        self._used = policy.counter(render(type(state)(**own), policy.style))
+        self._pinned = policy.pinned_tokens
+        self._most = int(policy.max_tokens * (1 - SPARE))
+
+    def takes(self, text: str, *, is_beside: bool = False, share: float = 1.0) -> bool:
+        """Return whether a goal or later word fits into ``share`` of the room of rules; take its tokens if so."""
+        cost = self._counter(f"{BESIDE}{text}" if is_beside else f'- "{text}"\n')
+        if self._used + cost > share * self._pinned:
+            return False
+        self._used += cost
+        return True
+
+    def needs(self, text: str) -> None:
+        """Take the tokens of a rule, which is proposed in any case: commit says loudly if it does not fit."""
+        self._used += self._counter(f'- "{text}"\n')
+
+    def kept(self, found: Sequence[Candidate]) -> list[Candidate]:
+        """Return the facts that fit, those most worth their tokens first."""
+        left = self._most - self._used - self._counter(HEADINGS)
+        kept: list[Candidate] = []
+        for each in sorted(found, key=self._rank, reverse=True):
+            cost = self._cost(each)
+            if cost <= left:
+                left -= cost
+                kept.append(each)
+        return kept
+
+    def _cost(self, each: Candidate) -> int:
+        return self._counter(f"- {each.text}\n")
+
+    def _rank(self, each: Candidate) -> float:
+        return float((each.worth - FADING * each.age) / (self._cost(each) + FLAT) ** POWER)
+
+
+FACTS = "relational_map"
 
 PLENTY = 0.8
 """Share of the room of rules and goals up to which later words stand beside a rule that they are unlikely about."""
@@ -74,7 +126,7 @@ class _Reader:
         # A later word must not be missing for want of room; a goal that finds none stands in the tail.
         goals = [pin for pin in self._goals if self._room.takes(pin.quote)]
         done = done_in(self._heard, self._held(Goal))
-        records, drop = self._facts(done)
+        records, drop = self._facts()
         unread = (
             Note(
                 reason=Reason.UNREAD,
@@ -90,8 +142,9 @@ class _Reader:
 
     def _later(self) -> Iterator[ProposedLater]:
         """Yield the later words that have room: unlikely ones only while there is plenty, sure ones in any case."""
-        standing = [*self._held_rules(), *self._laid.values()]
-        for later, odds in later_in(self._heard, standing, frozenset(self._laid)):
+        held = [Standing(r.id, plain(r.text_of), len(r.later)) for r in self._held(Rule)]
+        standing = [*held, *self._laid.values()]
+        for later, odds in later_in(self._heard, standing, self._laid.keys()):
             share = PLENTY if odds < SHOWN else 1.0
             if self._room.takes(later.quote, is_beside=True, share=share) or odds >= ENDS:
                 yield later
@@ -99,8 +152,7 @@ class _Reader:
     def _pin(self, place: int, said: Said) -> None:
         """Propose a sentence as a goal or a rule, if it is one."""
         is_first = not self._goals and not any(goal.done is None for goal in self._held(Goal))
-        rule = is_rule(said)
-        if rule:
+        if is_rule(said):
             self._taken.add(place)
             if not self._stands(said, self._held(Rule)):
                 pin = ProposedPin(said.text, said.ref, id=f"rule{place}")
@@ -118,18 +170,11 @@ class _Reader:
         """Return whether the state holds the sentence already, with nothing that speaks against it."""
         return any(same_words(item.words.text, said.text) and item.ending is None for item in held)
 
-    def _held_rules(self) -> Iterator[Standing]:
-        for item in self._held(Rule):
-            yield Standing(item.id, plain(item.text_of), len(item.later))
-
-    def _facts(self, done: Sequence[ProposedDone]) -> tuple[list[ProposedRecord], list[str]]:
+    def _facts(self) -> tuple[list[ProposedRecord], list[str]]:
         """Return the facts to add or change, and the held ones to drop."""
         held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
-        pinned = self._held(Pinned)
-        taken = frozenset(self._taken)
-        texts = [*(item.text_of for item in pinned), *(pin.quote for pin in self._rules)]
         found: dict[str, Candidate] = {}
-        for new in told_in(self._heard, taken, texts):
+        for new in told_in(self._heard, self._taken):
             old = replaced_by(new, [item for item in held if item.id not in found])
             key = old.id if old else f"new{len(found)}"
             found[key] = Candidate(new.text, new.ref, new.worth, 0, old.id if old else "")
@@ -139,7 +184,7 @@ class _Reader:
                 found[item.id] = Candidate(
                     item.text_of, "", worth_of(plain(item.text_of)), age, item.id
                 )
-        kept = self._room.kept(list(found.values()), pinned)
+        kept = self._room.kept(list(found.values()))
         stays = {each.replaces for each in kept}
         records = [
             ProposedRecord(FACTS, {"text": each.text}, (each.ref,), each.replaces)

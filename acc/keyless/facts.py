@@ -3,14 +3,99 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
-from acc.keyless.acts import acts
+from acc.keyless.acts import Linear, acts
 from acc.keyless.reading import Heard, Said
-from acc.keyless.values import values_in, worth_of
-from acc.keyless.words import marks, plain, stems
+from acc.keyless.words import marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
+
+_MONTH = one_of(
+    """jan(?:uary)?,feb(?:ruary)?,mar(?:ch)?,apr(?:il)?,may,june?,july?,aug(?:ust)?,sept?(?:ember)?,oct(?:ober)?,
+    nov(?:ember)?,dec(?:ember)?"""
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_UNIT = one_of(
+    """ms,s,sec,seconds?,min,minutes?,h,hours?,days?,weeks?,months?,years?,kb,mb,gb,tb,kg,g,mg,ml,l,km,m,rpm,qps,rps"""
+)
+_NUMBER_WORD = one_of(
+    """two,three,four,five,six,seven,eight,nine,ten,eleven,twelve,fifteen,twenty,thirty,forty,fifty,sixty,seventy,
+    eighty,ninety,hundred,thousand"""
+)
+_VALUE = re.compile(
+    rf"(?P<dates>{_DAY}(?: ?{_MONTH})?(?: ?[-–] ?| to | until ){_DAY}(?: of)? {_MONTH}"
+    rf"|{_MONTH} {_DAY} ?(?:-|–|to) ?{_DAY})"
+    rf"|(?P<date>\b{_DAY}(?: of)? {_MONTH}(?: \d{{4}})?|\b{_MONTH} {_DAY}(?!\d)(?:,? \d{{4}})?|\b\d{{4}}-\d\d-\d\d\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b)"
+    r"|(?P<amount>[£€$]\s?\d[\d,]{0,15}(?:\.\d+)?(?:\s?(?:k|m|bn|million)\b)?|\b\d[\d,]{0,15}(?:\.\d+)?\s?k?\s?"
+    + one_of("euros?,pounds?,dollars?,eur,gbp,usd,chf")
+    + r")|(?P<time>\b\d{1,2}:\d\d(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b)"
+    r"|(?P<share>\b\d+(?:\.\d+)?\s?(?:%|percent\b))"
+    r"|(?P<version>\bv?\d{1,4}\.\d{1,4}\.\d{1,4}[\w+-]{0,20}|\bv\d{1,3}(?:\.\d{1,3})?\b)"
+    r"|(?P<id>\b(?-i:(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])[A-Z0-9]{2,20}(?:[-_][A-Z0-9]{1,20}){0,5})\b)"
+    r"|(?P<host>\b(?-i:[a-z][a-z0-9]{0,20}(?:-[a-z0-9]{1,20}){0,4}-\d{1,4})\b)"
+    rf"|(?P<duration>\b\d+(?:\.\d+)?\s?{_UNIT})"
+    rf"|(?P<number>\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{_NUMBER_WORD})",
+    re.I,
+)
+_NAME = re.compile(
+    r"(?<=[\w,;:)] )[A-ZÀ-Þ][\w'-]{1,30}(?: (?:(?:do|da|de|del|di|la|le|of|van|von|der) )?[A-ZÀ-Þ][\w'-]{1,30}){0,3}"
+)
+_NO_NAME = frozenset(("I", "I'm", "I'll", "I'd", "I've", "OK"))
+
+
+class Value(NamedTuple):
+    """A value: its kind and its text, case-folded."""
+
+    kind: str
+    text: str
+
+
+@lru_cache(maxsize=2048)
+def values_in(words: str) -> tuple[Value, ...]:
+    """Return the values in a sentence, in order."""
+    found = _VALUE.finditer(words[:1_000])
+    return tuple(Value(m.lastgroup or "number", m.group().strip().casefold()) for m in found)
+
+
+@lru_cache(maxsize=2048)
+def names_in(words: str) -> frozenset[str]:
+    """Return what has a capital within a sentence."""
+    found = (m.group().removesuffix("'s") for m in _NAME.finditer(words[:1_000]))
+    return frozenset(name for name in found if name not in _NO_NAME)
+
+
+GRADES = (0.0, 0.4, 1.0)
+"""The worth of a sentence with no, some, and much later use."""
+
+
+@lru_cache(maxsize=2048)
+def worth_of(words: str) -> float:
+    """Return how much a sentence will be needed later, 0 to 1."""
+    odds = Linear.read("worth").odds(worth_features(words))
+    return sum(grade * p for grade, p in zip(GRADES, odds, strict=True))
+
+
+def worth_features(words: str) -> frozenset[str]:
+    """Return the names of the classifier's features."""
+    tokens = words_of(plain(words))
+    framed = ["^", *tokens, "$"]
+    return frozenset({"", *tokens, *map(" ".join, pairwise(framed)), *_content_of(words)})
+
+
+def _content_of(words: str) -> Iterator[str]:
+    kinds = {value.kind for value in values_in(words)}
+    yield from (f"value {kind}" for kind in kinds)
+    yield f"values {min(3, len(kinds))}"
+    yield f"names {min(3, len(names_in(words)))}"
+    yield f"marks {min(4, len(marks(words)))}"
+    yield f"length {min(8, len(words) // 25)}"
+    yield f"asks {words.rstrip().endswith('?')}"
+
 
 LEAST = 0.05
 """Minimum worth of a sentence that becomes a fact."""
@@ -33,9 +118,6 @@ LONG, FEW = 60, 4
 TOOL = 0.15
 """Factor on the worth of a tool's line: what matters of it, the agent says again."""
 
-REPEATED = 0.6
-"""Minimum share of a sentence's words in a rule for it to be a repetition."""
-
 _JOINT = re.compile(
     r"[;:–—]\s+|\s[-–—]\s|,\s+(?:and|but|so|which|because|with|while|as|since|where|who)\s", re.I
 )
@@ -43,11 +125,6 @@ _LINE = re.compile(
     r"[ \t]{0,9}[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?){0,3})[\"']?"
     r"(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{2,20})[\"']?(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,60})"
 )
-_NUMBERED = re.compile(
-    r"\b(?!(?:until|till|most|least|than|under|over|about|from|after|before|with|only|for|now|are|was|has)\b)"
-    r"([a-z]{3,20}) (\d{1,4})\b(?! ?%)"
-)
-"""A thing with a number: "server 3"."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +146,14 @@ class Candidate:
     replaces: str = ""
 
 
-def told_in(heard: Heard, ruling: frozenset[int], rules: Sequence[str]) -> Iterator[Candidate]:
+def told_in(heard: Heard, ruling: Set[int]) -> Iterator[Candidate]:
     """Yield the new facts of what was read. ``ruling`` are the user's sentences that are rules or goals."""
-    own = [stems(rule) for rule in rules]
     asked = stems(" ".join(said.words for said in heard.user))
     for place, said in enumerate(heard.user):
         if place not in ruling and _states(said):
             yield from _pieces(said)
     for said in heard.others:
-        if said.message.status != "read" and _tells(said, own):
+        if said.message.status != "read" and not said.asks and worth_of(said.words) >= LEAST:
             yield from _pieces(said)
     for message in heard.tools:
         name = message.observation.name
@@ -118,14 +194,6 @@ def _states(said: Said) -> bool:
     return not said.asks and told >= TELLS and worth_of(said.words) >= LEAST
 
 
-def _tells(said: Said, rules: Sequence[frozenset[str]]) -> bool:
-    """Return whether the agent reports something, and does not only repeat a rule."""
-    if said.asks or worth_of(said.words) < LEAST:
-        return False
-    own = stems(said.words)
-    return not any(len(own & rule) >= REPEATED * len(own) for rule in rules)
-
-
 def _lines(text: str, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Yield keys and values of an output's lines whose key was asked for, the first few."""
     found = (_LINE.match(line[:200]) for line in text.split("\n", MOST_LINES)[:MOST_LINES])
@@ -151,14 +219,24 @@ def _restates(said: frozenset[str], new: str, held: str) -> float:
     values, old = _by_kind(new), _by_kind(held)
     if not any(values[kind].isdisjoint(old[kind]) for kind in values.keys() & old.keys()):
         return 0.0
-    numbered = dict(_NUMBERED.findall(held.lower()))
-    if any(numbered.get(noun, number) != number for noun, number in _NUMBERED.findall(new.lower())):
+    numbered = _numbered(held)
+    if any(numbered.get(noun, number) != number for noun, number in _numbered(new).items()):
         return 0.0  # "door 4" is not "door 3"
     units = stems(" ".join(value.text for value in values_in(held)))  # a currency is no subject
     own = stems(held) - marks(held) - units
     shared = len(own & said)
     share = shared / len(own) if own else 0.0
     return share if shared >= 2 and share >= SHARED else 0.0
+
+
+def _numbered(text: str) -> dict[str, str]:
+    """Return the numbers of things, such as 3 of "server 3"."""
+    pairs = pairwise(word.strip(".,;:!?") for word in text.lower().split())
+    return {
+        noun: number
+        for noun, number in pairs
+        if number.isdigit() and noun.isalpha() and stems(noun)
+    }
 
 
 def _by_kind(words: str) -> dict[str, set[str]]:

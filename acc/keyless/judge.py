@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 from acc.commit.endings import Judgement, claim_digest
 from acc.compress.protocol import Claim
-from acc.keyless.acts import acts
-from acc.keyless.language import is_english
-from acc.keyless.network import word_vectors
-from acc.keyless.values import names_in, values_in
-from acc.keyless.weights import one_thread
+from acc.keyless.acts import acts, one_thread
+from acc.keyless.facts import names_in, values_in
+from acc.keyless.reading import is_english
 from acc.keyless.words import (
     Clause,
     clauses,
@@ -33,9 +31,6 @@ LIFTED = 0.9
 
 LIKELY = 0.2
 """The same for a clause with one."""
-
-NEAR = 0.6
-"""Cosine from which two words count as shared."""
 
 _LIFTING = re.compile(
     r"\b(?:" + one_of(
@@ -97,7 +92,7 @@ def _verdict(item: Pinned) -> Verdict:
     rest = _without(said, rule)
     if _NOT_OURS.search(rest):
         return "stays"
-    if not _shares(said, rule):
+    if not content(said) & content(rule):
         return "unclear"
     if _new_figure(said, rule):
         return "ends"
@@ -118,14 +113,6 @@ _NO_LONGER = re.compile(
     r"\b(?:no longer|don't|not) (?:have to|need to|must)\b.*|\bnever mind\b", re.I
 )
 """What somebody need not do any more is no exception, whatever it says of a time."""
-
-
-def _shares(said: str, rule: str) -> bool:
-    """Return whether the sentence is about the rule: a common content word, or one of similar meaning."""
-    if content(said) & content(rule):
-        return True
-    one, other = word_vectors(said), word_vectors(rule)
-    return bool(len(one) and len(other) and float((one @ other.T).max()) >= NEAR)
 
 
 def _new_figure(said: str, rule: str) -> bool:

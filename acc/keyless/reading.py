@@ -1,17 +1,66 @@
-"""The sentences of what a compressor was given to read, by channel, with their clauses."""
+"""The sentences of what a compressor was given to read, by channel, with their clauses.
+
+Sentences that are not English are not read: they stand in the tail alone, and the step says so.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
+from typing import Any
+
+from py3langid.langid import LanguageIdentifier
 
 from acc.compress.protocol import Reading
-from acc.keyless.language import is_english
-from acc.keyless.words import Clause, clauses, plain
+from acc.keyless.words import Clause, clauses, one_of, plain
 from acc.tail import Message
-from acc.text.sentences import Sentence, sentences
+from acc.text.sentences import Sentence, identifier, sentences
 from acc.turn.observations import Channel
+
+HEAD = 600
+"""Characters at the head of a text that tell its language."""
+
+SURE, LIKELY = 0.9, 0.5
+"""Probability of another language from which a text with few English words, or with none, is not English."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_FUNCTION_WORDS = re.compile(
+    r"\b" + one_of(
+        """the,and,of,is,it,you,we,for,that,with,have,this,my,your,please,to,are,will,be,if,what,can,don't,not,it's,
+        they,from,by,at,has,but,our,how,when,should,must,only,any,every,never,always,i,i'm,i'd,i'll,on,still,now,keep,
+        let,us,back,up,out,about,than,more,before,until,do,who,which,without,their,there,last,next"""
+    ),
+    re.I,
+)  # fmt: skip
+
+
+@cache
+def _sure_identifier() -> Any:
+    """Return what gives the languages of a text probabilities."""
+    model = identifier()
+    return LanguageIdentifier(
+        model.nb_ptc, model.nb_pc, model.nb_classes, model.tk_nextmove, model.tk_output,
+        norm_probs=True, tk_row=model.tk_row,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=2048)
+def is_english(text: str) -> bool:
+    """Return whether ``text`` may be English. Names, numbers and code are taken for it."""
+    head = text[:HEAD]
+    words = _LETTERS.findall(head)
+    letters = sum(map(len, words))
+    if 2 * sum(len(word) for word in words if word.isascii()) < letters:
+        return False
+    own = len(_FUNCTION_WORDS.findall(head))
+    if len(words) < 3 or own >= 1 + len(words) // 8:
+        return True
+    found, sure = _sure_identifier().classify(head.encode("utf-8", "replace").decode())
+    least = LIKELY if not own and len(words) > 3 else SURE
+    return bool(found == "en" or sure < least)
+
 
 MOST_SENTENCES = 200
 """Maximum number of sentences read of a message of agent, tool or document, half from each end.

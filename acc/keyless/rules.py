@@ -1,13 +1,16 @@
-"""Which sentences lay down a rule or set a goal."""
+"""Which sentences lay down a rule or set a goal, and which say that a goal is reached or given up."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from acc.keyless.acts import acts
-from acc.keyless.reading import Said
+from acc.keyless.reading import Heard, Said
 from acc.keyless.words import Clause, is_negative, one_of, stems
+from acc.state.items import Goal
+from acc.state.proposal import ProposedDone
 
 SURE = 0.7
 """Minimum probability for a clause to make a rule."""
@@ -17,9 +20,6 @@ PLAINLY = 0.3
 
 CERTAIN = 0.8
 """The same for a part of a clause, whose reasons and asides are about facts."""
-
-AGAIN = 0.2
-"""The same for a clause that the next sentence declares to hold from now on."""
 
 MOVING, CHANGES = 0.65, 0.35
 """Minimum probability of a rule or a change, and of a change alone, for a clause that changes an unclear rule."""
@@ -33,13 +33,6 @@ _PLAIN = re.compile(
         no(?!\x2c),could you always,can you always,let's (?:not|keep|leave|stay|hold|only|never|always),
         (?:[\w-]{1,20} ){0\x2c2}(?:freeze|embargo|moratorium|blackout|curfew|lockdown) (?:until|till|from|on|for)"""
     ).replace(r"\x2c", ",") + ")",
-    re.I,
-)  # fmt: skip
-_EVER = re.compile(
-    r"^\W*" + one_of(
-        """always,every time,each time,every single time,no exceptions?,without exceptions?,from now on,from here on,
-        until further notice"""
-    ) + r"\W*$",
     re.I,
 )  # fmt: skip
 _PART = re.compile(r"(?:,|\s[-–—])\s+(?:so |and |but |then )?|;\s+|:\s+")
@@ -67,8 +60,6 @@ def makes_rule(clause: Clause) -> bool:
         sure, least = max(sure, acts(clause._replace(words=words.split(",")[0]))["rule"]), PLAINLY
     elif PLAINLY <= sure < SURE and odds["goal"] + odds["ask"] < ASKED:
         sure = max(sure, _in_a_part(words))
-    if _EVER.match(clause.after):
-        least = min(least, AGAIN)
     changes = odds["change"] >= CHANGES and odds["rule"] + odds["change"] >= MOVING
     return sure >= least or changes
 
@@ -98,3 +89,39 @@ def is_goal(said: Said, *, is_first: bool) -> bool:
     if is_first and odds["ask"] + odds["goal"] >= 0.5:
         return odds["goal"] >= FIRST
     return odds["goal"] >= GOAL
+
+
+ACHIEVED = 0.5
+"""Minimum probability for a sentence to say that something was achieved."""
+
+SHORT = 6
+"""Words of a sentence of the user's up to which it may close the goal that the agent spoke of before."""
+
+
+def done_in(heard: Heard, goals: Sequence[Goal]) -> list[ProposedDone]:
+    """Return the open goals that the messages call reached or given up, each with the message."""
+    found: dict[str, ProposedDone] = {}
+    fresh = [said for said in heard.others if said.message.status != "read"]
+    for said in sorted((*heard.user, *fresh), key=lambda s: s.place):
+        left = [goal for goal in goals if goal.done is None and goal.id not in found]
+        if said.asks or not left or acts(said.whole)["done"] < ACHIEVED:
+            continue
+        # An agent must name the goal; a user's "that is done" may be about what the agent said before.
+        is_user = said in heard.user
+        goal = _clearest(said.words, left, 1 if is_user else 2)
+        if goal is None and is_user and len(said.words.split()) <= SHORT:
+            goal = _clearest(f"{said.words} {heard.reply_before(said)}", left, 2)
+        if goal is not None:
+            found[goal.id] = ProposedDone(goal.id, said.ref)
+    return list(found.values())
+
+
+def _clearest(words: str, goals: Sequence[Goal], least: int) -> Goal | None:
+    """Return the goal that shares most words with ``words``; None if there is no single best one."""
+    said = stems(words)
+    ranked = sorted(
+        ((len(said & stems(goal.words.text)), n) for n, goal in enumerate(goals)), reverse=True
+    )
+    best, place = ranked[0]
+    is_tied = len(ranked) > 1 and ranked[1][0] == best
+    return goals[place] if best >= least and not is_tied else None

@@ -9,6 +9,17 @@ from typing import NamedTuple
 
 from acc.text.ranking import terms
 
+_TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)*|\d[\d.,:/]*\d|[^\s_]")
+
+
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> tuple[str, ...]:
+    """Return lower-case words and marks. All numbers are one token, all clock times another."""
+    return tuple(
+        token if not token[0].isdigit() else "#:#" if ":" in token else "#"
+        for token in _TOKEN.findall(text.lower())
+    )
+
 
 class Clause(NamedTuple):
     """A clause with its neighbours in the same message, all with straight apostrophes."""

@@ -1,4 +1,4 @@
-"""Canonical JSON, one-line text fields, and inert text that a terminal or pager only displays.
+"""Canonical JSON, texts on one line, inert text that a terminal or pager only displays, and base64 in texts.
 
 Tools, documents and users may put anything into a conversation: escape sequences that write to the clipboard
 or hide a line, marks that change the reading direction. All printed text must pass through this module.
@@ -109,3 +109,30 @@ def raw(stream: Any) -> Any:
 def count(number: int, noun: str) -> str:
     """Return a number and its noun, such as ``1 turn`` or ``2,000 turns``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+LONGEST = 8_192
+"""Characters from which base64 counts as data: longer than any secret but a key block, and than any word."""
+
+_DATA = re.compile(
+    rf"(?<![\w+/-])(?:[\w+/-]{{{LONGEST},}}+|(?:[A-Za-z0-9+/]{{60,}}+(?:\\+[rn]|\s)*+)++)",
+    re.ASCII,
+)
+"""On one line, or on lines of at least 60 characters, as MIME and PEM have them."""
+
+
+def data_in(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each stretch of base64 of at least `LONGEST` characters. Takes linear time."""
+    for found in _DATA.finditer(text) if len(text) >= LONGEST else ():
+        if found.end() - found.start() >= LONGEST:
+            yield found.span()
+
+
+def without_data(text: str) -> str:
+    """Return ``text`` with "[data]" in the place of base64: nobody's words stand there."""
+    kept: list[str] = []
+    at = 0
+    for start, end in data_in(text):
+        kept += text[at:start], "[data] "
+        at = end
+    return "".join((*kept, text[at:]))

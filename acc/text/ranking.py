@@ -10,7 +10,8 @@ The 1 in idf, as in Lucene, keeps the score above 0 for a term that most documen
 
 In a conversation, the topic of an utterance is often in a nearby one. tf therefore also counts
 the terms of the predecessor, with a lower weight and before saturation (BM25F, same source). A
-matching document also gets a share of the scores around it, which decays with distance:
+matching document also gets a share of the scores around it, which decays with distance
+(`acc.artifacts.lexical`):
 
     score(d) = bm25(d) + share * sum over other matching e of  decay ** |d - e| * bm25(e)
 
@@ -23,18 +24,14 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from heapq import nlargest
 from itertools import chain
 from threading import local
 
 import numpy as np
 from numpy.typing import NDArray
 from Stemmer import Stemmer
-
-from acc.text.caching import cached_by_text
 
 LONGEST = 128
 """Maximum length of a term in characters. Longer words are cut; longer identifiers are indexed
@@ -93,7 +90,6 @@ class _OfThread(local):
 _own = _OfThread()
 
 
-@cached_by_text
 def terms(text: str) -> tuple[str, ...]:
     """Return the terms of ``text``, in order and with repeats: lower case, stemmed, no stopwords.
 
@@ -101,6 +97,10 @@ def terms(text: str) -> tuple[str, ...]:
     ``ora-00942``, ``ora``, ``00942``. Only alphabetic words are stemmed. Never raises; time is linear in the
     text.
     """
+    return (_of_short if len(text) <= SHORT else _of_long)(text)
+
+
+def _terms(text: str) -> tuple[str, ...]:
     names = _NAME.findall(text.lower())
     # Caching names of any length would keep whole documents in memory.
     short = max(map(len, names), default=0) <= LONGEST
@@ -115,14 +115,15 @@ def _terms_of(name: str) -> tuple[str, ...]:
     return (*whole, *(_stem(word) if word.isalpha() else word for word in kept))
 
 
+SHORT = 1_000
+"""Characters of a text up to which the terms of many texts are remembered, and beyond which those of few are."""
+
 _remembered = lru_cache(maxsize=1 << 15)(_terms_of)
+_of_short, _of_long = lru_cache(maxsize=1 << 12)(_terms), lru_cache(maxsize=1 << 6)(_terms)
 
 
 HEAD = 160
 """Terms of a predecessor that are indexed with its successor: about a thousand characters."""
-
-REACH = 64
-"""Maximum distance of neighbors that share scores, a power of 2. 0.8 to this power is about a millionth."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class Weights:
     ``k1`` and ``b`` have common values for short passages. The other three weigh the thread's
     context. Tuned on one half of the LoCoMo conversations, they reach R@16 of 0.763 and 0.778 on
     the other half (values 0.3, 0.3, 0.8 and 0.5, 0.45, 0.7); the defaults reach 0.763 and 0.788;
-    without context R@16 is 0.666: ``python benchmarks/locomo_recall.py locomo10.json --folds``.
+    without context R@16 is 0.666.
     """
 
     k1: float = 0.9
@@ -153,98 +154,48 @@ def rarity(count: int, df: int) -> float:
 
 
 class LexicalIndex:
-    """Documents in the order of their thread, searchable by words. Not thread-safe.
-
-    A document added without predecessor begins a new run. Scores are shared only within a run.
-    """
+    """Documents in the order of adding, scored by words. Not thread-safe."""
 
     def __init__(self, weights: Weights = Weights()) -> None:
         self._weights = weights
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
         self._lengths: array[float] = array("d")
         self._total = 0.0
-        self._runs: array[int] = array("i")
 
     def __len__(self) -> int:
         return len(self._lengths)
 
     def add(self, text: str, predecessor: str = "") -> int:
-        """Append a document, indexed with the first terms of its ``predecessor``; return its
-        position, from 0.
+        """Append a document, indexed with the first terms of its ``predecessor``; return its position, from 0.
 
         Takes time linear in the two texts, independent of the number of documents.
         """
         position = len(self)
         counts: dict[str, float] = dict(Counter(terms(text)))
-        weight = self._weights.predecessor
-        for term in terms(predecessor)[:HEAD] if weight else ():
-            counts[term] = counts.get(term, 0.0) + weight
+        for term in terms(predecessor)[:HEAD]:
+            counts[term] = counts.get(term, 0.0) + self._weights.predecessor
         for term, count in counts.items():
-            postings = self._postings.get(term)
-            if postings is None:
-                postings = self._postings[term] = (array("i"), array("f"))
-            postings[0].append(position)
-            postings[1].append(count)
+            places, frequencies = self._postings.setdefault(term, (array("i"), array("f")))
+            places.append(position)
+            frequencies.append(count)
         length = sum(counts.values())
         self._lengths.append(length)
         self._total += length
-        last = self._runs[-1] if self._runs else 0
-        self._runs.append(last if predecessor else last + 1)
         return position
 
-    def scores(self, query: str) -> dict[int, float]:
-        """Return position to score, above 0, of the documents that share a term with ``query``."""
-        own = self.bm25(query)
-        scores = np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
-        return {int(at): float(scores[at]) for at in np.flatnonzero(scores)}
-
-    def best(
-        self, query: str, k: int, keep: Callable[[int], bool] = lambda _: True
-    ) -> list[tuple[int, float]]:
-        """Return the ``k`` best positions with scores; the later position wins ties.
-
-        A position that ``keep`` refuses is left out but still contributes to its neighbors' scores.
-        """
-        kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
-        return [(at, score) for score, at in nlargest(k, kept)]
-
     def bm25(self, query: str) -> NDArray[np.float64]:
-        """Return the BM25 score of each position, without context."""
+        """Return the BM25 score of each position, without the scores around it."""
         count = len(self)
-        found = list(self._found(query))
+        asked = dict.fromkeys(terms(query))
+        found = [self._postings[term] for term in asked if term in self._postings]
         if not found:
             return np.zeros(count)
         k1, b, lengths = self._weights.k1, self._weights.b, np.frombuffer(self._lengths)
         scale = k1 * (1 - b) + k1 * b * count / (self._total or 1.0) * lengths
         # One operation over all postings; one operation per query term takes twice as long.
-        places = np.concatenate([places for places, _ in found])
-        tf = np.concatenate([tf for _, tf in found])
-        gains = scale[places]
-        gains += tf
-        np.divide(tf, gains, out=gains)
+        places = np.concatenate([np.frombuffer(places, np.int32) for places, _ in found])
+        tf = np.concatenate([np.frombuffer(tf, np.float32) for _, tf in found])
+        gains = tf / (scale[places] + tf)
         held = [len(places) for places, _ in found]
-        idf = [rarity(count, df) * (k1 + 1) for df in held]
-        gains *= np.repeat(idf, held)
+        gains *= np.repeat([rarity(count, df) * (k1 + 1) for df in held], held)
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
-
-    def _found(self, query: str) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32]]]:
-        """Yield positions and frequencies for each indexed term of the query."""
-        for term in dict.fromkeys(terms(query)):
-            if (postings := self._postings.get(term)) is not None:
-                places, frequencies = postings
-                yield np.frombuffer(places, np.int32), np.frombuffer(frequencies, np.float32)
-
-    def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The decayed scores from both sides, within a run, up to `REACH`."""
-        if not len(own):
-            return own
-        runs = np.frombuffer(self._runs, np.int32)[: len(own)]
-        before, after = own.copy(), own.copy()
-        step = 1
-        # Each pass doubles the distance that `before` covers: from step to twice that.
-        while step < min(REACH, len(own)):
-            faded = self._weights.decay**step * (runs[step:] == runs[:-step])
-            before[step:] += faded * before[:-step]
-            after[:-step] += faded * after[step:]
-            step *= 2
-        return before + after - 2 * own

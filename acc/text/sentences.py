@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import regex
 import sentencex
-
-from acc.text.language import identifier
+from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 MOST_AT_ONCE = 4_000
 """Characters that the library reads at once: with unclosed quotation marks it takes quadratic time."""
@@ -40,6 +41,12 @@ _GOES_ON = regex.compile(r"[[\p{Terminal_Punctuation}]--[\p{Sentence_Terminal}]]
 _ENDED = regex.compile(r"\p{Sentence_Terminal}\W*$", regex.V1)
 _IN_SENTENCE = regex.compile(r"\W*\p{Ll}", regex.V1)
 TERMINAL = regex.compile(r"\p{Terminal_Punctuation}")
+
+
+@cache
+def identifier() -> Any:
+    """Return what scores the languages of a text. Loading it takes half a second."""
+    return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 
 @dataclass(frozen=True, slots=True)

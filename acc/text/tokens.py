@@ -44,8 +44,8 @@ utf8_quarter = Utf8Quarter()
 def guarded(counter: TokenCounter) -> TokenCounter:
     """Wrap ``counter`` so that every text gets a count, under the same name.
 
-    If ``counter`` raises or returns anything but a count, the wrapper estimates: at least `utf8_quarter`, and
-    more if ``counter`` counts more for lines of the text. Only the first estimate logs a warning.
+    If ``counter`` raises or returns anything but a count, `utf8_quarter` counts, or a number that it returned if that
+    is higher. Only the first time logs a warning.
     """
     return counter if type(counter) in (Utf8Quarter, _Guarded) else _Guarded(counter)
 
@@ -64,9 +64,8 @@ class _Guarded:
         if tokens is not None:
             return tokens
         self._warn(text, value)
-        if isinstance(value, float) and math.isfinite(value):
-            return max(utf8_quarter(text), math.ceil(value))
-        return self._estimated(text)
+        is_float = isinstance(value, float) and math.isfinite(value)
+        return max(utf8_quarter(text), math.ceil(value) if is_float else 0)
 
     def _asked(self, text: str) -> Any:
         """Return the counter's value, or its error."""
@@ -79,14 +78,6 @@ class _Guarded:
                 raise
             return error
 
-    def _estimated(self, text: str) -> int:
-        lines = text.splitlines()[:_MOST_LINES]
-        counted = [(line, n) for line in lines if (n := _whole(self._asked(line))) is not None]
-        letters = sum(len(line.encode("utf-8", "surrogatepass")) for line, _ in counted)
-        tokens = sum(n for _, n in counted)
-        estimate = utf8_quarter(text)
-        return max(estimate, -(-4 * estimate * tokens // letters)) if letters else estimate
-
     def _warn(self, text: str, value: Any) -> None:
         level = logging.DEBUG if self._has_warned else logging.WARNING
         self._has_warned = True
@@ -98,7 +89,7 @@ class _Guarded:
         _LOG.log(
             level,
             "the token counter %r does not count a text of %d characters (%s); "
-            "its tokens are estimated, as %s counts or higher",
+            "its tokens are estimated as %s counts",
             self.name, len(text), why, utf8_quarter.name,
         )  # fmt: skip
 
@@ -107,10 +98,6 @@ class _Guarded:
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-
-_MOST_LINES = 1_000
-"""Lines from the start of a text that an estimate counts one by one."""
 
 
 def _whole(value: Any) -> int | None:

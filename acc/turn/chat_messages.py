@@ -3,7 +3,7 @@
 Supported are OpenAI's chat messages, Assistants and Responses items; the messages of Anthropic, Bedrock, Gemini
 (``parts``) and LlamaIndex (``blocks``); those of the AI SDK (UI and model messages); and LangChain's messages as
 objects or as JSON (`messages_to_dict`, `dumpd`, a served thread). A message whose words stand elsewhere is refused.
-`acc.turn.content_parts` reads the parts, `acc.turn.times` the time. The module imports no vendor's package and never
+`acc.turn.content_parts` reads the parts, `acc.clock` the time. The module imports no vendor's package and never
 instantiates a class named in a file.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
+from acc.clock import time_in
 from acc.errors import InputError
 from acc.turn.content_parts import Part, as_arguments, as_text, first, read_part, read_parts
-from acc.turn.times import time_in
 
 Role = Literal["system", "user", "assistant", "tool"]
 

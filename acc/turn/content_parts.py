@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
@@ -66,8 +65,7 @@ _ARGUMENTS = ("input", "args", "arguments", "rawInput", "tool_kwargs")
 _OUTPUTS = ("output", "content", "result", "results", "response", "errorText", "error", "outputs")
 
 _TITLES = (
-    "title", "filename", "fileName", "file_name", "displayName", "display_name", "name",
-    "uri", "fileUri", "file_uri",
+    "title", "filename", "fileName", "file_name", "displayName", "display_name", "name", "uri", "fileUri", "file_uri",
 )  # fmt: skip
 _WORDS = (
     "text", "value", "transcript", "content", "context", "description", "summary", "refusal",
@@ -78,10 +76,13 @@ _FILE = ("data", "base64", "bytes", "blob", "file_data")
 _DATA = (*_FILE, "url", "file_url")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "document_mimetype")
 _UNREADABLE = (*_FILE, "encrypted_content", "encryptedContent", "signature")
-_TEXTUAL = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml|csv)")
-_PLAIN = re.compile(r"[\w./-]{1,40}")
-_SHOWN = re.compile("image|audio|video|media|file|document|resource|search_result")
-_DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)(?P<options>[^,]*),", re.ASCII)
+_TEXTUAL = (
+    "text/",
+    *(f"application/{x}" for x in ("json", "xml", "yaml", "x-yaml", "toml", "csv")),
+)
+_SHOWN = ("image", "audio", "video", "media", "file", "document", "resource", "search_result")
+_MOST_HEAD, _MOST_MARK = 200, 40
+"""Characters before the data in a data URL, and of a part's type that stand in its mark."""
 
 
 def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
@@ -95,11 +96,8 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (Part("speech", content),)
     if not isinstance(content, list | tuple):
-        raise InputError(
-            f"content is {type(content).__name__}",
-            where=where,
-            hint="use a string or a list of parts",
-        )
+        what, hint = f"content is {type(content).__name__}", "use a string or a list of parts"
+        raise InputError(what, where=where, hint=hint)
     parts = (part for raw in content for part in read_part(raw, by_agent=by_agent))
     try:
         return tuple(_glued(parts) if by_agent else parts)
@@ -121,8 +119,7 @@ def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
 
 
 def _glued(parts: Iterable[Part]) -> Iterator[Part]:
-    """Join adjacent parts of speech into one."""
-    # Providers split one sentence of an answer into several parts, for example at a citation.
+    """Join adjacent parts of speech: providers split a sentence of an answer, for example at a citation."""
     for kind, some in groupby(parts, lambda part: part.kind):
         if kind == "speech":
             yield Part(kind, "".join(part.text for part in some))
@@ -132,17 +129,13 @@ def _glued(parts: Iterable[Part]) -> Iterator[Part]:
 
 def as_arguments(value: Any) -> str:
     """Return a tool call's arguments as text: JSON, unless they are text already."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else _json(value)
+    return value or "" if value is None or isinstance(value, str) else _json(value)
 
 
 def as_text(value: Any) -> str:
     """Return a tool's output as text: JSON, unless it is text or content parts."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
+    if value is None or isinstance(value, str):
+        return value or ""
     if isinstance(value, Mapping) and value.keys() - {"providerOptions"} == {"type", "value"}:
         return as_text(value["value"])  # the AI SDK's form of outputs
     if isinstance(value, list | tuple) and value and all(map(_has_text, value)):
@@ -219,7 +212,8 @@ def _given(body: Mapping[str, Any], keys: Sequence[str]) -> Any:
 def _said(kind: str, body: Mapping[str, Any], by_agent: bool) -> Part:
     if kind in _CACHE_POINTS or (by_agent and kind in _THOUGHTS):
         return Part("thought")
-    mark = f"[{kind if _PLAIN.fullmatch(kind) else 'part'}]"
+    is_word = "".join(kind.split("_")).isalnum() and len(kind) <= _MOST_MARK
+    mark = f"[{kind if is_word else 'part'}]"
     brought = kind not in _SPEECH or bool({"source_type", "title", "filename"} & body.keys())
     own = {key: body[key] for key in ("text", "refusal") if body.get(key) is not None}
     text = "\n".join(filter(None, _words(body if brought else own or body)))
@@ -263,14 +257,16 @@ def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
     if isinstance(data, bytes):  # from Bedrock's SDK
         read = data.decode(errors="replace")
         return "" if "\ufffd" in read or "\x00" in read else read
-    url = _DATA_URL.match(data)
-    mime = url["mime"] if url else first(body, _MIMES)
-    plain = body.get("type") == "text" or body.get("source_type") == "text"
-    if plain and not url and "data" in body and body["data"] == data:
+    head, comma, _ = data[:_MOST_HEAD].partition(",")
+    is_url = bool(comma) and head.startswith("data:")
+    mime = head.removeprefix("data:").partition(";")[0] if is_url else first(body, _MIMES)
+    is_plain = "text" in (body.get("type"), body.get("source_type")) and body.get("data") == data
+    if is_plain and not is_url:
         return data  # Anthropic's source of the type text
-    if not _TEXTUAL.match(mime) or re.match(r"\w+://", data):
+    scheme, is_address, _ = data[:_MOST_MARK].partition("://")
+    if not mime.startswith(_TEXTUAL) or (is_address and scheme.isalnum()):
         return ""
-    given = data[url.end() :] if url else data
+    given = data[len(head) + 1 :] if is_url else data
     try:
         return base64.b64decode(given, validate=True).decode()
     except ValueError:
@@ -294,7 +290,7 @@ def _has_text(value: Any) -> bool:
         kind, body = next(iter(value.items()))
         if kind != "text" and not (isinstance(body, Mapping) and "source" in body):
             return False
-    return isinstance(kind, str) and (kind in _SPEECH or _SHOWN.search(kind) is not None)
+    return isinstance(kind, str) and (kind in _SPEECH or any(shown in kind for shown in _SHOWN))
 
 
 def _readable(value: Any) -> Any:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +19,11 @@ from acc.errors import InputError
 from acc.logs import log_event
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
-from acc.turn.observations import Channel, storable
-from acc.turn.transcript import ReadMessage, check_messages, read_transcript
+from acc.turn.observations import Channel
+from acc.turn.transcript import ReadMessage, read_transcript
 from acc.turn.turn import Turn
+
+_LOG = logging.getLogger(__name__)
 
 _LISTS = ("messages", "contents", "input")
 """Keys under which an object has its messages: chat, Gemini, OpenAI's Responses."""
@@ -34,151 +35,7 @@ _FORMS = (
     'write a JSON array of chat messages, {"messages": [...]}, one message per line, or a scenario; '
     f"supported are messages in {READ} form"
 )
-
-
-class _Given(NamedTuple):
-    """The unchecked messages of a file, the place of each, and what the repair left out."""
-
-    messages: list[Any]
-    places: list[str]
-    scenario: bool = False
-    dropped: tuple[str, ...] = ()
-
-
-def _text(file: Path, repair: bool) -> str:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        what, hint = f"the file cannot be read: {error.strerror or error}", "check its permissions"
-        if isinstance(error, FileNotFoundError):
-            what, hint = "there is no such file", "correct the path"
-        elif isinstance(error, IsADirectoryError):
-            what, hint = "this is a folder, not a file", "name a file in it"
-        raise InputError(what, where=str(file), hint=hint) from error
-    try:
-        text = data.decode("utf-8-sig", "replace" if repair else "strict")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"the file is not UTF-8: byte 0x{data[error.start]:02x}",
-            where=f"{file}, line {data.count(10, 0, error.start) + 1}",
-            hint="save the file as UTF-8, or replace such bytes by U+FFFD with --repair",
-        ) from error
-    if not text.strip():
-        raise InputError("the file is empty", where=str(file), hint=_FORMS)
-    return text
-
-
-def _messages(text: str, file: Path, repair: bool) -> _Given:
-    start = len(text) - len(text.lstrip())
-    first, end = _decoded(text, start, file, 1)
-    whole = not text[end:].strip()
-    if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
-        if whole and not is_message(first):
-            what = "the object has neither 'messages' nor 'turns'"
-            raise InputError(what, where=str(file), hint=_FORMS)
-        return _lines(text, file, repair)
-    if not whole:
-        line = text.count("\n", 0, end + len(text[end:]) - len(text[end:].lstrip())) + 1
-        raise InputError("there is text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
-    if isinstance(first, Mapping) and "turns" in first:
-        return _scenario(first, file)
-    if not isinstance(first, Mapping):
-        return _listed(first, file)
-    given = _listed(next(first[key] for key in _LISTS if key in first), file)
-    prompt = next((first[key] for key in _PROMPTS if first.get(key)), None)
-    if prompt is None:
-        return given
-    content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
-    role = {"role": "system", "content": content}
-    return _Given([role, *given.messages], [str(file), *given.places])
-
-
-def _listed(found: Any, file: Path) -> _Given:
-    if not isinstance(found, list):
-        what = f"the messages are {type(found).__name__}, not a list"
-        raise InputError(what, where=str(file), hint=_FORMS)
-    return _Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
-
-
-def _lines(text: str, file: Path, repair: bool) -> _Given:
-    given = _Given([], [])
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    for number, line in lines:
-        place = f"{file}, line {number}"
-        try:
-            message, end = _decoded(line, len(line) - len(line.lstrip()), file, number)
-        except InputError as error:
-            broken = isinstance(error.__cause__, json.JSONDecodeError)
-            if not (broken and given.messages and number == lines[-1][0]):
-                raise
-            if not repair:  # the last line of a killed writer
-                hint = "complete the last line, or drop it with --repair"
-                raise InputError(error.what, where=place, hint=hint) from error
-            return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
-        if line[end:].strip():
-            raise InputError(
-                "the line has two values", where=place, hint="write one message per line"
-            )
-        given.messages.append(message)
-        given.places.append(place)
-    return given
-
-
-def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
-    """Decode the JSON value at ``start`` and return it with its end. ``line`` is the number of
-    the text's first line.
-    """
-    try:
-        return json.JSONDecoder().raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        what = f"this is not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
-        where = f"{file}, line {line + error.lineno - 1}"
-        raise InputError(what, where=where, hint=_FORMS) from error
-    except RecursionError as error:
-        what = "the JSON is nested too deeply"
-        raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
-    except ValueError as error:  # a number with thousands of digits
-        what = f"this is not JSON: {error}"
-        raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
-
-
-def _scenario(scenario: Mapping[str, Any], file: Path) -> _Given:
-    """Convert a scenario's turns to messages, which then take the common path."""
-    turns = _field(scenario, "turns", list, str(file))
-    messages: list[Any] = []
-    places: list[str] = []
-    if scenario.get("role"):
-        messages.append({"role": "system", "content": _field(scenario, "role", str, str(file))})
-        places.append(str(file))
-    for number, turn in enumerate(turns, 1):
-        place = f"{file}, turn {number}"
-        said = list(_turn_messages(turn, place))
-        messages.extend(said)
-        places.extend(place for _ in said)
-    return _Given(messages, places, scenario=True)
-
-
-def _turn_messages(turn: Any, place: str) -> Iterator[dict[str, str]]:
-    yield {"role": "user", "content": _field(turn, "user", str, place)}
-    for output in _field(turn, "tool_outputs", list, place) if "tool_outputs" in turn else ():
-        name, content = (_field(output, key, str, place) for key in ("tool", "content"))
-        yield {"role": "tool", "name": name, "content": content}
-    if "assistant" in turn:
-        yield {"role": "assistant", "content": _field(turn, "assistant", str, place)}
-
-
-def _field(entry: Any, name: str, kind: type, place: str) -> Any:
-    found = entry.get(name) if isinstance(entry, Mapping) else None
-    if isinstance(found, kind):
-        return found
-    what = f"{name!r} is missing"
-    if isinstance(entry, Mapping) and name in entry:
-        what = f"{name!r} is {type(found).__name__}, not {kind.__name__}"
-    hint = 'write a turn as {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
-    raise InputError(what, where=place, hint=hint)
-
-
-_LOG = logging.getLogger(__name__)
+_TURN = 'write a turn as {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
 
 
 @dataclass(frozen=True)
@@ -209,8 +66,8 @@ def read_conversation(
 
     Args:
         path: The file.
-        repair: Replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool results without their call, and
-            drop a last line of JSONL that is cut off. Otherwise each of these is an error.
+        repair: Replace broken UTF-8 by U+FFFD, and drop a last line of JSONL that is cut off. Otherwise both are
+            errors.
         channels: Channel by tool name, for tools that are trusted only as documents.
 
     Raises:
@@ -218,15 +75,8 @@ def read_conversation(
     """
     file = Path(path)
     try:
-        given = _messages(_text(file, repair), file, repair)
-        if repair:
-            given = given._replace(messages=[_mended(message) for message in given.messages])
-        for message, place in zip(given.messages, given.places, strict=True):
-            _check_types(message, place)
-            _check_storable(message, place)
+        given = _given(_text(file, repair), file, repair)
         with _placed(given.places):
-            if not (repair or given.scenario):
-                check_messages(given.messages)
             turns = tuple(Turn.all_from_messages(given.messages, channels=channels))
             read = list(read_transcript(given.messages, channels=channels or {}))
     except RecursionError as error:
@@ -240,47 +90,138 @@ def read_conversation(
         )
     for each in given.dropped:
         log_event(_LOG, logging.WARNING, "dropped", each)
-    return Conversation(_role(read), turns, tuple(_texts_by_turn(read)), given.dropped)
+    leading = takewhile(lambda each: each.message.role == "system", read)
+    return Conversation(
+        "\n".join(map(_said, leading)), turns, tuple(_texts_by_turn(read)), given.dropped
+    )
 
 
-def _check_types(message: Any, place: str) -> None:
-    """Check the types that `acc.turn.transcript` relies on: names, ids, parts and tool calls."""
-    if not isinstance(message, Mapping):
-        return
-    for key in ("role", "name", "tool_call_id"):
-        if not isinstance(message.get(key), str | None):
-            kind = type(message[key]).__name__
-            raise InputError(f"{key} is {kind}, not a string", where=place, hint="write a string")
-    content, calls = message.get("content"), message.get("tool_calls")
-    if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
-        what = "a part of the content is neither a string nor an object"
-        raise InputError(what, where=place, hint='write {"type": "text", "text": ...}')
-    openai = "role" in message and calls is not None  # LangChain's calls have another form
-    if openai and not (isinstance(calls, list) and all(map(_is_call, calls))):
-        hint = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
-        raise InputError("the tool calls are malformed", where=place, hint=hint)
+class _Given(NamedTuple):
+    """The unchecked messages of a file, the place of each, and what the repair left out."""
+
+    messages: list[Any]
+    places: list[str]
+    dropped: tuple[str, ...] = ()
 
 
-def _is_call(call: Any) -> bool:
-    function = call.get("function") or call.get("custom") if isinstance(call, dict) else None
-    named = isinstance(function, dict) and isinstance(function.get("name"), str)
-    return named and isinstance(call.get("id"), str) and bool(call["id"])
-
-
-def _check_storable(message: Any, place: str) -> None:
-    if _mended(message) != message:
-        what = "a text has a NUL byte or a lone surrogate, which no store can hold"
+def _text(file: Path, repair: bool) -> str:
+    try:
+        text = file.read_text("utf-8-sig", "replace" if repair else "strict")
+    except OSError as error:
+        what, hint = f"the file cannot be read: {error.strerror or error}", "check its permissions"
+        if isinstance(error, FileNotFoundError):
+            what, hint = "there is no such file", "correct the path"
+        elif isinstance(error, IsADirectoryError):
+            what, hint = "this is a folder, not a file", "name a file in it"
+        raise InputError(what, where=str(file), hint=hint) from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
         raise InputError(
-            what, where=place, hint="correct the text, or use --repair to write U+FFFD there"
-        )
+            f"the file is not UTF-8: byte 0x{error.object[error.start]:02x}",
+            where=f"{file}, line {line}",
+            hint="save the file as UTF-8, or replace such bytes by U+FFFD with --repair",
+        ) from error
+    if not text.strip():
+        raise InputError("the file is empty", where=str(file), hint=_FORMS)
+    return text
 
 
-def _mended(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_mended(entry) for entry in value]
-    return {storable(k): _mended(v) for k, v in value.items()} if isinstance(value, dict) else value
+def _given(text: str, file: Path, repair: bool) -> _Given:
+    first, rest, line = _decoded(text, file, 1)
+    if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
+        if not rest and not is_message(first):
+            what = "the object has neither 'messages' nor 'turns'"
+            raise InputError(what, where=str(file), hint=_FORMS)
+        return _lines(text, file, repair)
+    if rest:
+        raise InputError("there is text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
+    if isinstance(first, Mapping) and "turns" in first:
+        return _scenario(first, file)
+    listed = first
+    if isinstance(first, Mapping):
+        listed = next(first[key] for key in _LISTS if key in first)
+    if not isinstance(listed, list):
+        what = f"the messages are {type(listed).__name__}, not a list"
+        raise InputError(what, where=str(file), hint=_FORMS)
+    places = [f"{file}, message {n}" for n in range(1, len(listed) + 1)]
+    prompts = (first.get(key) for key in _PROMPTS) if isinstance(first, Mapping) else ()
+    prompt = next(filter(None, prompts), None)
+    if prompt is None:
+        return _Given(listed, places)
+    content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+    return _Given([{"role": "system", "content": content}, *listed], [str(file), *places])
+
+
+def _lines(text: str, file: Path, repair: bool) -> _Given:
+    given = _Given([], [])
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    for number, line in lines:
+        place = f"{file}, line {number}"
+        try:
+            message, rest, _ = _decoded(line, file, number)
+        except InputError as error:
+            broken = isinstance(error.__cause__, json.JSONDecodeError)
+            if not (broken and given.messages and number == lines[-1][0]):
+                raise
+            if not repair:  # the last line of a killed writer
+                hint = "complete the last line, or drop it with --repair"
+                raise InputError(error.what, where=place, hint=hint) from error
+            return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
+        if rest:
+            hint = "write one message per line"
+            raise InputError("the line has two values", where=place, hint=hint)
+        given.messages.append(message)
+        given.places.append(place)
+    return given
+
+
+def _decoded(text: str, file: Path, line: int) -> tuple[Any, str, int]:
+    """Decode the first JSON value, and return it with the text behind it and the line of that text.
+
+    ``line`` is the number of the text's first line.
+    """
+    start = len(text) - len(text.lstrip())
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        what = f"this is not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
+        where = f"{file}, line {line + error.lineno - 1}"
+        raise InputError(what, where=where, hint=_FORMS) from error
+    except (RecursionError, ValueError) as error:  # or a number with thousands of digits
+        is_deep = isinstance(error, RecursionError)
+        what = "the JSON is nested too deeply" if is_deep else f"this is not JSON: {error}"
+        raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
+    rest = text[end:].lstrip()
+    return value, rest, line + text.count("\n", 0, len(text) - len(rest))
+
+
+def _scenario(scenario: Mapping[str, Any], file: Path) -> _Given:
+    """Convert a scenario's turns to messages, which then take the common path."""
+    given = _Given([], [])
+    if scenario.get("role"):
+        given.messages.append({"role": "system", "content": scenario["role"]})
+        given.places.append(str(file))
+    for number, turn in enumerate(_field(scenario, "turns", list, str(file)), 1):
+        place = f"{file}, turn {number}"
+        said = [{"role": "user", "content": _field(turn, "user", str, place)}]
+        for output in turn.get("tool_outputs") or ():
+            name, content = (_field(output, key, str, place) for key in ("tool", "content"))
+            said.append({"role": "tool", "name": name, "content": content})
+        if "assistant" in turn:
+            said.append({"role": "assistant", "content": _field(turn, "assistant", str, place)})
+        given.messages.extend(said)
+        given.places.extend(place for _ in said)
+    return given
+
+
+def _field(entry: Any, name: str, kind: type, place: str) -> Any:
+    found = entry.get(name) if isinstance(entry, Mapping) else None
+    if isinstance(found, kind):
+        return found
+    what = f"{name!r} is missing"
+    if isinstance(entry, Mapping) and name in entry:
+        what = f"{name!r} is {type(found).__name__}, not {kind.__name__}"
+    raise InputError(what, where=place, hint=_TURN)
 
 
 @contextmanager
@@ -289,14 +230,9 @@ def _placed(places: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        index = re.fullmatch(r"message (\d+)", error.where)
-        where = places[int(index[1]) - 1] if index else error.where
+        number = error.where.removeprefix("message ").partition(",")[0]
+        where = places[int(number) - 1] if number.isdigit() else error.where
         raise InputError(error.what, where=where, hint=error.hint) from error
-
-
-def _role(read: Sequence[ReadMessage]) -> str:
-    leading = takewhile(lambda each: each.message.role == "system", read)
-    return "\n".join(map(_said, leading))
 
 
 def _texts_by_turn(read: Sequence[ReadMessage]) -> Iterator[tuple[str, ...]]:

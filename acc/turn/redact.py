@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
-from acc.text.data import data_in
+from acc.text.lines import data_in
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -141,7 +141,7 @@ class SecretRedactor:
     def _placeholder(self, secret: str) -> str:
         if secret.startswith("[secret:"):
             return secret
-        plain = re.sub(r"[ -]", "", secret) if secret[:1].isdigit() else secret
+        plain = _joined(secret) if secret[:1].isdigit() else secret
         digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return f"[secret:{digest.hexdigest()[:10]}]"
 
@@ -170,9 +170,14 @@ _DESCRIBING = "required optional string password secret undefined default change
 _WORDS = frozenset(_DESCRIBING.split())
 
 
+def _joined(text: str) -> str:
+    """Return a number that is written in groups as one."""
+    return text.replace(" ", "").replace("-", "")
+
+
 def _is_card(text: str) -> bool:
     """Whether the digits are a card number: known issuer, no mixed separators, valid check digit."""
-    digits = re.sub(r"[ -]", "", text)
+    digits = _joined(text)
     if not _CARD.fullmatch(digits) or (" " in text and "-" in text) or len(set(digits)) < 2:
         return False
     odd, even = digits[-1::-2], digits[-2::-2]
@@ -182,7 +187,7 @@ def _is_card(text: str) -> bool:
 
 def _is_iban(text: str) -> bool:
     """Whether the text is an IBAN with valid check digits."""
-    plain = re.sub(r"[ -]", "", text)
+    plain = _joined(text)
     if not 15 <= len(plain) <= 34:
         return False
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1

@@ -202,38 +202,13 @@ def read_exchanges(
         yield tuple(exchange)
 
 
-def check_messages(messages: Sequence[Any]) -> None:
-    """Check that each tool result follows its call, or raise an `InputError` that names the message."""
-    calls = Calls({})
-    for index, raw in enumerate(messages):
-        for part in read_message(raw, _place(index)).parts:
-            if part.kind == "call":
-                calls.made(part.call_id, part.name)
-            legacy = isinstance(raw, Mapping) and raw.get("role") == "function"
-            if part.kind == "result" and not (legacy or calls.knows(part.call_id)):
-                raise InputError(
-                    f"the tool result {part.call_id!r} has no tool call",
-                    where=_place(index),
-                    hint="put the assistant message with that tool call before it",
-                )
-
-
 def _check_list(messages: Any) -> None:
     if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
         return
-    hint = 'pass [{"role": ..., "content": ...}, ...]'
-    if isinstance(messages, str):
-        hint = "use Turn.said(text) for one text, or pass a list of messages"
-    elif isinstance(messages, Mapping) and "messages" in messages:
-        hint = 'pass the list under "messages"'
-    elif isinstance(messages, Mapping) or hasattr(messages, "content"):
-        hint = "put the message into a list: [message]"
-    elif isinstance(messages, Iterable):
-        hint = "pass list(messages)"
     raise InputError(
         f"messages are {type(messages).__name__}, not a list of messages",
         where="messages",
-        hint=hint,
+        hint='pass a list, [{"role": ..., "content": ...}, ...]; for one text, use Turn.said(text)',
     )
 
 

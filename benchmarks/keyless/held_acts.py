@@ -16,9 +16,7 @@ from conversations import HELD, PLAIN
 from liftings import UNSEEN
 from train_acts import Example, of_conversations, of_messages, recall_at
 
-from acc.keyless.acts import features, mixed
-from acc.keyless.network import Network
-from acc.keyless.weights import Linear
+from acc.keyless.acts import Linear, Network, features, mixed
 
 PRECISION = 0.85
 

@@ -14,7 +14,7 @@ from typing import Any
 from liftings import UNSEEN, lifting_files
 
 from acc.compress.protocol import Reading
-from acc.keyless.later import Standing, later_in
+from acc.keyless.lifting import Standing, later_in
 from acc.keyless.reading import heard
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -35,7 +35,7 @@ def decided(case: Case) -> tuple[set[int], set[int]]:
     state = CompressedCognitiveState.empty()
     reading = Reading(tuple(messages), state, (), Policy(), 2)
     rules = [Standing(str(at), text) for at, text in enumerate(case["held"])]
-    found = [each.later for each in later_in(heard(reading), rules, frozenset())]
+    found = [later for later, _ in later_in(heard(reading), rules, frozenset())]
     return {int(later.id) for later in found}, {int(later.id) for later in found if later.ends}
 
 

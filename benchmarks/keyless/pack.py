@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from softmax import fit
 from stored import TRAINED, asked_to_write
 
-from acc.keyless import weights as reader
-from acc.keyless.values import GRADES, worth_features
+from acc.keyless import acts as reader
+from acc.keyless.facts import GRADES, worth_features
 from acc.keyless.words import clauses, plain
 from acc.text.sentences import sentences
 from acc.turn.observations import Channel

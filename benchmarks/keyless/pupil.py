@@ -13,8 +13,7 @@ from teacher import FIRST_WORD, batches
 from torch import nn
 from torch.nn import functional
 
-from acc.keyless.acts import ACTS
-from acc.keyless.network import ENDS, NUMBER, OPENS, UNKNOWN, Layer, Network, framed
+from acc.keyless.acts import ACTS, ENDS, NUMBER, OPENS, UNKNOWN, Layer, Network, framed
 from acc.keyless.words import Clause
 
 DIMENSIONS, WIDTH = 64, 128

@@ -28,8 +28,8 @@ from stored import TRAINED, asked_to_write, folds
 from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
+from acc.keyless.acts import Trees
 from acc.keyless.lifting import Moving, features_of
-from acc.keyless.weights import Trees
 from acc.keyless.words import stems
 
 Floats = NDArray[np.float64]

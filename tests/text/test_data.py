@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from acc.text.data import data_in, without_data
+from acc.text.lines import data_in, without_data
 
 RAW = random.Random(7).randbytes(90_000)
 DATA = base64.b64encode(RAW).decode()

@@ -119,16 +119,12 @@ def test_a_sound_count_is_the_counters_own() -> None:
     assert guarded(once) is once
 
 
-def test_what_is_not_counted_is_estimated_rather_too_high() -> None:
+def test_what_is_not_counted_is_estimated() -> None:
     text = f"{SPECIAL} ends it"
     assert guarded(Counter(raising(ValueError())))(text) == utf8_quarter(text)
     assert guarded(Counter(strict))(text) == utf8_quarter(text)
     assert guarded(Counter(lambda _: 12.5))("abcd") == 13
     assert guarded(Counter(lambda _: 0.5))("a" * 40) == 10
-    rows = "\n".join(["a row that this counter does count"] * 50)
-    assert guarded(Counter(strict))(f"{rows}\n{SPECIAL}") >= len(rows), "it counts characters"
-    thrifty = Counter(lambda text: strict(text) // 40)
-    assert guarded(thrifty)(f"{rows}\n{SPECIAL}") == utf8_quarter(f"{rows}\n{SPECIAL}")
 
 
 def test_the_log_tells_it_once_and_never_the_text(caplog: pytest.LogCaptureFixture) -> None:

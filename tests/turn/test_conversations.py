@@ -54,11 +54,6 @@ def test_array_object_and_lines_are_one_conversation(tmp_path: Path) -> None:
     assert channels == ["user", "agent", "agent", "tool", "tool", "agent"]
 
 
-def test_a_single_message_on_a_line_is_a_conversation(tmp_path: Path) -> None:
-    read = read_conversation(as_lines(tmp_path / "a.jsonl", [user("hello")]))
-    assert [o.text for o in read.turns[0].observations] == ["hello"]
-
-
 def test_a_scenario_is_a_conversation(tmp_path: Path) -> None:
     first, second = read_conversation(as_json(tmp_path / "s.json", SCENARIO)).turns
     assert [(o.channel, o.name, o.text) for o in first.observations] == [
@@ -67,12 +62,6 @@ def test_a_scenario_is_a_conversation(tmp_path: Path) -> None:
         (Channel.AGENT, "", "On the fourth floor."),
     ]
     assert [o.text for o in second.observations] == ["Thanks.", "Gladly."]
-
-
-def test_a_tool_may_be_no_more_than_a_document(tmp_path: Path) -> None:
-    file = as_json(tmp_path / "s.json", SCENARIO)
-    read = read_conversation(file, channels={"find": Channel.DOCUMENT})
-    assert read.turns[0].observations[1].channel is Channel.DOCUMENT
 
 
 def test_transcript_tokens_count_every_message_so_far(tmp_path: Path) -> None:
@@ -88,14 +77,16 @@ def test_transcript_tokens_count_every_message_so_far(tmp_path: Path) -> None:
     assert read.transcript_tokens(utf8_quarter) == [1 + 2 + 3 + 1 + 2, 9 + 1]
 
 
-def test_repair_replaces_what_no_store_can_hold(tmp_path: Path) -> None:
+def test_what_no_store_can_hold_is_replaced(tmp_path: Path) -> None:
     messages = [user("a\x00b \ud800"), call("c", "get", "\udfff"), result("other", "kept")]
     file = as_lines(tmp_path / "a.jsonl", messages)
+    texts = ["a\ufffdb \ufffd", "get(\ufffd)", "kept"]
+    assert [o.text for o in read_conversation(file).turns[0].observations] == texts
     file.write_bytes(file.read_bytes() + b'{"role": "assistant", "content": "\xff"}\n')
     with pytest.raises(InputError):
         read_conversation(file)
-    texts = [o.text for o in read_conversation(file, repair=True).turns[0].observations]
-    assert texts == ["a\ufffdb \ufffd", "get(\ufffd)", "kept", "\ufffd"]
+    (turn,) = read_conversation(file, repair=True).turns
+    assert [o.text for o in turn.observations] == [*texts, "\ufffd"]
 
 
 @pytest.mark.parametrize("kept", [range(2, 30), [-1]])

@@ -151,14 +151,6 @@ def test_the_mark_of_split_words_changes_no_stored_form() -> None:
     assert said.as_split().identity == said.identity
 
 
-def test_what_one_user_sends_changes_nothing_of_anothers() -> None:
-    """The first message, tidied, is the second."""
-    chat = "[10:02] Bob: Never pay without me.\n{}\n[10:03] Al: ok"
-    before = Turn.said(chat.format("foo"))
-    Turn.said(chat.format("\nfoo\n"))
-    assert Turn.said(chat.format("foo")) == before
-
-
 # --- what the caller knows ------------------------------------------------------------------
 
 LETTER = "never call me before nine"
@@ -180,14 +172,6 @@ def test_what_a_caller_knows_to_be_pasted_is_a_document(pasted: Any, names: list
     assert [o.name for o in documents] == names
     assert (LETTER in own.text) is (not names)
     assert own.text.endswith("Never restart nginx.")
-
-
-def test_what_was_pasted_beside_the_message_is_a_document_too() -> None:
-    turn = Turn.said("What is this?", pasted={"mail": MESSAGE})
-    assert [(o.channel, o.text) for o in turn.observations] == [
-        (Channel.DOCUMENT, MESSAGE),
-        (Channel.USER, "What is this?"),
-    ]
 
 
 def test_marks_beside_what_a_caller_knows_are_found_all_the_same() -> None:

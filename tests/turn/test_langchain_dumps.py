@@ -21,7 +21,6 @@ from langchain_core.messages import (
     messages_to_dict,
 )
 
-from acc.cli import run
 from acc.errors import InputError
 from acc.turn.conversations import read_conversation
 from acc.turn.observations import Channel
@@ -84,10 +83,6 @@ REFUSED: dict[str, tuple[Any, str]] = {
         [{"lc": 1, "type": "constructor", "id": ["x", "PromptTemplate"], "kwargs": {}}],
         "type of message: 'PromptTemplate'",
     ),
-    "a result without its call": (
-        [{"type": "human", "data": {"content": "x"}},
-         {"type": "tool", "data": {"content": "y", "tool_call_id": "c9"}}], "has no tool call",
-    ),
 }  # fmt: skip
 
 
@@ -120,12 +115,3 @@ def test_reading_a_dump_loads_no_vendor(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_the_command_replays_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "dump.json"
-    file.write_text(json.dumps(messages_to_dict(TALK)), encoding="utf-8")
-    assert run(["replay", str(file), "--json"]) == 0
-    lines = capsys.readouterr().out
-    assert len(lines.splitlines()) == 2
-    assert "Never restart" in lines

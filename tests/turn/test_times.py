@@ -1,4 +1,4 @@
-"""`acc.turn.times`: each form in which programs write a time is read, and none is dropped in silence."""
+"""`acc.clock`: each form in which programs write a time is read, and none is dropped in silence."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
+from acc.clock import time_in
 from acc.errors import InputError
 from acc.turn.chat_messages import read_message
-from acc.turn.times import time_in
 from acc.turn.turn import Turn
 
 TEN = datetime(2026, 11, 25, 10, tzinfo=UTC)

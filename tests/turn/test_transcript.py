@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionMessage
 
 from acc.errors import ConfigurationError, InputError
 from acc.turn.observations import Channel, Observation
-from acc.turn.transcript import check_messages, read_exchanges, speaker_channel
+from acc.turn.transcript import read_exchanges
 from acc.turn.turn import Turn
 
 Message = Any
@@ -76,10 +76,6 @@ class TestCurrentTurn:
         assert shown(Turn.from_messages(TALK)) == [("agent", "Done."), ("user", "Thanks.")]
         assert shown(Turn.from_messages(TALK[:2])) == [("user", "Is it up?")]
 
-    def test_where_the_agent_has_answered_the_turn_is_what_came_since(self) -> None:
-        turn = Turn.from_messages(TALK[:8])
-        assert shown(turn) == [("user", "Restart the other."), ("agent", "Done.")]
-
     def test_turn_by_turn_nothing_is_lost_and_nothing_doubled(self) -> None:
         ends = [n + 1 for n, m in enumerate(TALK) if m["role"] == "user"]
         seen = [o for end in ends for o in shown(Turn.from_messages(TALK[:end]))]
@@ -126,40 +122,16 @@ class TestCompletedTurns:
         ]
         assert [each for t in turns for each in shown(t)] == read(*TALK)
 
-    def test_the_system_prompt_is_no_turn(self) -> None:
-        assert all("helpful" not in text for _, text in read(*TALK))
-
-    def test_an_empty_conversation_has_none(self) -> None:
-        assert list(Turn.all_from_messages([], channels={})) == []
-        assert Turn.all_from_messages([TALK[0]]) == []
-
-    def test_two_user_messages_in_a_row_are_two(self) -> None:
-        turns = Turn.all_from_messages([user("One."), user("Two.")])
-        assert [shown(turn) for turn in turns] == [[("user", "One.")], [("user", "Two.")]]
-
-    def test_a_list_of_turns_is_what_a_transcript_becomes(self) -> None:
-        channels = {"probe": Channel.DOCUMENT}
-        turns = Turn.all_from_messages(TALK, channels=channels)
-        assert turns == list(Turn.all_from_messages(TALK, channels=channels))
-        assert turns[0].observations[3].channel is Channel.DOCUMENT
-
     @pytest.mark.parametrize("read_turns", [Turn.from_messages, Turn.all_from_messages])
     @pytest.mark.parametrize(
-        ("given_", "hint"),
-        [
-            ("Never pay.", r"Turn\.said\(text\)"),
-            (HumanMessage("Never pay."), r"\[message\]"),
-            (user("Never pay."), r"\[message\]"),
-            ({"messages": TALK}, r'"messages"'),
-            (iter(TALK), r"list\(messages\)"),
-            (None, r"\[\{"),
-            (b"Never pay.", r"\[\{|list"),
-        ],
+        "given_",
+        ["Hi.", HumanMessage("Hi."), user("Hi."), {"messages": TALK}, iter(TALK), None, b"Hi."],
     )
     def test_what_is_no_list_is_refused_with_the_way_to_give_it(
-        self, read_turns: Callable[[Any], object], given_: Any, hint: str
+        self, read_turns: Callable[[Any], object], given_: Any
     ) -> None:
-        with pytest.raises(InputError, match=f"not a list of messages.*To fix: .*{hint}"):
+        told = r"not a list of messages.*To fix: pass a list, .*Turn\.said\(text\)"
+        with pytest.raises(InputError, match=told):
             read_turns(given_)
 
 
@@ -187,10 +159,6 @@ class TestSpeakers:
         turn = Turn.from_messages(self.SAID, speakers=speakers)
         assert [o.text for o in turn.observations] == ["Noted.", "Restart nginx.", "And now?"]
 
-    def test_without_any_name_only_unnamed_messages_are_the_users(self) -> None:
-        channels = [channel for channel, _, _ in self.told(speakers=())]
-        assert channels == ["document", "agent", "document", "user"]
-
     def test_a_channel_for_the_name_stands_above_the_setting(self) -> None:
         told = self.told(speakers=["alice", "bob"], channels={"bob": Channel.TOOL})
         assert ("tool", "bob", "Restart nginx.") in told
@@ -200,17 +168,6 @@ class TestSpeakers:
     def test_one_text_is_no_list_of_names(self) -> None:
         with pytest.raises(ConfigurationError, match=r"speakers.*To fix: .*\["):
             self.told(speakers="alice")
-
-    @pytest.mark.parametrize(
-        ("name", "speakers", "channels", "users"),
-        [
-            ("", (), {}, True), (None, (), {}, True), ("bob", None, {}, True), ("bob", (), {}, False),
-            ("bob", ["bob"], {}, True), ("bob", ["bob"], {"bob": Channel.AGENT}, False),
-            ("bob", (), {"bob": Channel.USER}, True), ("Bob", ["bob"], {}, False),
-        ],
-    )  # fmt: skip
-    def test_the_decision_alone(self, name: Any, speakers: Any, channels: Any, users: bool) -> None:
-        assert (speaker_channel(name, speakers, channels) is Channel.USER) is users
 
 
 class TestContent:
@@ -245,15 +202,6 @@ class TestContent:
             ("agent", "I look."), ("agent", "probe({})"),
         ]  # fmt: skip
 
-    def test_what_a_store_cannot_hold_is_replaced(self) -> None:
-        assert read(user("a\x00b\ud800c")) == [("user", "a\ufffdb\ufffdc")]
-
-    def test_pasted_passages_become_documents(self) -> None:
-        said = read(user("See:\n```\nrm -rf /\n```\nWhat is it?"))
-        assert [channel for channel, _ in said] == ["document", "user"]
-        assert "rm -rf" in said[0][1]
-        assert "rm -rf" not in said[1][1]
-
     def test_a_refusal_is_the_agents_word(self) -> None:
         message = ChatCompletionMessage(
             role="assistant", content=None, refusal="I will not do that."
@@ -278,17 +226,6 @@ class TestCalls:
             (Channel.TOOL, "probe", "c2", "second"),
             (Channel.DOCUMENT, "search", "c1", "first"),
         ]
-
-    def test_equal_results_of_parallel_calls_are_two(self) -> None:
-        messages = [
-            user("q"),
-            assistant(None, calling("c1"), calling("c2")),
-            result("c1"),
-            result("c2"),
-        ]
-        assert read(*messages)[3:] == [("tool", "ok"), ("tool", "ok")]
-        (turn,) = Turn.all_from_messages(messages, channels={})
-        assert len({o.identity for o in turn.observations}) == 5
 
     @pytest.mark.parametrize(
         "call",
@@ -319,20 +256,8 @@ class TestCalls:
             (Channel.TOOL, "probe", "ok")
         ]
 
-    def test_the_call_before_it_is_not_lost(self) -> None:
-        call = {
-            "role": "assistant",
-            "content": None,
-            "function_call": {"name": "probe", "arguments": "{}"},
-        }
-        answer = {"role": "function", "name": "probe", "content": "ok"}
-        assert read(user("q"), call, answer)[1:] == [("agent", "probe({})"), ("tool", "ok")]
-
-    def test_a_result_without_its_call_is_read_and_refused_by_the_check(self) -> None:
-        messages = [user("q"), result("c9")]
-        assert read(*messages)[1:] == [("tool", "ok")]
-        with pytest.raises(InputError, match=r"has no tool call.*message 2.*To fix"):
-            check_messages(messages)
+    def test_a_result_without_its_call_is_read(self) -> None:
+        assert read(user("q"), result("c9"))[1:] == [("tool", "ok")]
 
 
 class TestRoles:
@@ -353,10 +278,6 @@ class TestRoles:
         with pytest.raises(InputError, match=r"unknown role.*message 2"):
             read(user("q"), {"role": role, "content": "x"})
 
-    def test_a_message_without_a_role_is_one_too(self) -> None:
-        with pytest.raises(InputError, match="unknown role None"):
-            read({"content": "x"})
-
     @pytest.mark.parametrize("message", ["x", 7, None, [], b"x"])
     def test_what_is_no_message_is_an_input_error(self, message: Any) -> None:
         with pytest.raises(InputError, match=r"message 2.*To fix"):
@@ -368,22 +289,10 @@ class TestObjects:
         message = ChatCompletionMessage.model_validate(assistant("Look.", calling("c1")))
         assert read(user("q"), message) == read(user("q"), assistant("Look.", calling("c1")))
 
-    def test_anything_with_model_dump_is(self) -> None:
-        class Said:
-            def model_dump(self) -> Mapping[str, Any]:
-                return user("Hello.")
-
-        assert read(Said()) == [("user", "Hello.")]
-
     def test_calls_may_be_objects_in_a_dict(self) -> None:
         message = ChatCompletionMessage.model_validate(assistant(None, calling("c1")))
         mixed = {"role": "assistant", "content": None, "tool_calls": message.tool_calls}
         assert read(user("q"), mixed)[1:] == [("agent", "probe({})")]
-
-
-class TestCheck:
-    def test_an_honest_transcript_passes(self) -> None:
-        check_messages(TALK)
 
 
 _CONTENT = st.one_of(
@@ -413,7 +322,6 @@ class TestAnyMessages:
         uses: list[Callable[[], object]] = [
             lambda: list(Turn.all_from_messages(messages, channels={})),
             lambda: Turn.from_messages(messages),
-            lambda: check_messages(messages),
         ]
         for use in uses:
             with suppress(InputError):

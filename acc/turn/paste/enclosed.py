@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from unicodedata import east_asian_width
 
 Span = tuple[int, int]
 """Start and end of a passage in its text."""
@@ -19,8 +20,8 @@ TAKEN = "\x00"
 QUOTED_WORDS = 8
 """A quotation with more words than this counts as pasted."""
 
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WIDE_PER_WORD = 2
+"""East Asian characters that count as one word."""
 
 _BREAKS = dict.fromkeys(map(ord, "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
 _UNSEEN = dict.fromkeys(map(ord, "\x00\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"), " ")
@@ -37,10 +38,14 @@ def plain(text: str) -> str:
 def lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield each line of `plain` text with its position."""
     position = 0
-    while position <= len(text):
-        end = line_end(text, position)
-        yield position, text[position:end]
-        position = end + 1
+    for line in text.split("\n"):
+        yield position, line
+        position += len(line) + 1
+
+
+def words(listed: str) -> frozenset[str]:
+    """Return the words of a list."""
+    return frozenset(listed.split())
 
 
 def line_end(text: str, position: int) -> int:
@@ -53,10 +58,11 @@ def is_long(quotation: str) -> bool:
     """Whether ``quotation`` has more than `QUOTED_WORDS` words; two East Asian characters count as one word."""
     if len(quotation.split(None, QUOTED_WORDS)) > QUOTED_WORDS:
         return True
-    return len(_WIDE.findall(quotation)) > QUOTED_WORDS * _WIDE_PER_WORD
+    wide = sum(east_asian_width(char) == "W" for char in quotation[:1_000])
+    return wide > QUOTED_WORDS * _WIDE_PER_WORD
 
 
-_FENCE = re.compile(r"""[`~"](?:(?<=`)`{2,}|(?<=~)~{2,}|(?<=")(?<!"")""(?!"))""")
+_FENCE = re.compile(r'`{3,}|~{3,}|(?<!")"{3}(?!")')
 
 
 def fenced(text: str) -> Iterator[Span]:
@@ -73,12 +79,12 @@ def _fences(text: str) -> Iterator[Span]:
     while opening := _FENCE.search(text, position):
         end_of_line = line_end(text, opening.end())
         inline = text.find(opening.group(), opening.end(), end_of_line)
-        below = _closing(text, end_of_line + 1, opening.group()) if inline < 0 else 0
+        below = _closing_line(text, end_of_line + 1, opening.group()) if inline < 0 else 0
         position = below or inline + len(opening.group())
         yield opening.start(), position
 
 
-def _closing(text: str, position: int, fence: str) -> int:
+def _closing_line(text: str, position: int, fence: str) -> int:
     """The end of the next line with at least as many marks as ``fence``, or the end of the text."""
     while position < len(text):
         end = line_end(text, position)
@@ -89,20 +95,18 @@ def _closing(text: str, position: int, fence: str) -> int:
     return len(text)
 
 
-INLINE = "b|i|u|s|a|em|strong|span|sub|sup|kbd|mark|small|del|ins|font"
-BLOCKS = "br|hr|p|div|ul|ol|li|dl|dt|dd|h[1-6]"
-FORMAT = f"{INLINE}|{BLOCKS}|at"
+TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z][\w.:-]{0,40})(?P<more>\s[^<>]{0,1000})?/?>", re.I)
+INLINE = words("b i u s a em strong span sub sup kbd mark small del ins font")
+BLOCKS = words("br hr p div ul ol li dl dt dd h1 h2 h3 h4 h5 h6")
+FORMAT = INLINE | BLOCKS | {"at"}
 """Tags in which editors and chat programs send what their user writes; ``at`` is a mention in Teams."""
 
-_OWN = (
-    r"instructions?|rules?|constraints?|requirements?|guidelines?|polic(?:y|ies)|tasks?|goals?"
-    r"|questions?|quer(?:y|ies)|requests?|role|persona|format|preferences?"
+_OWN = words(
+    """instruction instructions rule rules constraint constraints requirement requirements guideline guidelines
+    policy policies task tasks goal goals question questions query queries request requests role persona format
+    preference preferences"""
 )
-_TAG = re.compile(
-    rf"<(?!(?:{FORMAT}|{_OWN})(?![\w.:-]))(?P<name>[a-z][\w.:-]{{0,40}})(?:\s[^<>\n]{{0,200}})?>",
-    re.I,
-)
-_END_TAG = re.compile(r"</(?P<name>[a-z][\w.:-]{0,40})\s{0,8}>", re.I)
+"""Tags in which users write their own rules."""
 
 
 def tagged(text: str) -> Iterator[Span]:
@@ -110,32 +114,37 @@ def tagged(text: str) -> Iterator[Span]:
 
     So an HTML message is its writer's, without what it quotes (``blockquote``, ``pre``); a whole page is a document.
     """
-    last = {end["name"].lower(): end.end() for end in _END_TAG.finditer(text)}
+    found = [tag for tag in TAG.finditer(text) if tag["name"].lower() not in FORMAT | _OWN]
+    last = {tag["name"].lower(): tag.end() for tag in found if tag["end"]}
     position = 0
-    while last and (opening := _TAG.search(text, position)):
-        position = opening.end()
-        end = last.get(opening["name"].lower(), 0)
-        if end > position:
-            yield opening.start(), end
+    for tag in found:
+        end = last.get(tag["name"].lower(), 0)
+        if tag.start() >= position and not tag["end"] and end > tag.end():
+            yield tag.start(), end
             position = end
 
 
-_BEGIN = re.compile(r"[-=*#<\[]{2,8} ?(?:BEGIN|START)\b[^\n]{0,60}?[-=*#>\]]{2,8}")
-_END = re.compile(r"[-=*#<\[]{2,8} ?END\b[^\n]{0,60}?[-=*#>\]]{2,8}")
+_BORDER = re.compile(r"[-=*#<\[]{2,8} ?(?:(?P<begins>BEGIN|START)|END)\b[^\n]{0,60}?[-=*#>\]]{2,8}")
 
 
 def begun(text: str) -> Iterator[Span]:
     """Yield the span from a line such as ``-----BEGIN MAIL-----`` to the last END, or to the end."""
-    opening = _BEGIN.search(text)
-    if opening is None:
-        return
-    ends = [end.end() for end in _END.finditer(text, opening.end())]
-    yield opening.start(), ends[-1] if ends else len(text)
+    found = list(_BORDER.finditer(text))
+    start = next((each.start() for each in found if each["begins"]), None)
+    if start is not None:
+        ends = [each.end() for each in found if not each["begins"] and each.start() > start]
+        yield start, ends[-1] if ends else len(text)
 
 
-_RULE = re.compile(r"\s{0,3}(?P<mark>[-=*_#–—])(?P=mark){2,}\s{0,8}\Z")
+RULES = "-=*_#–—"
 _UNDERLINES = 3
 """Maximum difference in characters between a heading and its underline."""
+
+
+def is_rule(line: str) -> bool:
+    """Whether the line is three or more of one mark."""
+    mark = line.strip()[:1]
+    return mark != "" and mark in RULES and len(line.strip()) >= 3 and not line.strip().strip(mark)
 
 
 def ruled(text: str) -> Iterator[Span]:
@@ -146,7 +155,7 @@ def ruled(text: str) -> Iterator[Span]:
     found = [
         (start, start + len(line), bool(above.strip()) and _is_as_long(above, line))
         for (_, above), (start, line) in pairwise([(0, ""), *lines(text)])
-        if _RULE.match(line)
+        if is_rule(line)
     ]
     first = next((start for start, _, is_underline in found if not is_underline), None)
     if first is not None and first < found[-1][0]:
@@ -158,7 +167,6 @@ def _is_as_long(heading: str, line: str) -> bool:
 
 
 _OBJECT = re.compile(r"""[\[{]\s{0,40}["{\[]""")
-_ASKED = re.compile(r'"(?:question|query)"\s{0,8}:\s{0,8}"(?P<said>(?:[^"\\]|\\.)*)"')
 
 
 def objects(text: str) -> Iterator[Span]:
@@ -172,135 +180,15 @@ def objects(text: str) -> Iterator[Span]:
 
 def around_question(text: str) -> Iterator[Span]:
     """If the whole message is a JSON object with a question, yield everything except the question."""
-    asked = _ASKED.search(text) if text.lstrip().startswith("{") else None
     try:
-        whole = json.loads(text) if asked else None
+        whole = json.loads(text) if text.lstrip().startswith("{") else {}
     except (ValueError, RecursionError):
         return
-    said = [whole.get(key) for key in ("question", "query")] if isinstance(whole, dict) else []
-    if asked and json.loads(f'"{asked["said"]}"') in said:
-        yield 0, asked.start("said")
-        yield asked.end("said"), len(text)
-
-
-_OPENS = re.compile(
-    r"""["‘`»“„«‹「『'](?:(?<=[“„«‹「『])"""
-    r"""|(?<=["‘`»])(?:(?<=[\s(\[{:,;–—-].)|(?<=\A.))(?=\S)"""
-    r"""|(?<=')(?:(?<=[:,]\ .)|(?<=[:\n].)|(?<=\A.))(?=[^\s\d]))"""
-)
-"""The mark comes first in the pattern, because a search for its first character is fast."""
-
-_CLOSES = {
-    '"': re.compile(r"""\"(?=[\s.,;:!?)\]}–—-]|\Z)"""),
-    "‘": re.compile(r"(?<=\S)’(?=\W|\Z)"),
-    "'": re.compile(r"(?<=\S)'(?=\W|\Z)"),
-    "`": re.compile("`"),
-    "»": re.compile("«"),
-    "“": re.compile("”"),
-    "„": re.compile("[“”]"),
-    "«": re.compile("»"),
-    "‹": re.compile("›"),
-    "「": re.compile("」"),
-    "『": re.compile("』"),
-}
-_NESTED = {
-    '"': re.compile(
-        r"""(?P<open>(?:(?<=[\s(\[{])|\A)"(?=\S))|(?P<close>"(?=[\s.,;:!?)\]}–—-]|\Z))"""
-        r"""|(?P<late>(?<=[:,;–—-])"(?=\S))|(?P<other>")"""
-    ),
-    **{
-        mark: re.compile(f"(?P<open>{mark})|(?P<close>{_CLOSES[mark].pattern})")
-        for mark in "“«‹「『"
-    },
-}
-"""Marks whose opening and closing forms differ, so quotations can be nested."""
-
-
-def quotations(text: str) -> Iterator[Span]:
-    """Yield quotations that are long, or that a clause before a colon attributes to another person.
-
-    An introduced quotation extends to the last mark of its kind, because the quoted text may
-    contain closing marks. Without a closing mark it extends to the end.
-    """
-    position = 0
-    unclosed: set[str] = set()
-    last: dict[str, Span] = {}
-    while opening := _OPENS.search(text, position):
-        mark, position = opening.group(), opening.end()
-        introduced = _INTRODUCES.search(text, max(0, opening.start() - FAR), opening.start())
-        closing = None if mark in unclosed else _closing_mark(text, position, mark)
-        if closing is not None:
-            inner, end = closing.span()
-            if introduced:
-                last[mark] = last.get(mark) or _last(text, mark)
-                sure = bool(introduced["colon"]) and mark not in _AMBIGUOUS
-                inner, end = _farther(text, (inner, end), last[mark], sure)
-        elif mark not in unclosed and introduced:
-            inner = end = len(text)
-        else:
-            unclosed.add(mark)
-            continue
-        inside = text[position:inner].strip()
-        if is_long(inside) or "\n" in inside or (introduced and _is_of_another(text, introduced)):
-            yield opening.start(), end
-        position = end
-
-
-def _last(text: str, mark: str) -> Span:
-    """The last mark that closes ``mark``; the end of the text if another one opens after it."""
-    last = max(found.span() for found in _CLOSES[mark].finditer(text))
-    opened = mark not in _AMBIGUOUS and text.rfind(mark) > last[0]
-    return (len(text), len(text)) if opened else last
-
-
-FAR = 40
-"""Maximum white space in characters between an introduction and its quotation."""
-
-_INTRODUCES = re.compile(r"(?:(?P<colon>[:：])|[,\n]|\A)\s*\Z")
-_OF_ANOTHER = re.compile(
-    r"(?<!\bi )(?<!\bwe )(?<!\byou )(?<!\bich )(?<!\bwir )(?<!\bthat )(?<!\bwhich )(?<!\bwho )"
-    r"\b(?:says|said|wrote|writes|texted|posted|replied|answered|sagte?|schreibt|schrieb|geschrieben|dit"
-    r"|écrit|dice|dijo|escribe|escribió|scrive|scritto|disse)(?: (?:to )?(?:me|us|back|mir|uns))?\s*\Z",
-    re.I,
-)
-"""A clause before a colon; not "I wrote:", and not "a sign that says:", which words something."""
-
-
-def _is_of_another(text: str, introduced: re.Match[str]) -> bool:
-    at = introduced.start()
-    return bool(introduced["colon"]) and bool(_OF_ANOTHER.search(text, max(0, at - FAR), at))
-
-
-_AMBIGUOUS = "'‘`"
-"""Marks that are also apostrophes or delimit code."""
-
-
-def _farther(text: str, closing: Span, last: Span, sure: bool) -> Span:
-    """Return ``last`` if a colon introduces the quotation or a line break follows ``closing``, else ``closing``."""
-    is_within = last[0] > closing[1] and (sure or "\n" in text[closing[1] : last[0]])
-    return last if is_within else closing
-
-
-_DEPTH = {"open": 1, "late": 1, "close": -1, "other": 0}
-
-
-def _closing_mark(text: str, position: int, mark: str) -> re.Match[str] | None:
-    """The mark that closes the ``mark`` opened before ``position``, after nested quotations."""
-    if mark not in _NESTED:
-        return _CLOSES[mark].search(text, position)
-    depth, last = 1, None
-    for found in _NESTED[mark].finditer(text, position):
-        depth += _DEPTH[str(found.lastgroup)]
-        last = found if found["close"] else last
-        if depth == 0:
-            break
-    return last if last is None or mark != '"' else _outermost(text, last)
-
-
-def _outermost(text: str, closing: re.Match[str]) -> re.Match[str]:
-    """The last closing mark after ``closing`` before another opens. A mark after a digit may mean inches."""
-    while (other := _NESTED['"'].search(text, closing.end())) and other["close"]:
-        if text[other.start() - 1].isdigit():
-            break
-        closing = other
-    return closing
+    said = whole.get("question") or whole.get("query")
+    for is_ascii in (False, True) if isinstance(said, str) else ():
+        written = json.dumps(said, ensure_ascii=is_ascii)
+        start = text.find(written)
+        if start >= 0:
+            yield 0, start + 1
+            yield start + len(written) - 1, len(text)
+            return

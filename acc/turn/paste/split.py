@@ -8,19 +8,24 @@ text, and the result depends on the text alone.
 Unmarked text belongs to the user. A caller that knows better passes ``pasted``
 (`acc.turn.turn.Turn.said`).
 
-    enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON, quotation marks
+    enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON
+    quoted.py       quotations, and lines that begin with >
+    copied.py       mails, logs and chats
     leads.py        text after "Summarise this:" or "Got this mail:", prompts with retrieved context
-    copied.py       mails, logs, chats, and lines that begin with >
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from html import unescape
 from typing import NamedTuple
 
-from acc.turn.paste.copied import copied, mailed, quoted_lines
+from acc.turn.paste.copied import copied, mailed
 from acc.turn.paste.enclosed import (
+    BLOCKS,
+    FORMAT,
+    TAG,
     TAKEN,
     Span,
     around_question,
@@ -28,11 +33,11 @@ from acc.turn.paste.enclosed import (
     fenced,
     objects,
     plain,
-    quotations,
     ruled,
     tagged,
 )
 from acc.turn.paste.leads import handed_over, retrieved
+from acc.turn.paste.quoted import quotations, quoted_lines
 
 MARK = "[pasted]"
 """Replaces a removed passage in the user's words."""
@@ -91,8 +96,12 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
 
 
 def _standing_in(text: str, passage: str) -> Iterator[Span]:
-    whole = re.compile(rf"(?<!\w){re.escape(passage)}(?!\w)")
-    yield from (found.span() for found in whole.finditer(text) if passage)
+    """Yield where ``passage`` stands as words of its own."""
+    end = 0
+    while passage and (start := text.find(passage, end)) >= 0:
+        end = start + len(passage)
+        if not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
+            yield start, end
 
 
 def _first(text: str) -> Span | None:
@@ -132,3 +141,46 @@ def _tidy(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if line := " ".join(line.split()):
             yield line
+
+
+# --- messages in HTML ---
+
+
+def without_html(text: str) -> str:
+    """Return the words of ``text`` if an editor sent it as HTML, with a line for each block, else ``text``.
+
+    Teams, mail programs and rich-text fields send their users' words so. Links keep their addresses. Tags that are
+    not of format, such as ``blockquote``, stay: they say what is pasted.
+    """
+    message = text.strip()
+    opening = TAG.match(message)
+    closing = TAG.fullmatch(message, message.rfind("<"))
+    if not (opening and closing and {opening["name"].lower(), closing["name"].lower()} <= FORMAT):
+        return text
+    joined = " ".join(text.split())
+    kept: list[str] = []
+    at, link = 0, ("", 0)
+    for tag in TAG.finditer(joined):
+        name = tag["name"].lower()
+        if name not in FORMAT - {"at"}:
+            continue
+        kept.append(joined[at : tag.start()])
+        at = tag.end()
+        if name == "a":
+            address, start = link
+            is_told = tag["end"] and address and joined[start : tag.start()] != address
+            kept += [f" ({address})"] if is_told else []
+            link = ("", 0) if tag["end"] else (_address(tag["more"] or ""), tag.end())
+        elif name in BLOCKS:
+            kept.append("\n- " if name == "li" and not tag["end"] else "\n")
+    lines = (
+        " ".join(line.split()) for line in unescape("".join((*kept, joined[at:]))).splitlines()
+    )
+    return "\n".join(filter(None, lines))
+
+
+def _address(attributes: str) -> str:
+    """Return the address of a link."""
+    value = attributes.partition("href=")[2]
+    quote = value[:1] if value[:1] in ("'", '"') else " "
+    return value.removeprefix(quote).partition(quote)[0]

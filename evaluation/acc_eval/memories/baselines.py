@@ -244,5 +244,7 @@ class Retrieval(_TextMemory):
         return self._nearest(question, set())
 
     def _nearest(self, query: str, excluded: set[int]) -> Reading:
-        best = self._index.best(query, self._k, lambda position: position not in excluded)
-        return reading_of([self._artifacts[position] for position, _ in best])
+        scores = self._index.bm25(query).tolist()
+        ranked = sorted(range(len(scores)), key=lambda at: (scores[at], at), reverse=True)
+        best = [at for at in ranked if scores[at] > 0 and at not in excluded]
+        return reading_of([self._artifacts[position] for position in best[: self._k]])
