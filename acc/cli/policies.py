@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from acc.errors import ConfigurationError
 from acc.journal import Journal
-from acc.journal.policies import policy_of
+from acc.journal.recompute import policy_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step import Cadence

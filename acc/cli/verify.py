@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 from acc.cli import options
 from acc.cli.opening import looking, reading, thread_named
@@ -19,10 +18,9 @@ from acc.cli.policies import INSTALL, stored_policies
 from acc.errors import AuditError, InputError
 from acc.evidence.evidence import Evidence
 from acc.evidence.heads import read_heads
-from acc.journal import Journal, Report, ThreadKey
+from acc.journal import Report
 
 _EVERY = 5.0  # seconds between lines that tell how far a check is
-_WORTH_A_PROCESS = 2_000  # commits: a few seconds
 
 FIX = "restore a backup, and compare it with heads that you keep outside (acc verify --head FILE)"
 
@@ -32,8 +30,6 @@ def verify(
     thread: Annotated[str | None, option("NAME", "Check this thread. [default: all]")] = None,
     head: Annotated[Path | None, option("FILE", "Check that each head of this file of acc heads is a commit "
         "still.")] = None,
-    jobs: Annotated[int | None, option("N", "Check in N processes. [default: one for each processor, if there are "
-        "many commits]", min=1, max=256)] = None,
     json: options.JsonOption = False,
 ) -> None:  # fmt: skip
     """Check a memory by recomputing every commit.
@@ -46,12 +42,7 @@ def verify(
         if keys is not None:
             anchors = [each for each in anchors if each.thread in keys]
         policies, missing = stored_policies(journal)
-        how: dict[str, Any] = {
-            "threads": keys,
-            "anchors": anchors,
-            "processes": jobs or _jobs(journal, keys),
-        }
-        report = journal.verify(policies, progress=_progress(), **how)
+        report = journal.verify(policies, threads=keys, anchors=anchors, progress=_progress())
     if not report.threads:
         raise InputError("no thread has a commit", where=str(memory), hint="name another memory")
     damages = [{**asdict(each), "text": str(each)} for each in report.damages]
@@ -67,13 +58,6 @@ def verify(
     if report.damages:
         first, number = report.damages[0], count(len(report.damages), "damage")
         raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=FIX)
-
-
-def _jobs(journal: Journal, keys: Sequence[ThreadKey] | None) -> int:
-    """Return in how many processes to check: each has so many commits that they are worth its start."""
-    if keys is not None:
-        return 1
-    return min(os.cpu_count() or 1, 1 + journal.counts()["commits"] // _WORTH_A_PROCESS)
 
 
 def _progress() -> Callable[[Report], None]:

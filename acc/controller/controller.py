@@ -14,8 +14,8 @@ from acc.controller.common import Common
 from acc.controller.settings import Settings
 from acc.driving import Doing, aperform, perform
 from acc.journal import Latest, StoredCommit, ThreadKey
-from acc.journal.aio import Beside
 from acc.journal.opened import key_of
+from acc.journal.threads import Beside
 from acc.overflow import raise_overflow
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step

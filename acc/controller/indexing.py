@@ -249,8 +249,8 @@ class Indexing:
         key = ThreadKey(thread.thread, thread.tenant, thread.user, thread.agent)
         if not found:
             return []
-        there = self._journal.held_texts(key, [each.seq for each in found], branch=branch)
-        texts = {place: without_data(text) for place, text in there.items()}
+        there = self._numbered(key, branch, [each.seq for each in found])
+        texts = {(each.branch, each.seq): each.message.text for each in there}
         return [a for a in found if texts.get((a.branch, a.seq)) == a.message.text]
 
     def _messages(

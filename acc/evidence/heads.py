@@ -10,7 +10,6 @@ from acc.errors import InputError, StoreError
 from acc.evidence.base import Base
 from acc.folders import expanded, file_errors, opened_private
 from acc.journal import Head, ThreadKey
-from acc.journal.places import names_of
 
 
 class Heads(Base):
@@ -52,7 +51,7 @@ class Heads(Base):
 
 def _line(head: Head) -> str:
     own = {"branch": head.branch, "version": head.version, "hash": head.hash}
-    return json.dumps({**names_of(head.thread), **own}, sort_keys=True)
+    return json.dumps({**vars(head.thread), **own}, sort_keys=True)
 
 
 def read_heads(path: Path) -> tuple[Head, ...]:
@@ -70,7 +69,7 @@ def read_heads(path: Path) -> tuple[Head, ...]:
 def _head(line: str, where: str, hint: str) -> Head:
     try:
         body = json.loads(line)
-        key = ThreadKey(**{name: str(body[name]) for name in names_of(ThreadKey(""))})
+        key = ThreadKey(**{name: str(body[name]) for name in vars(ThreadKey(""))})
         return Head(key, str(body["branch"]), str(body["hash"]), int(body["version"]))
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("the line is no head", where=where, hint=hint) from error

@@ -65,7 +65,7 @@ class Moving(Base):
             ConflictError: A thread is in the memory already.
         """
         lines = _read(expanded(source)) if isinstance(source, str | Path) else source
-        keys = self.journal.import_all(lines)
+        keys = self.journal.import_(lines)
         for key in keys:
             for head in self.journal.branches(key):
                 with suppress(StoreError):  # it lags, and `health` says so

@@ -13,7 +13,7 @@ import pytest
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError
-from acc.journal.aio import Beside
+from acc.journal.threads import Beside
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, read
 from acc.step import Cadence
