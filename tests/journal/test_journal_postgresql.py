@@ -82,7 +82,6 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged() -> None:
 def _until_killed(journal: Journal, server: PostgreSQL, name: str) -> list[str]:
     acked: list[str] = []
     killer = threading.Timer(0.25, server.kill)
-    killer.start()
     for number in range(10**6):
         said = f"{name}, {number}"
         try:
@@ -90,6 +89,8 @@ def _until_killed(journal: Journal, server: PostgreSQL, name: str) -> list[str]:
         except StoreError:
             break
         acked.append(said)
+        if len(acked) == 1:
+            killer.start()
     killer.join()
     assert acked
     return acked
