@@ -17,7 +17,7 @@ from acc.errors import ConfigurationError, InputError
 from acc.journal import Journal, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import FILE
-from acc.journal.policies import policy_of
+from acc.journal.recompute import policy_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.text.lines import inert_line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,8 +17,6 @@ from acc.evidence.moving import read_heads
 from acc.journal import Journal, Report
 from acc.state.policy import Policy
 from acc.text.lines import count
-
-_WORTH_A_PROCESS = 2_000  # commits: a few seconds
 
 FIX = "restore a backup, and compare it with heads that you keep outside (acc verify --head FILE)"
 
@@ -41,8 +38,7 @@ def verify(
         if keys is not None:
             anchors = [each for each in anchors if each.thread in keys]
         policies, missing = _stored_policies(journal)
-        processes = 1 if keys is not None else _processes(journal)
-        report = journal.verify(policies, threads=keys, anchors=anchors, processes=processes)
+        report = journal.verify(policies, threads=keys, anchors=anchors)
     if not report.threads:
         raise InputError("no thread has a commit", where=str(memory), hint="name another memory")
     damages = [{**asdict(each), "text": str(each)} for each in report.damages]
@@ -69,11 +65,6 @@ def _stored_policies(journal: Journal) -> tuple[list[Policy], list[str]]:
         except ConfigurationError:
             missing.append(name)
     return found, missing
-
-
-def _processes(journal: Journal) -> int:
-    """Return in how many processes to check: each has so many commits that they are worth its start."""
-    return min(os.cpu_count() or 1, 1 + journal.counts()["commits"] // _WORTH_A_PROCESS)
 
 
 def _told(report: Report, anchors: int) -> str:

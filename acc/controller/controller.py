@@ -17,8 +17,8 @@ from acc.controller.settings import Settings
 from acc.driving import Doing, aperform, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit
-from acc.journal.aio import Beside
 from acc.journal.opened import key_of
+from acc.journal.threads import Beside
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step

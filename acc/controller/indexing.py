@@ -247,8 +247,8 @@ class Indexing:
         if not found:
             return []
         numbers = [each.seq for each in found]
-        there = self._journal.held_texts(_key(thread), numbers, branch=branch)
-        texts = {place: without_data(text) for place, text in there.items()}
+        there = _artifacts(self._journal.numbered(_key(thread), numbers, branch=branch))
+        texts = {(each.branch, each.seq): each.message.text for each in there}
         return [a for a in found if texts.get((a.branch, a.seq)) == a.message.text]
 
     def _messages(

@@ -22,7 +22,6 @@ from acc.evidence.base import Base
 from acc.folders import expanded, file_errors, opened_private, private_folder
 from acc.journal import Head, ThreadKey
 from acc.journal.opened import Key
-from acc.journal.places import names_of
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Moving(Base):
             ConflictError: A thread is in the memory already.
         """
         lines = _read(expanded(source)) if isinstance(source, str | Path) else source
-        keys = self.journal.import_all(lines)
+        keys = self.journal.import_(lines)
         for key in keys:
             for head in self.journal.branches(key):
                 with suppress(StoreError):  # it lags, and `health` says so
@@ -90,7 +89,7 @@ class Moving(Base):
         ):
             for head in heads:
                 own = {"branch": head.branch, "version": head.version, "hash": head.hash}
-                lines.write(json.dumps({**names_of(head.thread), **own}, sort_keys=True) + "\n")
+                lines.write(json.dumps({**vars(head.thread), **own}, sort_keys=True) + "\n")
         return len(heads)
 
 
@@ -112,7 +111,7 @@ def read_heads(path: Path) -> tuple[Head, ...]:
 
 
 def _key(body: Any) -> ThreadKey:
-    return ThreadKey(**{name: str(body[name]) for name in names_of(ThreadKey(""))})
+    return ThreadKey(**{name: str(body[name]) for name in vars(ThreadKey(""))})
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, re
 from acc.gate import Verdict
 from acc.journal import Entry, StoredCommit
 from acc.journal.branching import successor
-from acc.journal.policies import policy_of
+from acc.journal.recompute import policy_of
 from acc.journal.record import given_of
 from acc.journal.rewriting import Anew, Made
 from acc.journal.wording import strings_of

@@ -3,9 +3,16 @@
 from acc.journal.erasing import Blanked
 from acc.journal.journal import Journal, Latest
 from acc.journal.keeping import Feedback, Hold, Tombstone
-from acc.journal.names import Appended, Head, StoredCommit, StoredMessage, ThreadKey
+from acc.journal.names import (
+    Appended,
+    Damage,
+    Head,
+    Report,
+    StoredCommit,
+    StoredMessage,
+    ThreadKey,
+)
 from acc.journal.record import Entry
-from acc.journal.report import Damage, Report
 
 __all__ = [
     "Appended",

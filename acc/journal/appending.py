@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
-from acc.journal import places
 from acc.journal.listing import Listing
 from acc.journal.names import MAIN, Appended, Head, StoredMessage
 from acc.journal.opened import Key, key_of, reads, writes
 from acc.journal.places import Place
-from acc.journal.tables import COMMITS, MESSAGES, TURNS
+from acc.journal.tables import MESSAGES, TURNS
 from acc.tail import Message, digest_of
 from acc.turn.observations import storable
 
@@ -33,20 +33,18 @@ def identity_of(messages: Sequence[Message], follows: str) -> bytes:
 
 
 _ADD_TURN, _ADD_MESSAGE = TURNS.insert(), MESSAGES.insert()
-_TURN = select(TURNS.c.number, TURNS.c.first_seq, TURNS.c.last_seq).where(
-    TURNS.c.branch_id == bindparam("branch_id"), TURNS.c.number == bindparam("number"),
-    TURNS.c.identity == bindparam("identity"),
-)  # fmt: skip
-TAKEN = select(
-    MESSAGES.c.id, MESSAGES.c.seq, MESSAGES.c.version, MESSAGES.c.ref, MESSAGES.c.turn, MESSAGES.c.digest,
-).where(
-    MESSAGES.c.branch_id == bindparam("branch_id"),
-    MESSAGES.c.seq >= bindparam("first"), MESSAGES.c.seq <= bindparam("last"),
-).order_by(MESSAGES.c.seq)  # fmt: skip
-_OF_TURN = select(COMMITS.c.hash, COMMITS.c.version, COMMITS.c.epoch, COMMITS.c.seq).where(
-    COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.version >= bindparam("version"),
-    COMMITS.c.version < bindparam("version") + 256, COMMITS.c.turn == bindparam("number"),
-).order_by(COMMITS.c.version.desc()).limit(1)  # fmt: skip
+_TURN = text(
+    "SELECT first_seq, last_seq FROM turns"
+    " WHERE branch_id = :branch_id AND number = :number AND identity = :identity"
+)
+TAKEN = text(
+    "SELECT id, seq, version, ref, turn, digest FROM messages"
+    " WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last ORDER BY seq"
+)
+_OF_TURN = text(
+    "SELECT hash, version, epoch, seq FROM commits WHERE branch_id = :branch_id AND version >= :version"
+    " AND version < :version + 256 AND turn = :number ORDER BY version DESC LIMIT 1"
+)
 
 
 class Appending(Listing):
@@ -109,7 +107,7 @@ class Appending(Listing):
                 raise self._conflict(place, follows)
             return known, place
         place = self._begun(key, branch, place, follows)
-        first = places.next_seq(self._sql, place)
+        first = self._next_seq(place)
         last = first + len(messages) - 1
         turn = {
             "branch_id": place.branch_id, "identity": identity, "number": messages[0].turn,
@@ -121,7 +119,7 @@ class Appending(Listing):
         ]
         self._execute(_ADD_MESSAGE, rows)
         refs = tuple(message.ref for message in messages)
-        return Appended(place.head, first, last, refs, True, False, identity), place
+        return Appended(place.head, first, last, refs, is_new=True), place
 
     @reads
     def turn_of(self, held: Head, messages: Sequence[Message]) -> Appended | None:
@@ -142,12 +140,13 @@ class Appending(Listing):
             return None
         span = {**where, "first": turn.first_seq, "last": turn.last_seq}
         rows = self._execute(TAKEN, span).all()
-        taken, of_turn = next(((r.version, r.turn) for r in rows if r.version), (0, 0))
-        head = place.head
-        if taken:
-            head = self._made_of(place, taken, of_turn) or head
         refs = tuple(row.ref for row in rows)
-        return Appended(head, turn.first_seq, turn.last_seq, refs, False, bool(taken), identity)
+        found = Appended(place.head, turn.first_seq, turn.last_seq, refs)
+        for row in rows:
+            if row.version:
+                head = self._made_of(place, row.version, row.turn) or place.head
+                return replace(found, head=head, is_committed=True)
+        return found
 
     @reads
     def said_after(self, held: Head, said: Sequence[str]) -> Appended | None:
@@ -183,7 +182,7 @@ class Appending(Listing):
         if head is None:
             return None
         refs = tuple(each.message.ref for each in page)
-        return Appended(head, page[0].seq, page[-1].seq, refs, False, True, b"")
+        return Appended(head, page[0].seq, page[-1].seq, refs, is_committed=True)
 
     def _made_of(self, place: Place, version: int, turn: int) -> Head | None:
         """Return the last commit of a turn that the commit of a version took."""
@@ -199,7 +198,7 @@ class Appending(Listing):
         if place is None:
             if follows or branch != MAIN:
                 raise self._missing(key, branch)
-            return places.create(self._sql, key_of(key), self._now())
+            return self._create(key_of(key))
         if place.head.hash != follows:
             raise self._conflict(place, follows)
         return place
@@ -207,7 +206,7 @@ class Appending(Listing):
     def _conflict(self, place: Place, follows: str) -> ConflictError | StateError:
         """Return why ``follows`` is not the head: somebody committed since, or the journal does not know it."""
         head = place.head
-        row = places.commit_with(self._sql, place.lineage, follows) if follows else None
+        row = self._commit_with(place.lineage, follows) if follows else None
         found = row.version if row else None
         if follows and row is None:
             return StateError(

@@ -8,19 +8,18 @@ it as for everything else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import update
 
 from acc.errors import ConflictError, InputError, StateError
-from acc.journal import places
 from acc.journal.committing import ADD_COMMIT, Committing, commit_row
 from acc.journal.names import MAIN, Appended, Head
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.places import Place
-from acc.journal.record import packed
-from acc.journal.states import body_of, read_state
-from acc.journal.tables import HEADS, MESSAGES
+from acc.journal.rows import body_of, packed, read_state
+from acc.journal.tables import HEADS
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 from acc.text.lines import sha256_of
@@ -45,31 +44,30 @@ class Branching(Committing):
             raise ConflictError(
                 f"branch {branch} is there already", where=str(key), hint="give it another name"
             )
-        names = places.branch_names(self._sql, main.thread_id)
-        row = places.commit_with(self._sql, names, at)
-        data = row and read_state(self._sql, row.branch_id, row.version)
-        if row is not None and not data:
-            raise StateError(
-                "this state was erased", where=str(key),
-                hint="delete the thread's checkpoints; give None to go on from what is left",
-            )  # fmt: skip
-        if row is None or not data:
+        names = self._branch_names(main)
+        row = self._commit_with(names, at)
+        if row is None:
             raise StateError(
                 f"the journal does not hold the state {at[:16]}", where=str(key),
                 hint="fork from a commit that acc show lists",
             )  # fmt: skip
+        data = read_state(self._sql, row.branch_id, row.version)
+        if not data:
+            raise StateError(
+                "this state was erased", where=str(key),
+                hint="delete the thread's checkpoints; give None to go on from what is left",
+            )  # fmt: skip
         parent = self._found(key, names[row.branch_id])
         ancestry = ((row.branch_id, row.seq), *parent.ancestry)
-        made = places.add_branch(self._sql, key, main.thread_id, branch, ancestry, self._now())
-        head = Head(key, branch, seq=row.seq)
-        place = Place(made.thread_id, made.branch_id, ancestry, head, is_begun=False)
+        place = self._add_branch(main.thread_id, Head(key, branch, seq=row.seq), ancestry)
         return self._append_body(place, successor(body_of(data), branch=branch), "fork")
 
     @writes
     def take_over(self, thread: Key, branch: str = MAIN) -> Head:
         """Raise the branch's epoch: a worker that began before is told when it commits."""
-        self._raise_epoch(self._found(thread, branch))
-        return self.head(thread, branch)
+        place = self._found(thread, branch)
+        self._raise_epoch(place)
+        return replace(place.head, epoch=place.head.epoch + 1)
 
     def _raise_epoch(self, place: Place) -> None:
         """A worker that began before must not commit."""
@@ -89,12 +87,13 @@ class Branching(Committing):
             InputError: There are no messages, or they carry no refs.
         """
         place = self._find(thread)
-        there = self._there(place, [m.ref for m in messages]) if place else set()
+        held = self._texts(place, [m.ref for m in messages]) if place else ()
+        there = {message.ref for message in held}
         new = [message for message in messages if message.ref not in there]
         head = place.head if place else None
         if head is not None and messages and not new:
             refs = tuple(message.ref for message in messages)
-            return Appended(head, 0, 0, refs, False, True, b"")
+            return Appended(head, 0, 0, refs, is_committed=True)
         if not new:
             raise InputError(
                 "there is nothing to ingest", where=str(thread), hint="give parts with refs"
@@ -105,33 +104,18 @@ class Branching(Committing):
         made = {**body, "hash": place.head.hash or body["hash"], "version": version - 1}
         made = successor(made, turn=version)
         done = self._append_body(place, made, "ingest", turn)
-        return Appended(done, turn.first, turn.last, turn.refs, True, True, turn.identity)
-
-    def _there(self, place: Place, refs: Sequence[str]) -> set[str]:
-        found: set[str] = set()
-        for start in range(0, len(refs), 500):
-            statement = select(MESSAGES.c.ref).where(
-                MESSAGES.c.branch_id == place.branch_id, MESSAGES.c.digest != "",
-                MESSAGES.c.ref.in_(refs[start : start + 500]),
-            )  # fmt: skip
-            found |= {row.ref for row in self._execute(statement)}
-        return found
+        return replace(turn, head=done, is_committed=True)
 
     def _append_body(
         self, place: Place, body: Mapping[str, Any], kind: str, turn: Appended | None = None
     ) -> Head:
         """Append a state that was made without its class, as of a fork, an erasure or documents."""
-        row = {
-            **commit_row(place, body, kind, self._now()),
-            "record": packed({}),
-            "state": packed(body),
-        }
-        seq = place.head.seq
+        row = commit_row(place, body, kind, self._now())
+        row |= {"record": packed({}), "state": packed(body)}
         if turn is not None:
             row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
-            seq = turn.last
         self._execute(ADD_COMMIT, row)
-        return self._move_head(place, body["hash"], body["version"], seq)
+        return self._move_head(place, body["hash"], body["version"], row["seq"])
 
 
 def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:

@@ -6,52 +6,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import bindparam, func, select, text
+from sqlalchemy import select, text
 
 from acc.errors import ConflictError, StateError
-from acc.journal import places
 from acc.journal.appending import RECORD, TAKEN, Appending
 from acc.journal.names import MAIN, Appended, Head
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.places import Place
-from acc.journal.record import Entry, as_bytes, packed, record_of, squeezed
-from acc.journal.states import WHOLE_EVERY, read_state
-from acc.journal.tables import COMMITS, HEADS, MESSAGES, POLICIES, TURNS
+from acc.journal.record import Entry, record_of
+from acc.journal.rows import WHOLE_EVERY, as_bytes, packed, squeezed
+from acc.journal.tables import COMMITS, HEADS, TURNS
 from acc.tail import Message
 from acc.text.lines import canonical_json
 
 ADD_COMMIT = COMMITS.insert()
-_MOVE = (
-    MESSAGES.update()
-    .where(MESSAGES.c.id == bindparam("of_row"))
-    .values(turn=bindparam("to_turn"), ref=bindparam("to_ref"))
+_MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
+_MARK = text(
+    "UPDATE messages SET version = :version WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last"
+    " AND version = 0 AND digest <> ''"
 )
-_MARK = (
-    MESSAGES.update()
-    .where(
-        MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq >= bindparam("first"),
-        MESSAGES.c.seq <= bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
-    )
-    .values(version=bindparam("taken_by"))
-)  # fmt: skip
-_LEFT = select(MESSAGES.c.id).join(
-    TURNS,
-    (TURNS.c.branch_id == MESSAGES.c.branch_id)
-    & (TURNS.c.first_seq <= MESSAGES.c.seq) & (TURNS.c.last_seq >= MESSAGES.c.seq),
-).where(
-    MESSAGES.c.branch_id == bindparam("of_branch"), MESSAGES.c.seq > bindparam("after"),
-    MESSAGES.c.seq < bindparam("last"), MESSAGES.c.version == 0, MESSAGES.c.digest != "",
-    func.substr(TURNS.c.identity, 1, len(RECORD)) == RECORD,
-).limit(1)  # fmt: skip
-_HEAD = (
-    HEADS.update()
-    .where(HEADS.c.branch_id == bindparam("of_branch"), HEADS.c.hash == bindparam("old"))
-    .values(hash=bindparam("new"), version=bindparam("to"), seq=bindparam("up_to"))
+_LEFT = text(
+    "SELECT messages.id FROM messages JOIN turns ON turns.branch_id = messages.branch_id"
+    " AND first_seq <= seq AND last_seq >= seq WHERE messages.branch_id = :branch_id AND seq > :after"
+    " AND seq < :last AND version = 0 AND digest <> '' AND substr(identity, 1, :length) = :record LIMIT 1"
+)
+_HEAD = text(
+    "UPDATE heads SET hash = :hash, version = :version, seq = :seq"
+    " WHERE branch_id = :branch_id AND hash = :before"
 )
 _KEEP_POLICY = text(
     "INSERT INTO policies (fingerprint, body) VALUES (:fingerprint, :body) ON CONFLICT DO NOTHING"
 )
-_POLICY = select(POLICIES.c.fingerprint).where(POLICIES.c.fingerprint == bindparam("fingerprint"))
+_POLICY = text("SELECT 1 FROM policies WHERE fingerprint = :fingerprint")
 
 
 class Overtaken(ConflictError):
@@ -89,7 +75,27 @@ class Committing(Appending):
             ConflictError: Another commit or somebody's `take_over` came first, or the turn was erased.
             StateError: The commits do not follow each other, or do not belong to ``turn``.
         """
-        return self._commit(thread, branch, entries, follows, epoch=epoch, turn=turn)
+        place = self._find(thread, branch)
+        if place is None and entries and entries[0].kind == "taken" and not (turn or follows):
+            place = self._create(key_of(thread))
+        if place is None:
+            raise self._missing(thread, branch)
+        head = place.head
+        if not entries or head.hash == entries[-1].commit.state.hash:  # repeated: it is there
+            return head
+        if head.hash != follows:
+            raise self._conflict(place, follows)
+        if epoch is not None and head.epoch != epoch:
+            raise ConflictError(
+                f"somebody took the branch over: its epoch is {head.epoch}, not {epoch}",
+                where=place.where,
+                hint="read the head and step again from it",
+            )
+        _check(entries, place, turn)
+        if turn is not None:
+            self._take(place, turn, entries[0].turn, entries[0].commit.state.version)
+            self._leave_no_record(place, turn)
+        return self._add(place, entries, turn)
 
     @writes
     def append_and_commit(
@@ -124,48 +130,8 @@ class Committing(Appending):
         if waiting is not None:
             self._take(place, waiting, entries[0].turn, version)
             taken = waiting.and_then(taken)
-        head = self._commit(thread, branch, entries, follows, epoch=epoch, turn=taken, place=place)
+        head = self.commit(thread, entries, follows=follows, branch=branch, epoch=epoch, turn=taken)
         return replace(turn, head=head, is_committed=True)
-
-    def _commit(
-        self,
-        key: Key,
-        branch: str,
-        entries: Sequence[Entry[Any]],
-        follows: str,
-        *,
-        epoch: int | None = None,
-        turn: Appended | None = None,
-        place: Place | None = None,
-    ) -> Head:
-        """Append commits if the head is ``follows``. ``place`` is where the branch lies, if this transaction knows."""
-        place = place or self._find(key, branch)
-        if (
-            place is None
-            and turn is None
-            and entries
-            and entries[0].kind == "taken"
-            and not follows
-        ):
-            place = places.create(self._sql, key_of(key), self._now())
-        if place is None:
-            raise self._missing(key, branch)
-        head = place.head
-        if not entries or head.hash == entries[-1].commit.state.hash:  # repeated: it is there
-            return head
-        if head.hash != follows:
-            raise self._conflict(place, follows)
-        if epoch is not None and head.epoch != epoch:
-            raise ConflictError(
-                f"somebody took the branch over: its epoch is {head.epoch}, not {epoch}",
-                where=place.where,
-                hint="read the head and step again from it",
-            )
-        _check(entries, place, turn)
-        if turn is not None:
-            self._take(place, turn, entries[0].turn, entries[0].commit.state.version)
-            self._leave_no_record(place, turn)
-        return self._add(place, entries, turn)
 
     def _take(
         self, place: Place, turn: Appended, messages: Sequence[Message], version: int
@@ -177,17 +143,15 @@ class Committing(Appending):
         """
         if turn.is_committed:
             return
-        span = {"of_branch": place.branch_id, "first": turn.first, "last": turn.last}
-        where = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
-        rows = [row for row in self._execute(TAKEN, where) if not row.version and row.digest]
+        span = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
+        rows = [row for row in self._execute(TAKEN, span) if not row.version and row.digest]
         both = zip(rows, messages, strict=False)
         moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
         for row, message in moved:
-            given = {"of_row": row.id, "to_turn": message.turn, "to_ref": message.ref}
-            self._execute(_MOVE, given)
+            self._execute(_MOVE, {"id": row.id, "turn": message.turn, "ref": message.ref})
         if moved:
             self._name_again(place, turn, moved[0][1].turn)
-        done = self._execute(_MARK, {**span, "taken_by": version})
+        done = self._execute(_MARK, {**span, "version": version})
         if done.rowcount != len(turn.refs):
             raise ConflictError(
                 "the turn is not in the journal any more",
@@ -209,8 +173,9 @@ class Committing(Appending):
 
     def _leave_no_record(self, place: Place, turn: Appended) -> None:
         """Raise `Overtaken` if recorded words lie before the end of a turn that does not hold them."""
-        where = {"of_branch": place.branch_id, "after": place.head.seq, "last": turn.last}
-        if self._execute(_LEFT, where).first() is not None:
+        where = {"branch_id": place.branch_id, "after": place.head.seq, "last": turn.last}
+        recorded = {"record": RECORD, "length": len(RECORD)}
+        if self._execute(_LEFT, {**where, **recorded}).first() is not None:
             raise Overtaken(
                 "words were recorded while the step was made",
                 where=place.where,
@@ -219,7 +184,7 @@ class Committing(Appending):
 
     def _add(self, place: Place, entries: Sequence[Entry[Any]], turn: Appended | None) -> Head:
         head = place.head
-        before = self._recent.get(head.hash) or self._read_head(place)
+        before = self._state_at(place, None) or b""
         seq = head.seq if turn is None else turn.last
         rows = []
         for number, entry in enumerate(entries):
@@ -250,22 +215,13 @@ class Committing(Appending):
         if self._execute(_POLICY, fingerprint).first() is None:
             self._execute(_KEEP_POLICY, {**fingerprint, "body": canonical_json(entry.policy.body)})
 
-    def _read_head(self, place: Place) -> bytes:
-        if not place.is_begun:
-            return b""
-        return read_state(self._sql, place.branch_id, place.head.version) or b""
-
     def _move_head(self, place: Place, to: str, version: int, seq: int) -> Head:
         head = place.head
+        row = {"branch_id": place.branch_id, "hash": to, "version": version, "seq": seq}
         if not place.is_begun:
-            row: dict[str, Any] = {"branch_id": place.branch_id, "epoch": head.epoch}
-            row |= {"hash": to, "version": version, "seq": seq}
-            self._execute(HEADS.insert(), row)
-        else:
-            moved: dict[str, Any] = {"of_branch": place.branch_id, "old": head.hash}
-            moved |= {"new": to, "to": version, "up_to": seq}
-            if self._execute(_HEAD, moved).rowcount != 1:  # on a database that locks rows only
-                raise self._conflict(place, head.hash)
+            self._execute(HEADS.insert(), {**row, "epoch": head.epoch})
+        elif self._execute(_HEAD, {**row, "before": head.hash}).rowcount != 1:
+            raise self._conflict(place, head.hash)  # on a database that locks rows only
         return Head(head.thread, head.branch, to, version, head.epoch, seq)
 
 

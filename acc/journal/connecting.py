@@ -1,35 +1,44 @@
-"""Which database a journal lies in: a file of SQLite, or PostgreSQL."""
+"""Which database a journal lies in, a file of SQLite or PostgreSQL, and the format of its tables."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from string import ascii_letters, digits
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Connection, Engine, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, InputError, StoreError
 from acc.folders import expanded
 from acc.folders import file_system as of_folder
-from acc.journal.database import Database
+from acc.journal.database import Database, told
 from acc.journal.postgresql import Postgresql
 from acc.journal.sqlite import Sqlite
+from acc.journal.tables import FORMAT, METADATA
 
 FILE = "journal.sqlite3"
 
+FORMAT_NUMBER = 1
+"""The format that this version writes."""
+
 Where = str | Path | URL | Engine
-"""A memory's folder, a URL ``sqlite:///FILE`` or ``postgresql://...``, or the caller's own engine for one."""
+"""A memory's folder, a URL ``sqlite:///FILE`` or ``postgresql://...``, or the caller's own engine for PostgreSQL."""
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_IN_SCHEME = frozenset(f"{ascii_letters}{digits}+.-")
 
-_HINT = "give a folder, sqlite:///FILE, postgresql://HOST/DATABASE, or an engine for one of them"
+_HINT = "give a folder, sqlite:///FILE, postgresql://HOST/DATABASE, or an engine for PostgreSQL"
 
 
 def is_url(where: object) -> bool:
     """Whether a place is named by a URL: it has no folder. One letter and a colon are a drive."""
-    return isinstance(where, str) and _SCHEME.match(where) is not None
+    if not isinstance(where, str):
+        return False
+    scheme, colon, _ = where.partition(":")
+    return bool(colon) and len(scheme) > 1 and scheme[0].isalpha() and not set(scheme) - _IN_SCHEME
 
 
 def connected(
@@ -39,41 +48,27 @@ def connected(
     file_system: Callable[[Path], str] = of_folder,
     reads_only: bool = False,
 ) -> Database:
-    """Return the database of a journal; a file is made if it is missing.
-
-    Args:
-        where: Where it lies.
-        wait: Seconds to wait for the database and for who writes to it.
-        file_system: Tells the type of the file system that a folder lies on.
-        reads_only: Whether its connections can write nothing.
+    """Return the database of a journal; a file is made if it is missing. Arguments are those of `Journal.open`.
 
     Raises:
         ConfigurationError: ``where`` names no such database, or its driver is not installed.
         StoreError: It cannot be opened.
     """
-    if isinstance(where, Path) or (isinstance(where, str) and not is_url(where)):
-        return _sqlite(expanded(where) / FILE, wait, file_system, None, reads_only)
     engine = where if isinstance(where, Engine) else None
-    url = engine.url if engine is not None else _url(where)
-    kind = url.get_backend_name()
-    if kind in ("postgresql", "postgres"):
-        return Postgresql(url, wait=wait, engine=engine, reads_only=reads_only)
-    if kind != "sqlite" or not url.database or url.database == ":memory:":
-        raise ConfigurationError(
-            f"{kind} is no database that the journal writes", where="journal", hint=_HINT
-        )
-    return _sqlite(expanded(url.database), wait, file_system, engine, reads_only)
-
-
-def _sqlite(
-    path: Path,
-    wait: float,
-    file_system: Callable[[Path], str],
-    engine: Engine | None,
-    reads_only: bool,
-) -> Sqlite:
+    if isinstance(where, Path) or (isinstance(where, str) and not is_url(where)):
+        path = expanded(where) / FILE
+    else:
+        url = engine.url if engine is not None else _url(where)
+        kind = url.get_backend_name()
+        if kind in ("postgresql", "postgres"):
+            return Postgresql(url, wait=wait, engine=engine, reads_only=reads_only)
+        if kind != "sqlite" or engine or not url.database or url.database == ":memory:":
+            raise ConfigurationError(
+                f"{kind} is no database that the journal writes", where="journal", hint=_HINT
+            )
+        path = expanded(url.database)
     kind = file_system(path.parent)
-    return Sqlite(path, file_system=kind, wait=wait, engine=engine, reads_only=reads_only)
+    return Sqlite(path, file_system=kind, wait=wait, reads_only=reads_only)
 
 
 def _url(where: object) -> URL:
@@ -84,3 +79,68 @@ def _url(where: object) -> URL:
             "the place names no journal", where="journal", hint=_HINT
         ) from None
     return url.set(drivername="postgresql") if url.drivername == "postgres" else url
+
+
+def written_by() -> str:
+    """Return what names this version."""
+    try:
+        return f"agent-cognitive-compressor {version('agent-cognitive-compressor')}"
+    except PackageNotFoundError:
+        return "agent-cognitive-compressor"
+
+
+def migrate(database: Database, now: str, *, reads_only: bool = False) -> None:
+    """Bring the tables to `FORMAT_NUMBER`, one reviewable SQL file a step, all in one transaction.
+
+    Raises:
+        StoreError: A newer version wrote the journal, or the database holds something else.
+        InputError: Nothing may be written, and there is no journal, or an older version wrote it.
+    """
+
+    def bring(connection: Connection) -> None:
+        for number in range(_found(connection, database.where) + 1, FORMAT_NUMBER + 1):
+            for statement in _statements(database.dialect, number):
+                connection.exec_driver_sql(statement)
+            row = {"number": number, "written_by": written_by(), "at": now}
+            connection.execute(FORMAT.insert(), row)
+
+    with told(database.where), database.read() as connection:
+        found = _found(connection, database.where)
+    if found == FORMAT_NUMBER:
+        return
+    if reads_only:
+        raise InputError(
+            f"an earlier version wrote the journal: format {found}" if found else "there is no memory",
+            where=database.where, hint="open it to write once: MemoryController.open",
+        )  # fmt: skip
+    database.write(bring)
+
+
+def _statements(dialect: str, number: int) -> Iterator[str]:
+    folder = resources.files("acc.journal") / "migrations" / dialect
+    (file,) = (each for each in folder.iterdir() if each.name.startswith(f"{number:04}_"))
+    lines = file.read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("--"))
+    yield from (each for each in text.split(";\n") if each.strip(" \n;"))
+
+
+def _found(connection: Connection, where: str) -> int:
+    """Return the number of the format that the database has; 0 if it has none."""
+    names = set(inspect(connection).get_table_names())
+    own = names & METADATA.tables.keys()
+    # beside tables of others a server's database may begin a journal, a file may not
+    if not (own if connection.dialect.name == "postgresql" else names):
+        return 0
+    if not {"format", "heads"} <= own:
+        raise StoreError(
+            "the database holds no journal, but other tables", where=where,
+            hint="name another folder, or a schema of its own: ?options=-csearch_path=acc",
+        )  # fmt: skip
+    number = max((row[0] for row in connection.execute(select(FORMAT.c.number))), default=0)
+    if number > FORMAT_NUMBER:
+        raise StoreError(
+            f"the journal has format {number}, this version writes {FORMAT_NUMBER}",
+            where=where,
+            hint="update the package",
+        )
+    return number

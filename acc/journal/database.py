@@ -1,29 +1,26 @@
-"""What the journal asks of a database: to read in one snapshot, and to write in one transaction.
+"""What the journal asks of a database, and how what a database raises becomes an error of the library.
 
 There are `acc.journal.sqlite.Sqlite` and `acc.journal.postgresql.Postgresql`. Everything above them speaks SQLAlchemy
-Core, so that another database needs a class of this form, and migrations of its own.
+Core, so that another database needs a subclass, and migrations of its own.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-import weakref
-from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import Connection, exc
+
+from acc.errors import AccError, AuditError, StoreError, StoreUnavailableError
 
 T = TypeVar("T")
 
-_POLL = 0.002
 
-
-class Database(Protocol):
+class Database(ABC):
     """A database with the journal's tables.
 
     Attributes:
@@ -34,133 +31,129 @@ class Database(Protocol):
     where: str
     dialect: str
 
+    @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
         """Give a connection that sees one state of the database; only what opens it is told (`told`)."""
-        ...
 
+    @abstractmethod
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        """Run ``job`` in a transaction of its own or with others, and return once it is on the disk.
+        """Run ``job`` in a transaction, and return once it is on the disk.
 
         If ``job`` raises, nothing of it was written. It may be run again after a failure of the database, so that
         it must have no effect but on the connection. ``about`` names the thread that it writes to: jobs about one
         follow each other. A job about nothing in particular waits for all, and all wait for it.
         """
-        ...
 
+    @abstractmethod
     def scrub(self) -> str:
-        """Remove what was deleted or overwritten from where the database keeps it besides.
+        """Remove what was deleted from where the database keeps it besides; return where it is left, or nothing."""
 
-        Returns:
-            Where it is left; empty if nothing is.
-        """
-        ...
-
+    @abstractmethod
     def back_up(self, path: Path) -> None:
         """Copy the database to a file while others write."""
-        ...
+
+    @abstractmethod
+    def size(self) -> int:
+        """Return its bytes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection. A second call does nothing."""
 
     def damages(self) -> list[str]:
         """Return what the database's own check finds wrong with its pages."""
-        ...
+        return []
 
     def free_bytes(self) -> int:
         """Return how many bytes of it nothing uses, as far as it tells."""
-        ...
-
-    def size(self) -> int:
-        """Return its bytes."""
-        ...
+        return 0
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that hold it, as far as this process can read them."""
-        ...
-
-    @property
-    def address(self) -> URL | None:
-        """What another process opens it by (`acc.journal.connecting.connected`); None if only the caller knows."""
-        ...
-
-    def close(self) -> None:
-        """Close every connection. A second call does nothing."""
-        ...
+        return ()
 
 
-class Gate:
-    """Lets operations through, and holds them off while the process forks.
+_REPEAT = "repeat the step: nothing of it was written, or it finds what was written"
 
-    It has no lock of Python's, which an interrupt of the main thread could leave held, so that every other thread
-    would wait for ever. An interrupt may leave the main thread's name inside: if that thread forks, it is not inside.
+_TOLD: dict[str, tuple[type[AccError], str, str]] = {
+    "SQLITE_BUSY": (StoreUnavailableError, "another process is writing", _REPEAT),
+    "SQLITE_LOCKED": (StoreUnavailableError, "another connection is writing", _REPEAT),
+    "SQLITE_PROTOCOL": (StoreUnavailableError, "the lock could not be taken", _REPEAT),
+    "SQLITE_FULL": (StoreError, "the disk is full", f"make room, then {_REPEAT}"),
+    "SQLITE_READONLY": (StoreError, "the file may only be read", "make file and folder writable"),
+    "SQLITE_PERM": (StoreError, "access is denied", "make file and folder readable and writable"),
+    "SQLITE_CANTOPEN": (StoreError, "the file cannot be opened", "check the folder and its rights"),
+    "SQLITE_NOTADB": (StoreError, "the file is no journal", "name another folder, or restore a backup"),
+    "SQLITE_CORRUPT": (AuditError, "the file is damaged", "restore a backup; export what can be read"),
+    "SQLITE_IOERR": (StoreError, "the disk fails", "check the disk, then repeat the step"),
+    "SQLITE_NOMEM": (StoreUnavailableError, "memory is full", _REPEAT),
+    "SQLITE_TOOBIG": (StoreError, "a text is too long for the database", "shorten it"),
+    "SQLITE_INTERRUPT": (StoreUnavailableError, "the statement was interrupted", _REPEAT),
+    # PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+    "55P03": (StoreUnavailableError, "another worker is writing to the thread", _REPEAT),
+    "40": (StoreUnavailableError, "another transaction was in the way", _REPEAT),
+    "25P03": (StoreUnavailableError, "the transaction was idle for too long", _REPEAT),
+    "25006": (StoreError, "the server only reads", "name the primary server"),
+    "3F": (StoreError, "there is no such schema", "create it, or name another"),
+    "42501": (StoreError, "the role may not do this", "GRANT it, or use the role for it (roles.sql)"),
+    "53100": (StoreError, "the server's disk is full", f"make room, then {_REPEAT}"),
+    "53": (StoreUnavailableError, "the server is short of something", _REPEAT),
+    "54": (StoreError, "a name is too long for the database", "shorten it"),
+    "57": (StoreUnavailableError, "the server stopped the statement", _REPEAT),
+    "XX": (AuditError, "the server finds damage", "see its log; restore a backup"),
+}  # fmt: skip
+
+_UNREACHED = "the server cannot be reached, or refuses the connection"
+_UNDECODED = "Could not decode to UTF-8"
+_CONNECT = f"check address, user and password; then {_REPEAT}"
+
+
+@contextmanager
+def told(where: object) -> Iterator[None]:
+    """Raise a `StoreError`, `StoreUnavailableError` or `AuditError` for what a database or its driver raises.
+
+    ``where`` names the journal without credentials.
     """
-
-    def __init__(self) -> None:
-        self._inside: deque[int] = deque()  # an operation on it is not divided
-        self._is_shut = False
-
-    def __enter__(self) -> None:
-        while True:
-            self._inside.append(threading.get_ident())
-            if not self._is_shut:
-                return
-            self.__exit__()
-            time.sleep(_POLL)
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(ValueError):
-            self._inside.remove(threading.get_ident())
-
-    def shut(self, seconds: float) -> bool:
-        """Let nobody in, and wait until nobody is inside; return whether that came about."""
-        self._is_shut = True
-        own, end = threading.get_ident(), time.monotonic() + seconds
-        while any(each != own for each in list(self._inside)):
-            if time.monotonic() > end:
-                return False
-            time.sleep(_POLL)
-        self._inside.clear()
-        return True
-
-    def open(self) -> None:
-        """Let operations through again."""
-        self._is_shut = False
+    try:
+        yield
+    except (exc.TimeoutError, TimeoutError) as error:
+        raise StoreUnavailableError(
+            "no connection became free", where=str(where), hint=_REPEAT
+        ) from error
+    except (exc.SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise _translated(error, where) from error
 
 
-class Forkable(Protocol):
-    """Something that has to know when the process forks."""
-
-    def before_fork(self) -> None:
-        """Close what a child must not inherit."""
-        ...
-
-    def after_fork_in_parent(self) -> None:
-        """Go on."""
-        ...
-
-    def after_fork_in_child(self) -> None:
-        """Go on without the parent's threads."""
-        ...
-
-
-_WATCHED: weakref.WeakSet[Forkable] = weakref.WeakSet()
-
-
-def watch(each: Forkable) -> None:
-    """Tell ``each`` of forks as long as it lives.
-
-    A child that inherits an open SQLite connection believes that it holds the parent's locks. So there is none while
-    a process forks.
-    """
-    _WATCHED.add(each)
-
-
-def _tell(what: str) -> None:
-    for each in list(_WATCHED):
-        getattr(each, what)()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lambda: _tell("before_fork"),
-        after_in_parent=lambda: _tell("after_fork_in_parent"),
-        after_in_child=lambda: _tell("after_fork_in_child"),
+def _translated(error: BaseException, where: object) -> AccError:
+    """Return the library's error for ``error``."""
+    cause = getattr(error, "orig", None) or error
+    name = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+    if not name and "is not a database" in str(cause):
+        name = "SQLITE_NOTADB"
+    if not name and _UNDECODED in str(cause):
+        name = "SQLITE_CORRUPT"
+    for known, (kind, what, hint) in _TOLD.items():
+        if name.startswith(known):
+            return kind(f"{what}: {_first_line(cause)}", where=str(where), hint=hint)
+    if isinstance(error, exc.OperationalError) and not isinstance(cause, sqlite3.Error):
+        return StoreUnavailableError(
+            f"{_UNREACHED}: {_first_line(cause)}", where=str(where), hint=_CONNECT
+        )
+    if isinstance(cause, OSError):
+        said = cause.strerror or str(cause)
+        return StoreError(said, where=str(where), hint="check the folder, its rights and the disk")
+    return StoreError(
+        f"{type(cause).__name__}: {cause}", where=str(where), hint="see the database's own log"
     )
+
+
+def damaged(what: str, where: str) -> AuditError:
+    """Return the error for rows that cannot be read."""
+    return AuditError(what, where=where, hint="run acc verify; restore a backup")
+
+
+def _first_line(cause: object) -> str:
+    """Return what a driver says, without the text that it quotes: that may be somebody's."""
+    said = next(iter(str(cause).splitlines()), "")
+    return said.partition(" with text ")[0] if _UNDECODED in said else said

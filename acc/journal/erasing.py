@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import bindparam, delete, select, text, update
 
-from acc.journal import places
 from acc.journal.branching import Branching, successor
 from acc.journal.names import MAIN, ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Place, names_of
-from acc.journal.record import packed
-from acc.journal.rows import decoded
+from acc.journal.places import Place, sees
+from acc.journal.rows import decoded, packed
 from acc.journal.tables import (
     BRANCHES,
     COMMITS,
@@ -30,9 +28,8 @@ from acc.journal.tables import (
     OF_A_THREAD,
     THREADS,
     TOMBSTONES,
-    TURNS,
 )
-from acc.journal.traces import Traces
+from acc.journal.wording import Traces
 from acc.turn.observations import is_ingested, storable
 
 UNINDEXED = -1
@@ -65,10 +62,13 @@ class Blanked:
     left: str = ""
 
 
-_HELD = select(MESSAGES.c.seq, MESSAGES.c.text).where(
-    MESSAGES.c.branch_id == bindparam("branch_id"), MESSAGES.c.seq <= bindparam("last"),
-    MESSAGES.c.seq.in_(bindparam("seqs", expanding=True)), MESSAGES.c.digest != "",
-)  # fmt: skip
+_BLANK = text(
+    "UPDATE messages SET text = '', name = '', call_id = '', message_id = '', digest = '' WHERE id = :id"
+)
+_NAME_ANEW = text(  # a turn's identity is a digest of the words
+    "UPDATE turns SET identity = :identity"
+    " WHERE branch_id = :branch_id AND first_seq <= :seq AND last_seq >= :seq"
+)
 
 
 class Erasing(Branching):
@@ -96,7 +96,7 @@ class Erasing(Branching):
         self, thread: Key, branch: str, refs: Sequence[str], words: Sequence[str], why: str
     ) -> Blanked:
         place = self._found(thread, branch)
-        seen = places.sees(len(place.ancestry))
+        seen = sees(len(place.ancestry))
         statement = select(MESSAGES).where(MESSAGES.c.ref.in_(refs), seen)
         rows = self._execute(statement, place.seen).all()
         for row in rows:
@@ -118,30 +118,16 @@ class Erasing(Branching):
                 why=storable(why),
             )  # fmt: skip
             self._note_unindexed(key, row.ref)
-        self._execute(
-            update(MESSAGES)
-            .where(MESSAGES.c.id == row.id)
-            .values(text="", name="", call_id="", message_id="", digest="")
-        )
-        self._execute(  # its identity is a digest of the words
-            update(TURNS)
-            .where(
-                TURNS.c.branch_id == row.branch_id,
-                TURNS.c.first_seq <= row.seq, TURNS.c.last_seq >= row.seq,
-            )
-            .values(identity=os.urandom(16))
-        )  # fmt: skip
+        self._execute(_BLANK, {"id": row.id})
+        turn = {"branch_id": row.branch_id, "seq": row.seq}
+        self._execute(_NAME_ANEW, {**turn, "identity": os.urandom(16)})
 
     def _blank_commits(self, place: Place, traces: Traces) -> tuple[int, bool]:
         """Blank the commits of one branch; return how many, and whether the head was one."""
-        statement = (
-            select(COMMITS)
-            .where(COMMITS.c.branch_id == place.branch_id)
-            .order_by(COMMITS.c.version)
-        )
         before, count, is_hit, last = b"", 0, False, None
         was_blank = False
-        for row in self._execute(statement).all():
+        own = select(COMMITS).where(COMMITS.c.branch_id == place.branch_id)
+        for row in self._execute(own.order_by(COMMITS.c.version)).all():
             stored, before = decoded(row, place.head.branch, before)
             if stored.state is None:  # blanked before; what is damaged is blanked, too
                 if stored.problem:
@@ -152,26 +138,21 @@ class Erasing(Branching):
             is_hit = traces.are_in_state(stored.state) or traces.is_in(stored.record)
             if is_hit:
                 traces.learn_feedback(stored.state)
-                self._note_state(place.branch_id, row.hash)
+                # a checkpoint that still has the state is told
+                self._bury(place.branch_id, digest=row.hash)
                 self._overwrite_commit(row.id, record=None, state=None, is_whole=1)
                 count += 1
             elif was_blank and not row.is_whole:  # what it was written against is gone
                 self._overwrite_commit(row.id, state=packed(stored.state), is_whole=1)
             was_blank = is_hit
-        if last is None or not is_hit:
-            self._raise_epoch(place)
-            return count, False
-        after = {**traces.without(last), "hash": last["hash"]}
-        self._append_body(place, successor(after), "erasure")
+        if last is not None and is_hit:
+            after = {**traces.without(last), "hash": last["hash"]}
+            self._append_body(place, successor(after), "erasure")
         self._raise_epoch(place)
-        return count, True
+        return count, last is not None and is_hit
 
     def _overwrite_commit(self, row_id: int, **values: Any) -> None:
         self._execute(update(COMMITS).where(COMMITS.c.id == row_id).values(**values))
-
-    def _note_state(self, branch_id: int, digest: str) -> None:
-        """Keep the hash of a state that goes, so that a checkpoint that still has it is told."""
-        self._bury(branch_id, digest=digest)
 
     def _bury(self, branch_id: int, **values: Any) -> None:
         empty = {"seq": 0, "ref": "", "message_id": "", "digest": "", "why": ""}
@@ -190,7 +171,7 @@ class Erasing(Branching):
         place = self._find(key)
         if place is None:
             return 0
-        branches = list(places.branch_names(self._sql, place.thread_id))
+        branches = list(self._branch_names(place))
         count = 0
         for table in OF_A_BRANCH:
             done = self._execute(delete(table).where(table.c.branch_id.in_(branches)))
@@ -203,18 +184,12 @@ class Erasing(Branching):
         return count
 
     @reads
-    def was_deleted(self, thread: Key | None = None) -> bool:
-        """Whether a thread of this name was deleted; None for any name."""
-        key = key_of(thread) if thread is not None else None
-        return places.was_deleted(self._sql, key, self._digest_key)
-
-    @reads
     def was_erased(self, thread: Key, digest: str) -> bool:
         """Whether an erasure took the state with this hash away, or the thread that it was of."""
         place = self._find(thread)
-        branches = list(places.branch_names(self._sql, place.thread_id)) if place else []
+        branches = list(self._branch_names(place))
         if self.was_deleted(thread):
-            return places.commit_with(self._sql, branches, digest) is None
+            return self._commit_with(branches, digest) is None
         statement = select(TOMBSTONES.c.id).where(
             TOMBSTONES.c.digest == digest, TOMBSTONES.c.ref == "",
             TOMBSTONES.c.branch_id.in_(branches),
@@ -223,7 +198,7 @@ class Erasing(Branching):
 
     def _note_unindexed(self, key: ThreadKey, ref: str) -> None:
         """Keep what the index has yet to lose, with the names of the thread, until it has lost it."""
-        self._bury(UNINDEXED, ref=ref, message_id=json.dumps(names_of(key)))
+        self._bury(UNINDEXED, ref=ref, message_id=json.dumps(vars(key)))
 
     @reads
     def unindexed(self) -> list[Unindexed]:
@@ -243,18 +218,3 @@ class Erasing(Branching):
             gone = [{"note": each.id} for each in notes]
             self._write(None, lambda journal: journal._execute(done, gone))
             self.scrub()  # they named threads
-
-    @reads
-    def held_texts(
-        self, thread: Key, seqs: Sequence[int], *, branch: str = MAIN
-    ) -> dict[tuple[str, int], str]:
-        """Return the texts under these numbers, by branch and number, that a branch sees and that are not erased."""
-        place = self._find(thread, branch)
-        if place is None:
-            return {}
-        names = self._names(place)
-        found: dict[tuple[str, int], str] = {}
-        for branch_id, last in ((place.branch_id, 1 << 62), *place.ancestry):
-            given = {"branch_id": branch_id, "last": last, "seqs": seqs}
-            found |= {(names[branch_id], r.seq): r.text for r in self._execute(_HELD, given)}
-        return found

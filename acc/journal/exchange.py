@@ -15,16 +15,15 @@ from sqlalchemy import Table, select
 from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
-from acc.journal import places
 from acc.journal.committing import ADD_COMMIT, commit_row
-from acc.journal.faults import damaged
+from acc.journal.connecting import FORMAT_NUMBER, written_by
+from acc.journal.database import damaged
 from acc.journal.listing import Listing
-from acc.journal.migrate import FORMAT_NUMBER, written_by
-from acc.journal.names import MAIN, StoredCommit, ThreadKey
+from acc.journal.names import MAIN, Head, StoredCommit, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.places import Place, names_of
+from acc.journal.places import Place
 from acc.journal.reading import PAGE
-from acc.journal.record import packed
+from acc.journal.rows import packed
 from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
 from acc.text.lines import sha256_of
 
@@ -33,12 +32,11 @@ _DAMAGED = (
     CompileError, DataError, IntegrityError,
 )  # fmt: skip
 
-_ROWS: dict[str, Table] = {
-    "turn": TURNS, "message": MESSAGES, "head": HEADS, "tombstone": TOMBSTONES,
-}  # fmt: skip
-
-
+_BEFORE_COMMITS: dict[str, Table] = {"turn": TURNS, "message": MESSAGES, "tombstone": TOMBSTONES}
+_OF_BRANCH: dict[str, Table] = {**_BEFORE_COMMITS, "head": HEADS}
 _OF_THREAD: dict[str, Table] = {"hold": HOLDS, "feedback": FEEDBACK}
+_IDS = ("id", "branch_id", "thread_id")
+"""Columns that the database numbers."""
 
 
 class Exchange(Listing):
@@ -49,16 +47,13 @@ class Exchange(Listing):
         key = key_of(thread)
         branches = self._read(lambda journal: journal._places(key))
         names = {place.branch_id: place.head.branch for place in branches}
-        yield _line(
-            {"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **names_of(key)}
-        )
+        yield _line({"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **vars(key)})
         for place in branches:
             name = place.head.branch
             ancestry = [[names[branch], up_to] for branch, up_to in place.ancestry]
             yield _line({"row": "branch", "branch": name, "ancestry": ancestry})
-            for kind, table in _ROWS.items():
-                if kind != "head":
-                    yield from self._rows({"row": kind, "branch": name}, table, place)
+            for kind, table in _BEFORE_COMMITS.items():
+                yield from self._rows({"row": kind, "branch": name}, table, place)
             yield from self._exported(place)
             yield from self._rows({"row": "head", "branch": name}, HEADS, place)
         for kind, table in _OF_THREAD.items():
@@ -70,23 +65,17 @@ class Exchange(Listing):
         """Yield a table's rows of a branch or, where it has no branches, of its thread; ``told`` begins each line."""
         owner = "branch_id" if "branch_id" in table.c else "thread_id"
         column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c[owner])
-        last = -1
-        while True:
-            statement = (
-                select(table)
-                .where(table.c[owner] == getattr(place, owner), column > last)
-                .order_by(column)
-                .limit(PAGE)
-            )
+        own = select(table).where(table.c[owner] == getattr(place, owner)).order_by(column)
+        last, size = -1, PAGE
+        while size == PAGE:
+            statement = own.where(column > last).limit(PAGE)
             rows = self._read(lambda j, s=statement: j._execute(s).mappings().all())  # type: ignore[misc]
             for row in rows:
-                plain = {k: v for k, v in row.items() if k not in ("id", owner)}
+                plain = _without_ids(row)
                 if "identity" in plain:
                     plain["identity"] = plain["identity"].hex()
                 yield _line({**told, **plain})
-            if len(rows) < PAGE:
-                return
-            last = rows[-1][column.name]
+            last, size = (rows[-1][column.name] if rows else last), len(rows)
 
     def _exported(self, place: Place) -> Iterator[str]:
         held: Mapping[str, Any] = {}
@@ -96,23 +85,23 @@ class Exchange(Listing):
             yield _line(_commit_body(stored, held))
             held = stored.state or {}
 
-    def import_(self, lines: Iterable[str]) -> ThreadKey:
-        """Write the thread that `export` yielded, all or nothing.
+    def import_(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
+        """Write the threads that `export` yielded one after the other, all or nothing.
 
         Raises:
             InputError: A line is malformed, or the chain of hashes is broken.
-            ConflictError: The thread is in the journal already.
+            ConflictError: A thread is in the journal already.
         """
-        return self.import_all(lines)[0]
-
-    def import_all(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
-        """Write the threads whose lines follow each other, all or nothing; errors are those of `import_`."""
         given = tuple(lines)
         return self._write(None, lambda journal: _imported(journal, given))
 
 
 def _line(body: Mapping[str, Any]) -> str:
     return json.dumps(body, separators=(",", ":"), ensure_ascii=True)
+
+
+def _without_ids(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in _IDS}
 
 
 def _commit_body(stored: StoredCommit, held: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,37 +113,34 @@ def _commit_body(stored: StoredCommit, held: Mapping[str, Any]) -> dict[str, Any
 
 
 def _imported(journal: Exchange, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
-    """Write the threads that `Exchange.export` read, one after the other."""
-    importer: _Importer | None = None
-    keys: list[ThreadKey] = []
+    importers: list[_Importer] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             body = json.loads(line)
-            if importer is None or "acc" in body:
-                importer = _Importer(journal, body)
-                keys.append(importer.key)
+            if not importers or "acc" in body:
+                importers.append(_Importer(journal, body))
             else:
-                importer.take(body)
+                importers[-1].take(body)
         except _DAMAGED as error:
             raise InputError(
                 f"the line is no line of a journal: {type(error).__name__}: {error}",
                 where=f"line {number}",
                 hint="give what acc export wrote",
             ) from error
-    if importer is None:
+    if not importers:
         raise InputError("there are no lines", where="import", hint="give what acc export wrote")
-    return tuple(keys)
+    return tuple(each.key for each in importers)
 
 
 class _Importer:
-    """Writes line after line."""
+    """Writes the lines of a thread one after the other."""
 
     def __init__(self, journal: Exchange, first: Mapping[str, Any]) -> None:
         if first["acc"] != "journal" or first["format"] != FORMAT_NUMBER:
             raise ValueError(f"its format is {first['format']}")
-        self.key = key_of(ThreadKey(**{name: first[name] for name in names_of(ThreadKey(""))}))
+        self.key = key_of(ThreadKey(**{name: first[name] for name in vars(ThreadKey(""))}))
         if journal._find(self.key) is not None:
             raise ConflictError(
                 "the thread is in the journal already", where=str(self.key),
@@ -169,7 +155,9 @@ class _Importer:
         """Write one line."""
         kind = body.pop("row")
         if kind == "policy":
-            self._policy(body)
+            known = select(POLICIES).where(POLICIES.c.fingerprint == body["fingerprint"])
+            if self._journal._execute(known).first() is None:
+                self._journal._execute(POLICIES.insert(), body)
         elif kind == "branch":
             self._branch(body)
         elif kind == "commit":
@@ -182,36 +170,26 @@ class _Importer:
             if kind == "turn":
                 body["identity"] = bytes.fromhex(body["identity"])
             row = {**_without_ids(body), "branch_id": place.branch_id}
-            self._journal._execute(_ROWS[kind].insert(), row)
-
-    def _policy(self, body: Mapping[str, str]) -> None:
-        known = select(POLICIES).where(POLICIES.c.fingerprint == body["fingerprint"])
-        if self._journal._execute(known).first() is None:
-            self._journal._execute(POLICIES.insert(), dict(body))
+            self._journal._execute(_OF_BRANCH[kind].insert(), row)
 
     def _branch(self, body: Mapping[str, Any]) -> None:
-        name, now = body["branch"], self._journal._now()
-        ancestry = tuple((self._places[n].branch_id, int(seq)) for n, seq in body["ancestry"])
+        name = body["branch"]
         if name == MAIN:
-            made = places.create(self._journal._sql, self.key, now)
-        else:
-            thread_id = self._places[MAIN].thread_id
-            made = places.add_branch(self._journal._sql, self.key, thread_id, name, ancestry, now)
-        self._places[name] = made
+            self._places[name] = self._journal._create(self.key)
+            return
+        ancestry = tuple((self._places[n].branch_id, int(seq)) for n, seq in body["ancestry"])
+        thread_id = self._places[MAIN].thread_id
+        self._places[name] = self._journal._add_branch(thread_id, Head(self.key, name), ancestry)
 
     def _commit(self, body: dict[str, Any]) -> None:
-        place = self._places[body["branch"]]
-        name, version = place.head.branch, body["version"]
-        if (
-            name in self._hashes
-            and body["parent"] != self._hashes[name]
-            and body["kind"] != "taken"
-        ):
+        name, version = body["branch"], body["version"]
+        before = self._hashes.get(name, body["parent"])
+        if body["parent"] != before and body["kind"] != "taken":
             raise ValueError(f"version {version} does not follow the one before it")
         self._hashes[name] = body["hash"]
         state = self._state(name, body)
         row = {
-            **commit_row(place, {"hash": body["hash"]}, body["kind"], body["at"]),
+            **commit_row(self._places[name], {"hash": body["hash"]}, body["kind"], body["at"]),
             **{k: body[k] for k in ("version", "parent", "policy", "epoch", "turn", "seq")},
             "first_seq": body["span"][0], "last_seq": body["span"][1],
             "record": None if body["record"] is None else packed(body["record"]),
@@ -220,20 +198,13 @@ class _Importer:
         self._journal._execute(ADD_COMMIT, row)
 
     def _state(self, branch: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        held = self._states.pop(branch, {})
         if body["state"] is None:
-            self._states[branch] = {}
             return None
-        kept = {k: v for k, v in self._states.get(branch, {}).items() if k not in body["without"]}
-        state = {**kept, **body["state"]}
+        kept = {k: v for k, v in held.items() if k not in body["without"]}
+        state: dict[str, Any] = {**kept, **body["state"]}
         found = sha256_of({k: v for k, v in state.items() if k != "hash"})
         if not found == state["hash"] == body["hash"]:
             raise ValueError(f"the state of version {body['version']} was changed")
         self._states[branch] = state
         return state
-
-
-def _without_ids(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line's row; the database numbers it."""
-    return {
-        name: value for name, value in body.items() if name not in ("id", "branch_id", "thread_id")
-    }

@@ -8,12 +8,21 @@ safe.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from acc.errors import InputError, StoreError
+from acc.folders import opened_private, private_folder
 
 _WITH_LOG = b"\x02"
 """Byte 18 of a database of SQLite with a write-ahead log."""
+
+
+def create(path: Path) -> None:
+    """Make a file for its owner alone, unless it is there."""
+    private_folder(path.parent)
+    with suppress(FileExistsError), opened_private(path, "xb"):
+        pass
 
 
 def mode_of(path: Path) -> str:
@@ -22,11 +31,9 @@ def mode_of(path: Path) -> str:
     Raises:
         InputError: There is no journal.
     """
-    try:
-        with path.open("rb") as file:
-            header = file.read(19)
-    except OSError:
-        header = b""
+    header = b""
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(19)
     if not header:
         raise InputError(
             "there is no memory in this folder", where=str(path.parent),
@@ -36,17 +43,10 @@ def mode_of(path: Path) -> str:
 
 
 class Files:
-    """The files that the open connections of this process use.
-
-    Args:
-        path: The database.
-        has_log: Whether there is a write-ahead log beside it.
-    """
+    """The files that the open connections of this process use: the database and, if it has one, its log."""
 
     def __init__(self, path: Path, *, has_log: bool) -> None:
-        self.path = path
-        names = ["", "-wal", "-shm"] if has_log else [""]
-        self._paths = [f"{path}{name}" for name in names]
+        self._paths = [f"{path}{name}" for name in (["", "-wal", "-shm"] if has_log else [""])]
         self._seen: list[tuple[int, int] | None] = []
 
     def forget(self) -> None:
@@ -61,8 +61,6 @@ class Files:
     def changed(self) -> list[str]:
         """Return the files that were deleted or replaced since, or that were missing while a connection had read."""
         now = [_identity(path) for path in self._paths]
-        if now == self._seen and None not in now:
-            return []
         pairs = zip(self._paths, self._seen, now, strict=False)
         return [path for path, before, after in pairs if before is None or before != after]
 
@@ -70,7 +68,7 @@ class Files:
         """Return the error that says so."""
         return StoreError(
             f"{', '.join(Path(each).name for each in changed)} was deleted or replaced while in use",
-            where=str(self.path),
+            where=self._paths[0],
             hint="leave the files of a journal alone while a process runs; repeat the step, then run acc verify",
         )
 

@@ -23,16 +23,15 @@ from pathlib import Path
 
 from acc.errors import InputError
 from acc.folders import expanded, opened_private, private_folder
-from acc.journal import verifying
+from acc.journal.database import told
 from acc.journal.exchange import Exchange
-from acc.journal.faults import told
 from acc.journal.keeping import Keeping
-from acc.journal.names import Head
+from acc.journal.names import Head, Report
 from acc.journal.opened import FILE, Key, key_of
 from acc.journal.reading import Latest
-from acc.journal.report import Report
 from acc.journal.rewriting import Rewriting
 from acc.journal.survey import Survey
+from acc.journal.verify import verify
 from acc.state.policy import Policy
 
 
@@ -78,7 +77,6 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
         *,
         threads: Iterable[Key] | None = None,
         anchors: Iterable[Head] = (),
-        processes: int = 1,
         progress: Callable[[Report], None] | None = None,
     ) -> Report:
         """Recompute every commit, and check chain, digests and heads.
@@ -87,17 +85,10 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
             policies: Schema, counter and digest key of each policy in use. The numbers of older ones are stored.
             threads: The threads; None for all.
             anchors: Heads that were kept outside: each has to be a commit still.
-            processes: Processes to use, where others can open the journal: not with the caller's own engine.
             progress: Gets the report so far, again and again.
         """
         heads = self.heads() if threads is None else (Head(key_of(each)) for each in threads)
-        work = verifying.by_thread(heads, anchors)
-        address = self._database.address
-        if processes > 1 and address is not None:
-            return verifying.verify_spread(
-                address, work, policies, self._digest_key, processes, progress
-            )
-        return verifying.verify_here(self, work, policies, progress)
+        return verify(self, heads, anchors, policies, progress)
 
 
 __all__ = ["FILE", "Journal", "Key", "Latest"]

@@ -1,17 +1,19 @@
-"""What stands beside the steps: holds, feedback, copies, tombstones."""
+"""What stands beside the steps: holds, feedback, keys, copies, indexes, tombstones."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, delete, select, text
 
-from acc.errors import InputError
-from acc.journal import places
+from acc.errors import AuditError, InputError
 from acc.journal.names import MAIN, ThreadKey
-from acc.journal.opened import Key, Opened, key_of, reads, writes
-from acc.journal.tables import BRANCHES, COPIES, FEEDBACK, HOLDS, INDEXES, THREADS, TOMBSTONES
+from acc.journal.opened import Key, key_of, reads, writes
+from acc.journal.places import Places
+from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
 
@@ -63,17 +65,15 @@ class Tombstone:
     branch: str = MAIN
 
 
-_ERASED = (
-    select(TOMBSTONES.c.message_id, TOMBSTONES.c.digest)
-    .join(BRANCHES, BRANCHES.c.id == TOMBSTONES.c.branch_id)
-    .where(
-        TOMBSTONES.c.digest.in_(bindparam("digests", expanding=True)),
-        BRANCHES.c.thread_id == bindparam("of_thread"),
-    )
-)
+_KEY = 32
+
+_ERASED = text(
+    "SELECT message_id, digest FROM tombstones JOIN branches ON branches.id = tombstones.branch_id"
+    " WHERE thread_id = :thread_id AND digest IN :digests"
+).bindparams(bindparam("digests", expanding=True))
 
 
-class Keeping(Opened):
+class Keeping(Places):
     """Hold, rate, note."""
 
     @writes
@@ -142,6 +142,32 @@ class Keeping(Opened):
         rows = self._execute(own.order_by(FEEDBACK.c.id))
         return tuple(Feedback(r.branch, r.turn, r.ref, r.utility) for r in rows)
 
+    def key(self, name: str) -> bytes:
+        """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written.
+
+        Raises:
+            AuditError: The row was changed.
+        """
+        held = self._key(name)
+        if held is None and not self._reads_only:
+            held = self._write(None, lambda journal: journal._key_made(name))
+        if held and _sealed(held[:_KEY]) != held:
+            raise AuditError(
+                f"the key {name!r} was changed", where=self.where, hint="restore a backup"
+            )
+        return (held or b"")[:_KEY]
+
+    @reads
+    def _key(self, name: str) -> bytes | None:
+        return self._execute(select(KEYS.c.value).where(KEYS.c.name == name)).scalar()
+
+    def _key_made(self, name: str) -> bytes:
+        held = self._key(name)
+        if held is None:  # nobody was faster
+            held = _sealed(os.urandom(_KEY))
+            self._execute(KEYS.insert(), {"name": name, "value": held})
+        return held
+
     def note_copy(self, path: str, what: str) -> None:
         """Note that the journal, or a part of it, was copied to a file."""
         row = {"path": storable(path), "what": storable(what), "at": self._now()}
@@ -179,7 +205,7 @@ class Keeping(Opened):
         place = self._find(thread)
         if place is None:
             return ()
-        names = places.branch_names(self._sql, place.thread_id)
+        names = self._branch_names(place)
         own = select(TOMBSTONES).where(
             TOMBSTONES.c.branch_id.in_(list(names)), TOMBSTONES.c.ref != ""
         )
@@ -196,5 +222,10 @@ class Keeping(Opened):
         place = self._find(thread) if messages else None
         if place is None:
             return frozenset()
-        given = {"of_thread": place.thread_id, "digests": [digest for _, digest in messages]}
+        given = {"thread_id": place.thread_id, "digests": [digest for _, digest in messages]}
         return frozenset({tuple(row) for row in self._execute(_ERASED, given)} & set(messages))
+
+
+def _sealed(key: bytes) -> bytes:
+    """Return a key with a digest of it, so that a changed one is told: nothing else would tell."""
+    return key + hashlib.blake2b(key, digest_size=8).digest()

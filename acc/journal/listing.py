@@ -8,13 +8,11 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, select
 
-from acc.journal import places
 from acc.journal.names import MAIN, StoredCommit, StoredMessage
 from acc.journal.opened import Key, reads
-from acc.journal.places import Place
+from acc.journal.places import Place, sees
 from acc.journal.reading import PAGE, Reading
-from acc.journal.rows import decoded, message_of
-from acc.journal.states import read_state
+from acc.journal.rows import decoded, message_of, read_state
 from acc.journal.tables import COMMITS, MESSAGES
 
 _NO_END = 1 << 31
@@ -31,7 +29,7 @@ _CHOICES = {
 @lru_cache(maxsize=64)
 def _chosen(choice: str, ancestors: int) -> Select[Any]:
     """Return the statement for messages that a branch sees. To make one takes SQLAlchemy longer than to run it."""
-    seen = select(MESSAGES).where(places.sees(ancestors), *_CHOICES[choice])
+    seen = select(MESSAGES).where(sees(ancestors), *_CHOICES[choice])
     return seen.order_by(MESSAGES.c.seq).limit(bindparam("most"))
 
 
@@ -39,7 +37,7 @@ def _chosen(choice: str, ancestors: int) -> Select[Any]:
 def _ids_taken(ancestors: int) -> Select[Any]:
     columns = MESSAGES.c.message_id, MESSAGES.c.digest, MESSAGES.c.turn
     return select(*columns).order_by(MESSAGES.c.seq).where(
-        places.sees(ancestors), MESSAGES.c.version > 0, MESSAGES.c.seq <= bindparam("upto"),
+        sees(ancestors), MESSAGES.c.version > 0, MESSAGES.c.seq <= bindparam("upto"),
         MESSAGES.c.message_id.in_(bindparam("ids", expanding=True)),
     )  # fmt: skip
 
@@ -120,11 +118,9 @@ class Listing(Reading):
         rows = self._execute(_ids_taken(len(place.ancestry)), given)
         last: dict[str, tuple[int, set[str]]] = {}
         for row in rows:
-            turn, digests = last.get(row.message_id, (row.turn, set()))
-            last[row.message_id] = (
-                row.turn,
-                ({*digests, row.digest} if turn == row.turn else {row.digest}),
-            )
+            if row.message_id not in last or last[row.message_id][0] != row.turn:
+                last[row.message_id] = row.turn, set()
+            last[row.message_id][1].add(row.digest)
         return frozenset((name, each) for name, (_, digests) in last.items() for each in digests)
 
     @reads

@@ -1,10 +1,11 @@
-"""What names a thread and a head in the journal; a turn, a message and a commit that lie there."""
+"""What the journal gives out: what names threads and heads, turns, messages and commits, and what `verify` finds."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acc.tail import Message
@@ -37,10 +38,7 @@ class Head:
     """The last commit of a branch.
 
     Attributes:
-        thread: The thread.
-        branch: The branch.
         hash: Hash of its state; empty if nothing was committed yet.
-        version: Its version.
         epoch: Rises when somebody takes the branch over. A commit that names an earlier one is refused.
         seq: Number of the last message that it took.
     """
@@ -59,21 +57,17 @@ class Appended:
 
     Attributes:
         head: The head that it follows; of a turn that was committed, the last commit that belongs to it.
-        first: Number of its first message in the branch.
-        last: Number of its last message.
-        refs: Refs of its messages.
+        first: Number of its first message in the branch; ``last`` is that of its last.
         is_new: Whether this call wrote it; not, if a repeated step found it.
         is_committed: Whether a commit took it. Then ``head`` names what was made of it.
-        identity: Its identity, by which a repeated step finds it.
     """
 
     head: Head
     first: int
     last: int
     refs: tuple[str, ...]
-    is_new: bool
-    is_committed: bool
-    identity: bytes
+    is_new: bool = False
+    is_committed: bool = False
 
     def and_then(self, turn: Appended) -> Appended:
         """Return both as one turn."""
@@ -103,7 +97,7 @@ class StoredMessage:
         branch: The branch that it was appended to.
         version: Version of the commit that took it; 0 if none has.
         message: The message. A blanked one has an empty text.
-        digest: Keyed digest of the message as it was appended.
+        digest: Keyed digest of the message as it was appended; empty if it was blanked.
         id: Its row.
     """
 
@@ -120,17 +114,11 @@ class StoredCommit:
     """A commit with its record.
 
     Attributes:
-        branch: Its branch.
-        version: Version of its state.
         kind: Where the state comes from (`acc.journal.record.Kind`).
         parent: Hash of the state before.
-        hash: Hash of the state.
         policy: Fingerprint of the policy.
-        epoch: Epoch of the branch at that time.
-        turn: Number of the turn.
         span: Numbers of the first and last message that it took; (0, 0) if it took none.
         seq: Number of the last message that any commit of the branch had taken.
-        at: When it was committed.
         record: What was given and noted (`acc.journal.record.record_of`); None where an erasure blanked it.
         state: The state's canonical form; None where an erasure blanked it.
         id: Its row.
@@ -152,3 +140,45 @@ class StoredCommit:
     state: Mapping[str, Any] | None
     id: int
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something in a row of a table that is not as it was written; row 0 if rows are missing."""
+
+    thread: ThreadKey
+    branch: str
+    table: str
+    row: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.thread}, branch {self.branch}: {self.table} row {self.row}: {self.what}"
+
+
+@dataclass
+class Report:
+    """What `verify` found in some threads.
+
+    Attributes:
+        messages: Messages whose digest was checked.
+        recomputed: Commits that came out the same.
+        reasons: Why others could not be recomputed, each with the number of commits.
+        damages: What is wrong.
+    """
+
+    threads: int = 0
+    messages: int = 0
+    recomputed: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    damages: list[Damage] = field(default_factory=list)
+
+    @property
+    def unexplained(self) -> int:
+        """How many commits could not be recomputed, without being damaged."""
+        return self.reasons.total()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.damages

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Executable, select
+from sqlalchemy import Connection, CursorResult, Executable
 
 from acc.clock import Clock, SystemClock, stamp
-from acc.errors import AuditError, InputError, StateError
+from acc.errors import InputError, StoreError
 from acc.folders import file_system as of_folder
-from acc.journal import places
-from acc.journal.connecting import FILE, Where, connected
-from acc.journal.database import Database
-from acc.journal.faults import told
-from acc.journal.migrate import migrate
-from acc.journal.names import MAIN, ThreadKey
-from acc.journal.places import Place
-from acc.journal.states import Recent
-from acc.journal.tables import KEYS
+from acc.journal.connecting import FILE, Where, connected, migrate
+from acc.journal.database import Database, told
+from acc.journal.names import ThreadKey
+from acc.journal.rows import Recent
 from acc.turn.observations import storable
+
+if TYPE_CHECKING:
+    from acc.journal.places import Place
 
 P = ParamSpec("P")
 T = TypeVar("T")
 J = TypeVar("J", bound="Opened")
-
-_KEY = 32
 
 Key = ThreadKey | str
 """A thread; a string is its name, without tenant, user and agent."""
@@ -58,6 +52,7 @@ class Opened:
         self._recent = Recent()
         self._reads_only = reads_only
         self._connection: Connection | None = None
+        self._has_ended = False
         self._time = ""
         self._seen: dict[tuple[ThreadKey, str], Place | None] = {}
         migrate(database, self._now(), reads_only=reads_only)
@@ -76,7 +71,7 @@ class Opened:
         """Open a journal, and make it if it is missing.
 
         Args:
-            where: The memory's folder, a URL of SQLite or PostgreSQL, or the caller's own engine for one
+            where: The memory's folder, a URL of SQLite or PostgreSQL, or the caller's own engine for PostgreSQL
                 (`acc.journal.connecting.Where`).
             digest_key: Key of the messages' digests: that of the policy.
             clock: Dates the rows. Nothing is decided by it.
@@ -110,30 +105,6 @@ class Opened:
         """Return the bytes of the database."""
         return self._database.size()
 
-    def key(self, name: str) -> bytes:
-        """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written.
-
-        Raises:
-            AuditError: The row was changed.
-        """
-        statement = select(KEYS.c.value).where(KEYS.c.name == name)
-
-        def made(journal: Opened) -> bytes:
-            held = journal._execute(statement).scalar()
-            if held is None:
-                held = _sealed(os.urandom(_KEY))
-                journal._execute(KEYS.insert(), {"name": name, "value": held})
-            return bytes(held)
-
-        held = self._read(lambda journal: journal._execute(statement).scalar())
-        if held is None and not self._reads_only:
-            held = self._write(None, made)
-        if held and _sealed(held[:_KEY]) != held:
-            raise AuditError(
-                f"the key {name!r} was changed", where=self.where, hint="restore a backup"
-            )
-        return (held or b"")[:_KEY]
-
     def close(self) -> None:
         """Close all connections. A second call does nothing."""
         self._database.close()
@@ -151,11 +122,19 @@ class Opened:
         Use it in one thread, for as long as its ``with`` block runs. It writes nothing. The block should be short: on
         a network file system, nobody commits before it ends.
         """
+        if self._has_ended:
+            raise StoreError(
+                "the snapshot has ended", where=self.where, hint="read from the journal itself"
+            )
         if self._connection is not None:
             yield self
             return
         with self._database.read() as connection:
-            yield self._within(connection, "")
+            seen = self._within(connection, "")
+            try:
+                yield seen
+            finally:
+                seen._has_ended = True
 
     def _read(self, job: Callable[[Self], T]) -> T:
         """Return what ``job`` makes of the journal in one snapshot, or in the transaction that this is part of."""
@@ -191,50 +170,6 @@ class Opened:
             raise RuntimeError("this needs a transaction: reads, writes")
         return self._connection
 
-    def _find(self, thread: Key, branch: str = MAIN) -> Place | None:
-        key = key_of(thread)
-        if self._time:  # what this transaction writes moves it
-            return places.find(self._sql, key, branch)
-        if (key, branch) not in self._seen:
-            self._seen[key, branch] = places.find(self._sql, key, branch)
-        return self._seen[key, branch]
-
-    def _found(self, thread: Key, branch: str = MAIN) -> Place:
-        """Return where a branch lies.
-
-        Raises:
-            StateError: It is not in the journal.
-        """
-        place = self._find(thread, branch)
-        if place is None:
-            raise self._missing(thread, branch)
-        return place
-
-    def _missing(self, thread: Key, branch: str) -> StateError:
-        """Return the error for a branch that is not in the journal."""
-        if places.was_deleted(self._sql, key_of(thread), self._digest_key):
-            return StateError(
-                "this thread was deleted",
-                where=str(key_of(thread)),
-                hint="delete its checkpoints, too, and begin a new thread",
-            )
-        return StateError(
-            f"branch {branch} of this thread is not in the journal",
-            where=str(key_of(thread)),
-            hint="give a state of this thread, or None; Journal.threads lists the threads",
-        )
-
-    def _names(self, place: Place) -> Mapping[int, str]:
-        """Return the names of the branches that a branch sees, by row."""
-        if not place.ancestry:
-            return {place.branch_id: place.head.branch}
-        return places.branch_names(self._sql, place.thread_id)
-
-    def _places(self, thread: Key) -> list[Place]:
-        """Return where the branches of a thread lie, the main one first; raise as `_found`."""
-        names = places.branch_names(self._sql, self._found(thread).thread_id).values()
-        return [self._found(thread, name) for name in names]
-
     def scrub(self) -> str:
         """Remove what was erased from where the database keeps it besides; return where it is left, or nothing."""
         self._recent.clear()
@@ -262,11 +197,6 @@ def writes(method: Callable[Concatenate[J, Key, P], T]) -> Callable[Concatenate[
         return self._write(thread, lambda journal: method(journal, thread, *args, **kwargs))
 
     return run
-
-
-def _sealed(key: bytes) -> bytes:
-    """Return a key with a digest of it, so that a changed one is told: nothing else would tell."""
-    return key + hashlib.blake2b(key, digest_size=8).digest()
 
 
 def key_of(thread: Key) -> ThreadKey:

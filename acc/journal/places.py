@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, or_, select
+from sqlalchemy import bindparam, or_, select, text
 from sqlalchemy.sql import ColumnElement
 
-from acc.journal.faults import damaged
+from acc.errors import StateError
+from acc.journal.database import damaged
 from acc.journal.names import MAIN, Head, ThreadKey
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, THREADS, TOMBSTONES
+from acc.journal.opened import Key, Opened, key_of, reads
+from acc.journal.tables import BRANCHES, MESSAGES, THREADS, TOMBSTONES
 
 
 @dataclass(frozen=True)
@@ -67,117 +69,117 @@ def sees(ancestors: int) -> ColumnElement[bool]:
     return or_(branch == bindparam("own"), *before)
 
 
-_FIND = (
-    select(
-        THREADS.c.id.label("thread_id"), BRANCHES.c.id.label("branch_id"), BRANCHES.c.ancestry,
-        HEADS.c.hash, HEADS.c.version, HEADS.c.epoch, HEADS.c.seq,
-    )
-    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
-    .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
-    .where(
-        THREADS.c.tenant == bindparam("tenant"), THREADS.c.user == bindparam("user"),
-        THREADS.c.agent == bindparam("agent"), THREADS.c.thread == bindparam("thread"),
-        BRANCHES.c.name == bindparam("name"),
-    )
-)  # fmt: skip
-
-_BRANCHES = (
-    select(BRANCHES.c.id, BRANCHES.c.name)
-    .where(BRANCHES.c.thread_id == bindparam("of_thread"))
-    .order_by(BRANCHES.c.id)
+_FIND = text(
+    "SELECT threads.id AS thread_id, branches.id AS branch_id, ancestry, hash, version, epoch, seq FROM threads"
+    " JOIN branches ON branches.thread_id = threads.id LEFT JOIN heads ON heads.branch_id = branches.id"
+    ' WHERE tenant = :tenant AND threads."user" = :user AND agent = :agent AND thread = :thread AND name = :name'
 )
-_WITH_HASH = (
-    select(COMMITS.c.branch_id, COMMITS.c.version, COMMITS.c.seq)
-    .where(COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.hash == bindparam("digest"))
-    .order_by(COMMITS.c.version.desc())
-    .limit(1)
+_BRANCHES = text("SELECT id, name FROM branches WHERE thread_id = :thread_id ORDER BY id")
+_WITH_HASH = text(
+    "SELECT branch_id, version, seq FROM commits WHERE branch_id = :branch_id AND hash = :digest"
+    " ORDER BY version DESC LIMIT 1"
 )
-_WITH_SEQ = (
-    select(COMMITS.c.hash, COMMITS.c.version)
-    .where(COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.seq == bindparam("upto"))
-    .order_by(COMMITS.c.version.desc())
-    .limit(1)
-)
-_LAST = select(func.max(MESSAGES.c.seq)).where(MESSAGES.c.branch_id == bindparam("branch_id"))
+_LAST = text("SELECT max(seq) FROM messages WHERE branch_id = :branch_id")
 
 
-def names_of(key: ThreadKey) -> dict[str, str]:
-    """Return the key's parts by column."""
-    return {"tenant": key.tenant, "user": key.user, "agent": key.agent, "thread": key.thread}
+class Places(Opened):
+    """Find branches, and make them."""
 
+    def _find(self, thread: Key, branch: str = MAIN) -> Place | None:
+        key = key_of(thread)
+        if self._time:  # what this transaction writes moves it
+            return self._looked_up(key, branch)
+        if (key, branch) not in self._seen:
+            self._seen[key, branch] = self._looked_up(key, branch)
+        return self._seen[key, branch]
 
-def find(connection: Connection, key: ThreadKey, branch: str = MAIN) -> Place | None:
-    """Return where a branch lies, or None."""
-    row = connection.execute(_FIND, {**names_of(key), "name": branch}).first()
-    if row is None:
+    def _looked_up(self, key: ThreadKey, branch: str) -> Place | None:
+        row = self._execute(_FIND, {**vars(key), "name": branch}).first()
+        if row is None:
+            return None
+        head = Head(key, branch, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0)
+        try:
+            ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
+        except (ValueError, TypeError) as error:
+            what = f"row {row.branch_id} of the branches was changed: {error}"
+            raise damaged(what, f"{key}, branch {branch}") from error
+        return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
+
+    def _found(self, thread: Key, branch: str = MAIN) -> Place:
+        """Return where a branch lies, or raise `StateError`."""
+        place = self._find(thread, branch)
+        if place is None:
+            raise self._missing(thread, branch)
+        return place
+
+    def _missing(self, thread: Key, branch: str) -> StateError:
+        if self.was_deleted(thread):
+            return StateError(
+                "this thread was deleted",
+                where=str(key_of(thread)),
+                hint="delete its checkpoints, too, and begin a new thread",
+            )
+        return StateError(
+            f"branch {branch} of this thread is not in the journal",
+            where=str(key_of(thread)),
+            hint="give a state of this thread, or None; Journal.threads lists the threads",
+        )
+
+    @reads
+    def was_deleted(self, thread: Key | None = None) -> bool:
+        """Whether a thread of this name was deleted; None for any name."""
+        of_a_thread = TOMBSTONES.c.branch_id == 0
+        if thread is not None:
+            of_a_thread &= TOMBSTONES.c.digest == key_of(thread).digest(self._digest_key)
+        return (
+            self._execute(select(TOMBSTONES.c.id).where(of_a_thread).limit(1)).first() is not None
+        )
+
+    def _branch_names(self, place: Place | None) -> dict[int, str]:
+        """Return the names of the branches of a place's thread by row, in the order in which they were made."""
+        rows = self._execute(_BRANCHES, {"thread_id": place.thread_id}) if place else ()
+        return {row.id: row.name for row in rows}
+
+    def _names(self, place: Place) -> Mapping[int, str]:
+        """Return the names of the branches that a branch sees, by row."""
+        if not place.ancestry:
+            return {place.branch_id: place.head.branch}
+        return self._branch_names(place)
+
+    def _places(self, thread: Key) -> list[Place]:
+        """Return where the branches of a thread lie, the main one first; raise as `_found`."""
+        names = self._branch_names(self._found(thread)).values()
+        return [self._found(thread, name) for name in names]
+
+    def _create(self, key: ThreadKey) -> Place:
+        """Make the rows of a new thread with its main branch."""
+        made = self._execute(THREADS.insert(), {**vars(key), "created": self._now()})
+        return self._add_branch(_id_of(made), Head(key), ())
+
+    def _add_branch(
+        self, thread_id: int, head: Head, ancestry: tuple[tuple[int, int], ...]
+    ) -> Place:
+        row = {
+            "thread_id": thread_id, "name": head.branch, "ancestry": json.dumps(ancestry),
+            "created": self._now(),
+        }  # fmt: skip
+        made = self._execute(BRANCHES.insert(), row)
+        return Place(thread_id, _id_of(made), ancestry, head, is_begun=False)
+
+    def _next_seq(self, place: Place) -> int:
+        """Return the number of the next message."""
+        last = self._execute(_LAST, {"branch_id": place.branch_id}).scalar()
+        before = place.ancestry[0][1] if place.ancestry else 0
+        return (before if last is None else int(last)) + 1
+
+    def _commit_with(self, branches: Iterable[int], digest: str) -> Any:
+        """Return branch row, version and seq of the commit with a hash. The newest are looked at first."""
+        for branch_id in branches:
+            given = {"branch_id": branch_id, "digest": digest}
+            if (row := self._execute(_WITH_HASH, given).first()) is not None:
+                return row
         return None
-    head = Head(key, branch, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0)
-    try:
-        ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
-    except (ValueError, TypeError) as error:
-        what = f"row {row.branch_id} of the branches was changed: {error}"
-        raise damaged(what, f"{key}, branch {branch}") from error
-    return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
-
-
-def was_deleted(connection: Connection, key: ThreadKey | None, digest_key: bytes) -> bool:
-    """Whether a thread of this name was deleted; None for any name."""
-    of_a_thread = TOMBSTONES.c.branch_id == 0
-    if key is not None:
-        of_a_thread &= TOMBSTONES.c.digest == key.digest(digest_key)
-    statement = select(TOMBSTONES.c.id).where(of_a_thread).limit(1)
-    return connection.execute(statement).first() is not None
-
-
-def create(connection: Connection, key: ThreadKey, now: str) -> Place:
-    """Make the rows of a new thread with its main branch."""
-    thread = connection.execute(THREADS.insert(), {**names_of(key), "created": now})
-    return add_branch(connection, key, _id_of(thread), MAIN, (), now)
-
-
-def add_branch(
-    connection: Connection,
-    key: ThreadKey,
-    thread_id: int,
-    name: str,
-    ancestry: tuple[tuple[int, int], ...],
-    now: str,
-) -> Place:
-    """Make the row of a branch."""
-    row = {
-        "thread_id": thread_id, "name": name, "ancestry": json.dumps(ancestry), "created": now,
-    }  # fmt: skip
-    branch_id = _id_of(connection.execute(BRANCHES.insert(), row))
-    return Place(thread_id, branch_id, ancestry, Head(key, name), is_begun=False)
 
 
 def _id_of(result: Any) -> int:
-    key = result.inserted_primary_key
-    return int(key[0])
-
-
-def next_seq(connection: Connection, place: Place) -> int:
-    """Return the number of the next message."""
-    last = connection.execute(_LAST, {"branch_id": place.branch_id}).scalar()
-    before = place.ancestry[0][1] if place.ancestry else 0
-    return (before if last is None else int(last)) + 1
-
-
-def branch_names(connection: Connection, thread_id: int) -> Mapping[int, str]:
-    """Return the names of a thread's branches by id, in the order in which they were made."""
-    rows = connection.execute(_BRANCHES, {"of_thread": thread_id})
-    return {row.id: row.name for row in rows}
-
-
-def commit_with(connection: Connection, branches: Iterable[int], digest: str) -> Any:
-    """Return branch row, version and seq of the commit with a hash. The newest are looked at first."""
-    for branch_id in branches:
-        given = {"branch_id": branch_id, "digest": digest}
-        if (row := connection.execute(_WITH_HASH, given).first()) is not None:
-            return row
-    return None
-
-
-def last_at(connection: Connection, branch_id: int, seq: int) -> Any:
-    """Return hash and version of the last commit of a branch that had taken messages up to ``seq`` and no more."""
-    return connection.execute(_WITH_SEQ, {"branch_id": branch_id, "upto": seq}).first()
+    return int(result.inserted_primary_key[0])

@@ -8,6 +8,7 @@ connection drops the lock.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,9 +18,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from acc.errors import ConfigurationError, StoreError, StoreUnavailableError
-from acc.journal.database import watch
-from acc.journal.faults import told
-from acc.journal.shield import Shield
+from acc.journal.database import Database, told
+from acc.journal.threads import shielded
 
 DRIVER = "postgresql+psycopg"
 
@@ -54,7 +54,7 @@ _LEFT = (
 T = TypeVar("T")
 
 
-class Postgresql:
+class Postgresql(Database):
     """A database of a PostgreSQL server, for all threads and event loops of a process, beside other machines.
 
     Args:
@@ -82,9 +82,8 @@ class Postgresql:
         )
         self._free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._wait = wait
-        self._shield = Shield()
+        self._process = os.getpid()
         self._is_closed = False
-        watch(self)
         with told(self.where), self.read() as connection:
             encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
         if encoding != "UTF8":
@@ -95,19 +94,13 @@ class Postgresql:
                 hint="create one with ENCODING 'UTF8'",
             )
 
-    @property
-    def address(self) -> URL | None:
-        """See `acc.journal.database.Database.address`."""
-        return self._engine.url if self._is_own else None
-
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """See `acc.journal.database.Database.read`."""
         connection = self._shielded(lambda: _repeated(self._begun))
         try:
             yield connection
         finally:
-            self._shield.run(lambda: _closed(connection))
+            shielded(lambda: _closed(connection))
 
     def _begun(self) -> Connection:
         connection = self._free.connect()
@@ -119,13 +112,29 @@ class Postgresql:
         return connection
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        """See `acc.journal.database.Database.write`."""
         return self._shielded(lambda: self._written(job, about))
 
     def _written(self, job: Callable[[Connection], T], about: str) -> T:
-        done: list[T] = []
+        connection, done = _repeated(lambda: self._prepared(job, about))
+        try:  # it is not tried again: if its answer is lost, it may have been carried out
+            connection.commit()
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            raise StoreUnavailableError(
+                "the connection was lost while the transaction was committed: it may be written or not",
+                where=self.where,
+                hint="repeat the step with the state that it began from, which finds what was written; if it began"
+                " with None, so do its messages if they have ids; otherwise see last_state first",
+            ) from error
+        finally:
+            _closed(connection)
+        return done
 
-        def prepare(connection: Connection) -> None:
+    def _prepared(self, job: Callable[[Connection], T], about: str) -> tuple[Connection, T]:
+        """Return a transaction in which everything is done but to commit it, and what ``job`` returned."""
+        connection = self._writing.connect()
+        try:
             idle = max(IDLE_SECONDS, int(self._wait))
             times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
             connection.execute(_BEGIN, times)
@@ -133,11 +142,10 @@ class Postgresql:
                 connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
             else:
                 connection.execute(_LOCK_ALL, {"locks": LOCKS})
-            done.append(job(connection))
-
-        with _repeated(lambda: _Open(self._writing, prepare)) as transaction:
-            _commit(transaction, self.where)
-        return done[-1]
+            return connection, job(connection)
+        except BaseException:
+            _closed(connection)
+            raise
 
     def _shielded(self, act: Callable[[], T]) -> T:
         def run() -> T:
@@ -146,10 +154,12 @@ class Postgresql:
 
         if self._is_closed:
             raise StoreError("the journal is closed", where=self.where, hint="open it again")
-        return self._shield.run(run)
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._engine.dispose(close=False)  # the connections are the parent's
+        return shielded(run)
 
     def scrub(self) -> str:
-        """See `acc.journal.database.Database.scrub`."""
         # a role that may not, leaves it to the server
         with suppress(StoreError), told(self.where), self._free.connect() as connection:
             connection.exec_driver_sql(f"VACUUM {', '.join(_ERASED_FROM)}")
@@ -162,91 +172,22 @@ class Postgresql:
             hint=f"use pg_dump or a base backup instead of {path.name}; acc export copies threads",
         )  # fmt: skip
 
-    def damages(self) -> list[str]:
-        """See `acc.journal.database.Database.damages`: the server checks its pages as it reads them."""
-        return []
-
-    def free_bytes(self) -> int:
-        """See `acc.journal.database.Database.free_bytes`."""
-        return 0
-
     def size(self) -> int:
-        """See `acc.journal.database.Database.size`."""
         tables = "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n"
         here = "ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND c.relkind = 'r'"
         with told(self.where), self.read() as connection:
             return int(connection.exec_driver_sql(f"{tables} {here}").scalar_one())
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """See `acc.journal.database.Database.files`: they are the server's."""
-        return ()
-
     def close(self) -> None:
-        """See `acc.journal.database.Database.close`."""
         if not self._is_closed:
             self._is_closed = True
             if self._is_own:
                 self._engine.dispose()
-            self._shield.close()
-
-    def before_fork(self) -> None:
-        """See `acc.journal.database.Forkable`."""
-
-    def after_fork_in_parent(self) -> None:
-        """See `acc.journal.database.Forkable`."""
-
-    def after_fork_in_child(self) -> None:
-        """Leave the parent's connections to the parent."""
-        self._engine.dispose(close=False)
-        self._shield = Shield()
-
-
-class _Open:
-    """A transaction in which everything is done but to commit it."""
-
-    def __init__(self, engine: Engine, prepare: Callable[[Connection], None]) -> None:
-        self._connection = engine.connect()
-        try:
-            self._transaction = self._connection.begin()
-            prepare(self._connection)
-        except BaseException:
-            self.close()
-            raise
-
-    def commit(self) -> None:
-        """Commit it."""
-        self._transaction.commit()
-
-    def close(self) -> None:
-        """Give the connection back; what was not committed is undone."""
-        _closed(self._connection)
-
-    def __enter__(self) -> _Open:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _closed(connection: Connection) -> None:
     with suppress(DBAPIError):
         connection.close()
-
-
-def _commit(transaction: _Open, where: str) -> None:
-    """Commit. It is not tried again: if its answer is lost, it may have been carried out."""
-    try:
-        transaction.commit()
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-        raise StoreUnavailableError(
-            "the connection was lost while the transaction was committed: it may be written or not",
-            where=where,
-            hint="repeat the step with the state that it began from, which finds what was written; if it began with"
-            " None, so do its messages if they have ids; otherwise see last_state first",
-        ) from error
 
 
 def _repeated(act: Callable[[], T]) -> T:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Row, bindparam, select
+from sqlalchemy import Row, bindparam, select, text
 
-from acc.journal import places
 from acc.journal.names import MAIN, NOTHING, Appended, Head, Waiting
-from acc.journal.opened import Key, Opened, key_of, reads
-from acc.journal.places import Place
-from acc.journal.rows import message_of
-from acc.journal.states import body_of, read_state
-from acc.journal.tables import COMMITS, MESSAGES, TURNS
+from acc.journal.opened import Key, key_of, reads
+from acc.journal.places import Place, Places
+from acc.journal.rows import body_of, message_of, read_state
+from acc.journal.tables import COMMITS
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 
@@ -44,38 +41,27 @@ class Latest(Generic[S]):
     waiting: Waiting = NOTHING
 
 
-_TURN_IN_REF = re.compile(r"[a-z](\d+)(?:\.\d+)?")
-_WITH_REFS = (
-    select(MESSAGES)
-    .where(
-        MESSAGES.c.branch_id == bindparam("branch_id"),
-        MESSAGES.c.seq >= bindparam("first"), MESSAGES.c.seq <= bindparam("last"),
-        MESSAGES.c.ref.in_(bindparam("refs", expanding=True)), MESSAGES.c.digest != "",
-    )
-    .order_by(MESSAGES.c.seq)
-)  # fmt: skip
-_SPANS = (
-    select(TURNS.c.first_seq, TURNS.c.last_seq)
-    .where(
-        TURNS.c.branch_id == bindparam("branch_id"),
-        TURNS.c.number.in_(bindparam("numbers", expanding=True)),
-    )
-    .order_by(TURNS.c.first_seq)
+_OF_TURNS = text(  # from turns to messages: a database that begins with the messages reads all of the branch
+    "SELECT messages.* FROM turns CROSS JOIN messages WHERE turns.branch_id = :branch_id AND number IN :numbers"
+    " AND messages.branch_id = turns.branch_id AND seq >= first_seq AND seq <= last_seq AND seq <= :last"
+    " AND ref IN :refs AND digest <> '' ORDER BY seq"
+).bindparams(bindparam("numbers", expanding=True), bindparam("refs", expanding=True))
+_WITH_REFS = text(
+    "SELECT * FROM messages WHERE branch_id = :branch_id AND seq <= :last AND ref IN :refs AND digest <> ''"
+    " ORDER BY seq"
+).bindparams(bindparam("refs", expanding=True))
+_WAITING = text(
+    "SELECT * FROM messages WHERE branch_id = :branch_id AND seq > :after AND version = 0"
+    f" AND digest <> '' ORDER BY seq LIMIT {MOST_WAITING}"
 )
-_WAITING = (
-    select(MESSAGES)
-    .where(
-        MESSAGES.c.branch_id == bindparam("branch_id"), MESSAGES.c.seq > bindparam("after"),
-        MESSAGES.c.version == 0, MESSAGES.c.digest != "",
-    )
-    .order_by(MESSAGES.c.seq)
-    .limit(MOST_WAITING)
-)  # fmt: skip
-_NEAR = 32
+_WITH_SEQ = text(
+    "SELECT hash, version FROM commits WHERE branch_id = :branch_id AND seq = :seq"
+    " ORDER BY version DESC LIMIT 1"
+)
 _NO_END = 1 << 62
 
 
-class Reading(Opened):
+class Reading(Places):
     """Read heads, states and tails."""
 
     @reads
@@ -94,8 +80,8 @@ class Reading(Opened):
     def commit_with(self, thread: Key, digest: str) -> Head | None:
         """Return branch, version and last message of the commit with a hash; None if the journal lacks it."""
         place = self._find(thread)
-        names = places.branch_names(self._sql, place.thread_id) if place else {}
-        row = places.commit_with(self._sql, names, digest)
+        names = self._branch_names(place)
+        row = self._commit_with(names, digest)
         if row is None:
             return None
         return Head(key_of(thread), names[row.branch_id], digest, row.version, seq=row.seq)
@@ -104,8 +90,11 @@ class Reading(Opened):
     def without_news(self, held: Head) -> Head:
         """Return the last commit after ``held`` on its branch that had taken no message since; ``held`` if none."""
         place = self._find(held.thread, held.branch)
-        row = place and places.last_at(self._sql, place.branch_id, held.seq)
-        if not row or row.version <= held.version:
+        if place is None:
+            return held
+        given = {"branch_id": place.branch_id, "seq": held.seq}
+        row = self._execute(_WITH_SEQ, given).first()
+        if row is None or row.version <= held.version:
             return held
         return replace(held, hash=row.hash, version=row.version)
 
@@ -160,7 +149,7 @@ class Reading(Opened):
         if not rows:
             return NOTHING
         refs = tuple(row.ref for row in rows)
-        turn = Appended(place.head, rows[0].seq, rows[-1].seq, refs, False, False, b"")
+        turn = Appended(place.head, rows[0].seq, rows[-1].seq, refs)
         return Waiting(tuple(map(message_of, rows)), turn)
 
     def recent(self, digest: str, schema: type[S]) -> S | None:
@@ -185,8 +174,8 @@ class Reading(Opened):
                 self._sql, place.branch_id, head.version
             )
         if isinstance(at, str):
-            names = places.branch_names(self._sql, place.thread_id)
-            row = places.commit_with(self._sql, dict.fromkeys((*place.lineage, *names)), at)
+            every = dict.fromkeys((*place.lineage, *self._branch_names(place)))
+            row = self._commit_with(every, at)
             return read_state(self._sql, row.branch_id, row.version) if row else None
         for branch_id in place.lineage if at <= head.version else ():
             is_there = select(COMMITS.c.id).where(
@@ -225,25 +214,17 @@ class Reading(Opened):
                         best[row.ref] = row
         return tuple(message_of(best[ref]) for ref in dict.fromkeys(refs) if ref in best)
 
-    def _with_refs(self, branch_id: int, up_to: int, refs: Sequence[str]) -> Iterator[Row[Any]]:
-        """Yield the rows of one branch with some refs, oldest first."""
-        named = [_TURN_IN_REF.fullmatch(ref) for ref in refs]
-        spans = [(0, up_to)]
-        if all(named):
-            numbers = sorted({int(found[1]) for found in named if found})
-            rows = self._execute(_SPANS, {"branch_id": branch_id, "numbers": numbers})
-            spans = _merged((row.first_seq, min(row.last_seq, up_to)) for row in rows)
-        for first, last in spans:
-            given = {"branch_id": branch_id, "first": first, "last": last, "refs": refs}
-            yield from self._execute(_WITH_REFS, given)
+    def _with_refs(self, branch_id: int, up_to: int, refs: Sequence[str]) -> Iterable[Row[Any]]:
+        """Return the rows of one branch with some refs, oldest first."""
+        given = {"branch_id": branch_id, "last": up_to, "refs": refs}
+        numbers = {_turn_of(ref) for ref in refs}
+        if None in numbers:
+            return self._execute(_WITH_REFS, given)
+        return self._execute(_OF_TURNS, {**given, "numbers": [*numbers]})
 
 
-def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in which those near each other are one: a tail's turns mostly follow each other."""
-    found: list[tuple[int, int]] = []
-    for first, last in spans:
-        if found and first - found[-1][1] <= _NEAR:
-            found[-1] = found[-1][0], max(last, found[-1][1])
-        else:
-            found.append((first, last))
-    return found
+def _turn_of(ref: str) -> int | None:
+    """Return the turn that a ref names, as ``u7`` and ``t7.2`` do; None if it names none."""
+    number, *part = ref[1:].split(".")
+    is_named = all(each.isascii() and each.isdigit() for each in (number, *part))
+    return int(number) if is_named else None

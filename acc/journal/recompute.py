@@ -1,9 +1,16 @@
-"""Recompute the commits of a branch one after the other, from what the journal holds."""
+"""Recompute the commits of a branch one after the other, from what the journal holds.
+
+Policies are kept by fingerprint, so that a commit of last year recomputes today. A fingerprint is the digest of its
+policy's row, so that a row that was changed shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import select
@@ -13,11 +20,10 @@ from acc.errors import AccError
 from acc.journal.listing import Listing
 from acc.journal.names import StoredCommit, StoredMessage
 from acc.journal.places import Place
-from acc.journal.policies import damage_of, policy_of, why_unknown
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import LAWS, RENDERER, Policy
 from acc.tail import Message
 
 _DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, AccError)
@@ -29,14 +35,7 @@ class NotRecomputed(Exception):
 
 
 class Recomputing:
-    """Gives each commit's record to `commit` once more.
-
-    Args:
-        journal: The journal.
-        place: The branch.
-        policies: Schemas, counters and digest keys of its commits.
-        bodies: The journal's policies by fingerprint.
-    """
+    """Gives each commit's record to `commit` once more; ``bodies`` are the journal's policies by fingerprint."""
 
     def __init__(
         self, journal: Listing, place: Place, policies: Sequence[Policy], bodies: Mapping[str, str]
@@ -66,10 +65,10 @@ class Recomputing:
         """
         try:
             policy, body = self._policy(stored.policy), self._bodies.get(stored.policy)
-            if changed := damage_of(stored.policy, body):
+            if changed := _damage_of(stored.policy, body):
                 return changed
             if policy is None:
-                raise NotRecomputed(why_unknown(body or "", self._policies))
+                raise NotRecomputed(_why_unknown(body or "", self._policies))
             prior = self._prior(stored, before, policy)
             return self._differs(stored, prior, policy)
         except _DAMAGED as error:
@@ -129,7 +128,7 @@ class Recomputing:
 
     def _text(self, ref: str) -> Message:
         if ref not in self._texts:  # of a branch that this one came from
-            found = self._journal._read(lambda j: j._texts(self._place, [ref]))
+            found = self._journal._read(lambda seen: seen._texts(self._place, [ref]))
             if not found:
                 raise NotRecomputed(_FORGOTTEN) if self._is_tombstone(ref) else KeyError(ref)
             self._texts[ref] = found[0]
@@ -139,4 +138,65 @@ class Recomputing:
         statement = select(TOMBSTONES.c.id).where(
             TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
         )
-        return self._journal._read(lambda j: j._execute(statement).first()) is not None
+        return self._journal._read(lambda seen: seen._execute(statement).first()) is not None
+
+
+def policy_body(text: str) -> Mapping[str, Any]:
+    """Return what a row says; empty if it cannot be read."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) and {"schema", "counter"} <= body.keys() else {}
+
+
+def _damage_of(fingerprint: str, body: str | None) -> str:
+    """Return what is wrong with the row of a policy; empty if nothing is."""
+    if body is None:
+        return f"the row of its policy {fingerprint} is missing"
+    if hashlib.sha256(body.encode()).hexdigest()[:16] == fingerprint:
+        return ""
+    return f"the row of its policy {fingerprint} was changed"
+
+
+def _why_unknown(body: str, known: Iterable[Policy]) -> str:
+    """Return why no known policy is the one of a row that nobody changed."""
+    stored: dict[str, Any] = json.loads(body)
+    schema, counter = stored["schema"], stored["counter"]
+    counters = {each.counter.name for each in known if each.schema.__name__ == schema}
+    if not counters:
+        return f"the schema {schema} is not known here"
+    if counter not in counters:
+        return f"the token counter {counter} is not known here"
+    if (stored["laws"], stored["renderer"]) != (LAWS, RENDERER):
+        return f"another version of the library made it (laws {stored['laws']})"
+    return f"the schema {schema} has another form here"
+
+
+def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Policy | None:
+    """Return the policy with this fingerprint, or None.
+
+    Args:
+        fingerprint: The fingerprint that a commit names.
+        body: What the policy says (`Policy.body`) as canonical JSON, if the journal has it.
+        known: Policies with schema, counter and digest key. One of them with the numbers of ``body`` counts, too.
+    """
+    stored: dict[str, Any] = json.loads(body) if body else {}
+    for policy in known:
+        if policy.fingerprint == fingerprint:
+            return policy
+        names = (policy.schema.__name__, policy.counter.name)
+        if not stored or names != (stored["schema"], stored["counter"]):
+            continue
+        speakers = stored["speakers"]
+        older = replace(
+            policy,
+            max_tokens=stored["max_tokens"],
+            style=stored["style"],
+            lifting=stored["lifting"],
+            pinned_share=stored["pinned_share"],
+            speakers=None if speakers is None else frozenset(speakers),
+        )
+        if older.fingerprint == fingerprint:
+            return older
+    return None

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
@@ -33,6 +31,12 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 Kind = Literal["step", "taken", "fork", "erasure", "ingest"]
 """``step``: `commit` made it. ``taken``: a state that came from outside, as of a checkpoint or a seed. ``fork``: the
 first of a branch. ``erasure``: what an erasure left of the state before. ``ingest``: documents came in."""
+
+
+_PROPOSED = {
+    "rules": ProposedPin, "goals": ProposedPin, "next": ProposedPin, "later": ProposedLater,
+    "done": ProposedDone,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,20 +127,18 @@ def given_of(
         KeyError: A message that was read is not there.
         TypeError: The record is damaged. So do ValueError and AttributeError say.
     """
-    body: Mapping[str, Any] = record.get("given", {})
-    proposal = body.get("proposal")
-    return Given(
+    body: dict[str, Any] = dict(record.get("given", {}))
+    proposal = body.pop("proposal", None)
+    given = Given(
         turn=tuple(turn),
-        number=body.get("number", 0),
-        read=tuple(_read(each, text_of) for each in body.get("read", ())),
+        read=tuple(_read(each, text_of) for each in body.pop("read", ())),
         proposal=None if proposal is None else _proposal(proposal),
-        evidence=tuple(Evidence.model_validate(each) for each in body.get("evidence", ())),
-        judgements=tuple(Judgement.model_validate(each) for each in body.get("judgements", ())),
-        is_provisional=body.get("is_provisional", False),
-        is_repair=body.get("is_repair", False),
-        before=notes_of(body.get("before", ())),
-        withdrawn=tuple(body.get("withdrawn", ())),
+        evidence=tuple(Evidence.model_validate(each) for each in body.pop("evidence", ())),
+        judgements=tuple(Judgement.model_validate(each) for each in body.pop("judgements", ())),
+        before=notes_of(body.pop("before", ())),
+        withdrawn=tuple(body.pop("withdrawn", ())),
     )
+    return replace(given, **{k: v for k, v in body.items() if k != "turn"})
 
 
 def notes_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Note, ...]:
@@ -157,51 +159,15 @@ def _read(stored: Sequence[Any], text_of: Callable[[str], Message]) -> Message:
 
 
 def _proposal(body: Mapping[str, Any]) -> Proposal:
-    def pins(key: str) -> tuple[ProposedPin, ...]:
-        return tuple(ProposedPin(**each) for each in body.get(key, ()))
-
+    made: dict[str, Any] = {
+        name: tuple(kind(**each) for each in body.get(name, ())) for name, kind in _PROPOSED.items()
+    }
+    records = tuple({**each, "refs": tuple(each["refs"])} for each in body.get("records", ()))
     return Proposal(
-        rules=pins("rules"),
-        goals=pins("goals"),
-        next=pins("next"),
-        later=tuple(ProposedLater(**each) for each in body.get("later", ())),
-        done=tuple(ProposedDone(**each) for each in body.get("done", ())),
-        records=tuple(
-            ProposedRecord(**{**each, "refs": tuple(each["refs"])})
-            for each in body.get("records", ())
-        ),
+        **made,
+        records=tuple(ProposedRecord(**each) for each in records),
         **{key: tuple(body.get(key, ())) for key in ("drop", "minor", "keep")},
         mode=body["mode"],
         author=body["author"],
         notes=notes_of(body.get("notes", ())),
     )
-
-
-def packed(body: Any, before: bytes = b"") -> bytes:
-    """Return compressed JSON, written against ``before``: what both share takes no room."""
-    return squeezed(as_bytes(body), before)
-
-
-def squeezed(data: bytes, before: bytes = b"") -> bytes:
-    """Return ``data`` compressed."""
-    if not before:
-        return zlib.compress(data)
-    machine = zlib.compressobj(zdict=before[-32_768:])
-    return machine.compress(data) + machine.flush()
-
-
-def unsqueezed(data: bytes, before: bytes = b"") -> bytes:
-    """Return what `squeezed` was given.
-
-    Raises:
-        zlib.error: The data is damaged, or was written against something else.
-    """
-    if not before:
-        return zlib.decompress(data)
-    machine = zlib.decompressobj(zdict=before[-32_768:])
-    return machine.decompress(data) + machine.flush()
-
-
-def as_bytes(body: Any) -> bytes:
-    """Return JSON in ASCII: any text goes through it unchanged, lone surrogates of a model's answer, too."""
-    return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()

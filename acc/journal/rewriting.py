@@ -18,7 +18,8 @@ from acc.journal.erasing import Erasing
 from acc.journal.names import Head
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.places import Place
-from acc.journal.record import Entry, packed, record_of
+from acc.journal.record import Entry, record_of
+from acc.journal.rows import packed
 from acc.journal.tables import COMMITS, HEADS, MESSAGES
 
 
@@ -84,17 +85,17 @@ class Rewriting(Erasing):
             ConflictError: Somebody committed meanwhile. Nothing was done.
         """
         found = {a.branch: self._found(thread, a.branch) for a in anew}
-        moved = [a.branch for a in anew if found[a.branch].head.hash != a.head]
-        if moved:
-            raise ConflictError(
-                f"branch {', '.join(moved)} was committed to meanwhile; nothing was erased",
-                where=str(thread),
-                hint="plan the erasure again",
-            )
+        if moved := [a.branch for a in anew if found[a.branch].head.hash != a.head]:
+            raise _too_late(thread, f"branch {', '.join(moved)} was committed to meanwhile")
         for row_id in self._forget_texts(thread, erased, why):  # nothing was made of them any more
             self._execute(update(MESSAGES).where(MESSAGES.c.id == row_id).values(version=0))
         gone = [digest for a in anew for digest in self._replace(found[a.branch], a)]
-        self._check_forks(thread, [place.branch_id for place in found.values()], gone)
+        known = [place.branch_id for place in found.values()]
+        forks = select(COMMITS.c.id).where(
+            COMMITS.c.kind == "fork", COMMITS.c.branch_id.not_in(known), COMMITS.c.parent.in_(gone)
+        )
+        if self._execute(forks).first() is not None:  # somebody forked from what goes
+            raise _too_late(thread, "the thread was forked meanwhile")
         heads = self._places(thread)
         for place in heads:
             self._raise_epoch(place)
@@ -107,11 +108,9 @@ class Rewriting(Erasing):
 
     def _forget_texts(self, thread: Key, erased: Sequence[tuple[str, int]], why: str) -> list[int]:
         """Blank messages, by branch and number; return their rows."""
-        ids: dict[str, int] = {}
+        ids = {branch: self._found(thread, branch).branch_id for branch, _ in erased}
         found = []
         for branch, seq in erased:
-            if branch not in ids:
-                ids[branch] = self._found(thread, branch).branch_id
             own = (MESSAGES.c.branch_id == ids[branch]) & (MESSAGES.c.seq == seq)
             row = self._execute(select(MESSAGES).where(own)).first()
             if row is not None:
@@ -119,61 +118,39 @@ class Rewriting(Erasing):
                 found.append(int(row.id))
         return found
 
-    def _check_forks(self, thread: Key, known: Sequence[int], gone: Sequence[str]) -> None:
-        """Raise if somebody forked from what goes since it was read."""
-        statement = select(COMMITS.c.id).where(
-            COMMITS.c.kind == "fork", COMMITS.c.branch_id.not_in(known), COMMITS.c.parent.in_(gone)
-        )
-        if self._execute(statement).first() is not None:
-            raise ConflictError(
-                "the thread was forked meanwhile; nothing was erased", where=str(thread),
-                hint="plan the erasure again",
-            )  # fmt: skip
-
     def _replace(self, place: Place, anew: Anew) -> list[str]:
         """Put new commits in the place of others; return the hashes of those."""
         own = (COMMITS.c.branch_id == place.branch_id) & (COMMITS.c.version > anew.after)
         gone = [str(row.hash) for row in self._execute(select(COMMITS.c.hash).where(own)).all()]
         again = {str(made.body["hash"]) for made in anew.made}  # the same state may come out
         for digest in (each for each in gone if each not in again):
-            self._note_state(place.branch_id, digest)
+            self._bury(place.branch_id, digest=digest)
         self._execute(delete(COMMITS).where(own))
-        here = MESSAGES.c.branch_id == place.branch_id
-        self._execute(
-            update(MESSAGES).where(here, MESSAGES.c.version > anew.after).values(version=0)
-        )
+        messages = update(MESSAGES).where(MESSAGES.c.branch_id == place.branch_id)
+        self._execute(messages.where(MESSAGES.c.version > anew.after).values(version=0))
         for made in anew.made:
             self._add_made(place, made)
+            taken = messages.where(MESSAGES.c.seq.in_(made.taken))
+            self._execute(taken.values(version=made.body.get("version", 0)))
         self._reset_head(place)
         return gone
 
     def _add_made(self, place: Place, made: Made) -> None:
-        version = made.body.get("version", 0)
-        record = record_of(made.entry) if made.entry is not None else {}
+        record = {}
+        if made.entry is not None:
+            record = record_of(made.entry)
+            self._keep_policy(made.entry)
         row = {
             **commit_row(place, made.body, made.kind, made.at), "epoch": place.head.epoch + 1,
             "first_seq": min(made.taken, default=0), "last_seq": max(made.taken, default=0),
             "seq": made.seq, "record": packed(record), "state": packed(made.body),
         }  # fmt: skip
         self._execute(ADD_COMMIT, row)
-        if made.entry is not None:
-            self._keep_policy(made.entry)
-        for seq in made.taken:
-            self._execute(
-                update(MESSAGES)
-                .where(MESSAGES.c.branch_id == place.branch_id, MESSAGES.c.seq == seq)
-                .values(version=version)
-            )
 
     def _reset_head(self, place: Place) -> None:
         own = HEADS.c.branch_id == place.branch_id
-        last = (
-            select(COMMITS.c.id, COMMITS.c.hash, COMMITS.c.version, COMMITS.c.seq)
-            .where(COMMITS.c.branch_id == place.branch_id)
-            .order_by(COMMITS.c.version.desc())
-            .limit(1)
-        )
-        row = self._execute(last).first()
+        last = select(COMMITS).where(COMMITS.c.branch_id == place.branch_id)
+        row = self._execute(last.order_by(COMMITS.c.version.desc()).limit(1)).first()
         if row is None:
             self._execute(delete(HEADS).where(own))
             return
@@ -181,3 +158,9 @@ class Rewriting(Erasing):
         seq = max(row.seq, place.head.seq)
         self._overwrite_commit(row.id, seq=seq)
         self._execute(update(HEADS).where(own).values(hash=row.hash, version=row.version, seq=seq))
+
+
+def _too_late(thread: Key, what: str) -> ConflictError:
+    return ConflictError(
+        f"{what}; nothing was erased", where=str(thread), hint="plan the erasure again"
+    )

@@ -1,18 +1,67 @@
-"""Rows of messages and commits as the journal gives them out."""
+"""Messages, states and records as the rows of the journal hold them.
+
+A state of 12 KB differs from the one before by a few hundred bytes: each is written against the one before, and whole
+every few commits. To read one takes at most `WHOLE_EVERY` rows, however long the thread is.
+"""
 
 from __future__ import annotations
 
 import json
 import zlib
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row, text
 
-from acc.journal.faults import damaged
+from acc.journal.database import damaged
 from acc.journal.names import StoredCommit
-from acc.journal.record import unsqueezed
+from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
+
+S = TypeVar("S", bound=CompressedCognitiveState)
+
+WHOLE_EVERY = 32
+
+MOST_RECENT = 64
+
+_CHAIN = text(
+    "SELECT version, is_whole, state, id FROM commits WHERE branch_id = :branch_id AND version <= :version"
+    f" ORDER BY version DESC LIMIT {WHOLE_EVERY}"
+)
+
+
+class Recent:
+    """The last states by hash, for all threads of a journal: as bytes, and as the values that were committed.
+
+    A hash names its state, so that nothing in here is ever out of date.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, tuple[bytes, CompressedCognitiveState]] = OrderedDict()
+
+    def get(self, digest: str) -> bytes | None:
+        """Return the state with this hash as bytes."""
+        found = self._held.get(digest)
+        return found[0] if found else None
+
+    def value(self, digest: str, schema: type[S]) -> S | None:
+        """Return the state with this hash, if it is of this class."""
+        found = self._held.get(digest)
+        return found[1] if found and type(found[1]) is schema else None
+
+    def put(self, state: CompressedCognitiveState, data: bytes) -> None:
+        """Keep a state, and let go of the oldest."""
+        self._held[state.hash] = data, state
+        if len(self._held) > MOST_RECENT:
+            with suppress(KeyError):
+                self._held.popitem(last=False)
+
+    def clear(self) -> None:
+        """Let go of all: something was erased."""
+        self._held.clear()
 
 
 def message_of(row: Row[Any]) -> Message:
@@ -49,3 +98,66 @@ def decoded(row: Row[Any], branch: str, before: bytes) -> tuple[StoredCommit, by
         (row.first_seq, row.last_seq), row.seq, row.at, record, state, row.id, problem,
     )  # fmt: skip
     return stored, data
+
+
+def read_state(connection: Connection, branch_id: int, version: int) -> bytes | None:
+    """Return a state as it was written; None where an erasure blanked it.
+
+    Raises:
+        AuditError: Rows of it are damaged or missing.
+    """
+    rows = connection.execute(_CHAIN, {"branch_id": branch_id, "version": version}).all()
+    if rows and rows[0].version == version and rows[0].state is None:
+        return None
+    needed = []
+    for row in rows:
+        needed.append(row)
+        if row.is_whole:
+            break
+    is_chain = [row.version for row in needed] == [version - n for n in range(len(needed))]
+    if not needed or not needed[-1].is_whole or not is_chain:
+        raise damaged(f"rows before version {version} are missing", f"branch row {branch_id}")
+    data = b""
+    for row in reversed(needed):
+        try:
+            data = unsqueezed(row.state, data)
+        except (zlib.error, TypeError) as error:
+            what = f"the state of row {row.id} in commits is damaged"
+            raise damaged(what, f"branch row {branch_id}") from error
+    return data
+
+
+def body_of(data: bytes) -> Mapping[str, Any]:
+    """Return a state's canonical form."""
+    body: Mapping[str, Any] = json.loads(data)
+    return body
+
+
+def packed(body: Any, before: bytes = b"") -> bytes:
+    """Return compressed JSON, written against ``before``: what both share takes no room."""
+    return squeezed(as_bytes(body), before)
+
+
+def squeezed(data: bytes, before: bytes = b"") -> bytes:
+    """Return ``data`` compressed."""
+    if not before:
+        return zlib.compress(data)
+    machine = zlib.compressobj(zdict=before[-32_768:])
+    return machine.compress(data) + machine.flush()
+
+
+def unsqueezed(data: bytes, before: bytes = b"") -> bytes:
+    """Return what `squeezed` was given.
+
+    Raises:
+        zlib.error: The data is damaged, or was written against something else.
+    """
+    if not before:
+        return zlib.decompress(data)
+    machine = zlib.decompressobj(zdict=before[-32_768:])
+    return machine.decompress(data) + machine.flush()
+
+
+def as_bytes(body: Any) -> bytes:
+    """Return JSON in ASCII: any text goes through it unchanged, lone surrogates of a model's answer, too."""
+    return json.dumps(body, separators=(",", ":"), sort_keys=True).encode()

@@ -6,24 +6,25 @@ write-ahead log damages the database, a rollback journal. The lock is SQLite's o
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
+from weakref import WeakSet
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import Connection, NullPool, create_engine, event
 
 from acc.errors import AuditError, StoreError
-from acc.folders import is_network, opened_private, private_folder
-from acc.journal.connections import Connections
-from acc.journal.database import Gate, watch
-from acc.journal.faults import told
-from acc.journal.files import Files, mode_of
-from acc.journal.shield import Shield
-from acc.journal.together import Queue
+from acc.folders import is_network
+from acc.journal.database import Database, told
+from acc.journal.files import Files, create, mode_of
+from acc.journal.threads import shielded
 
 CHECKPOINT_PAGES = 1_000
 
@@ -32,22 +33,23 @@ COPIED_PAGES = 2_000
 
 MOST_DAMAGES = 100
 
-_AUTOCOMMIT = "AUTOCOMMIT"
+KEPT = 8
+"""Connections that are kept open while nobody uses them. More are opened if more threads read at once."""
+
+_POLL = 0.02
 
 _STILL_READ = "another process still reads the journal's log: erase again when it is done"
 
 T = TypeVar("T")
 
 
-class Sqlite:
+class Sqlite(Database):
     """One database file, for all threads and event loops of a process, beside other processes.
 
     Args:
         path: The file. It is made, for its owner alone, if it is missing.
         file_system: Type of the file system it lies on.
         wait: Seconds to wait for another process that is writing.
-        engine: The caller's own engine on this file, instead of one of the journal's. Its new connections get the
-            journal's settings.
         reads_only: Whether its connections can write nothing. The file has to be there.
     """
 
@@ -59,7 +61,6 @@ class Sqlite:
         *,
         file_system: str = "",
         wait: float = 30.0,
-        engine: Engine | None = None,
         reads_only: bool = False,
     ) -> None:
         self.path, self._reads_only = path, reads_only
@@ -69,25 +70,19 @@ class Sqlite:
             self.mode = mode_of(path)
         self._wait = wait
         self._files = Files(path, has_log=self.mode == "wal")
+        self._idle: deque[Connection] = deque()  # an interrupt does not divide what a deque does
         with told(self.where):
             if not reads_only:
-                _create(path)
-            made = engine or create_engine(
-                "sqlite+pysqlite://", creator=self._connect, poolclass=Connections,
-                isolation_level=_AUTOCOMMIT,
+                create(path)
+            self._engine = create_engine(
+                "sqlite+pysqlite://", creator=self._connect, poolclass=NullPool,
+                isolation_level="AUTOCOMMIT",
             )  # fmt: skip
-            made.dispose()  # a connection that the caller had open would lack the settings
-            event.listen(made, "connect", self._set_up)
-            # Per connection it is set and reset at each use, which takes as long as a query.
-            self._engine = engine.execution_options(isolation_level=_AUTOCOMMIT) if engine else made
-            self._begin()
+            event.listen(self._engine, "connect", self._set_up)
+        self._inside: deque[int] = deque()
+        self._writing = threading.Lock()
         self._is_closed = self._is_torn = False
-        watch(self)
-
-    def _begin(self) -> None:
-        self._gate = Gate()
-        self._queue = Queue(self._transaction)
-        self._shield = Shield()
+        _OPEN.add(self)
 
     def _connect(self) -> sqlite3.Connection:
         # mode=rw: a file that was deleted is an error, no empty journal
@@ -132,65 +127,30 @@ class Sqlite:
                 problem = error
             if time.monotonic() > until:
                 raise problem
-            time.sleep(0.02)
+            time.sleep(_POLL)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """See `acc.journal.database.Database.read`."""
-        with self._gate:
-            with told(self.where):
-                connection = self._open()
-            with connection:
-                driver: Any = connection.connection.driver_connection
-                driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
-                try:
-                    yield connection
-                    self._files.remember()
-                finally:
-                    with suppress(Exception):  # it was read; SQLite may have ended it by itself
-                        driver.execute("ROLLBACK")
+        with self._connected() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
+            try:
+                yield connection
+                self._files.remember()
+            finally:
+                with suppress(Exception):  # it was read; SQLite may have ended it by itself
+                    driver.execute("ROLLBACK")
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        """See `acc.journal.database.Database.write`."""
-        return self._shield.run(lambda: self._written(job))
+        self._check_usable()
+        return shielded(lambda: self._written(job))
 
     def _written(self, job: Callable[[Connection], T]) -> T:
-        with self._gate, told(self.where):
-            self._check_usable()
-            return self._queue.run(job)
-
-    def raw(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what ``job`` makes of a driver's connection, outside any transaction."""
-        with self._gate, told(self.where), self._open() as connection:
-            driver: Any = connection.connection.driver_connection
-            return job(driver)
-
-    def _check_usable(self) -> None:
-        if self._is_closed:
-            raise StoreError("the journal is closed", where=self.where, hint="open it again")
-        if self._is_torn:
-            raise StoreError(
-                "this process was forked while the journal was being written",
-                where=self.where,
-                hint="open the journal in the child",
-            )
-
-    def _open(self) -> Connection:
-        """Return a connection to files that are the ones seen before."""
-        self._check_usable()
-        connection = self._engine.connect()
-        if changed := self._files.changed():
-            with connection:
-                self._mend(connection, changed)
-            connection = self._engine.connect()
-        return connection
-
-    def _transaction(self, act: Callable[[Connection], None]) -> None:
-        with self._open() as connection:
+        with self._writing, told(self.where), self._connected() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             try:
                 self._files.remember()
-                act(connection)
+                done = job(connection)
                 connection.exec_driver_sql("COMMIT")
             except BaseException:
                 with suppress(Exception):  # SQLite ends the transaction itself after some errors
@@ -198,6 +158,57 @@ class Sqlite:
                 raise
             if changed := self._files.changed():
                 self._mend(connection, changed)
+            return done
+
+    def raw(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what ``job`` makes of a driver's connection, outside any transaction."""
+        with told(self.where), self._connected() as connection:
+            driver: Any = connection.connection.driver_connection
+            return job(driver)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        """Give a connection to files that are the ones seen before."""
+        self._inside.append(threading.get_ident())
+        try:
+            with told(self.where):
+                connection = self._taken()
+                if changed := self._files.changed():
+                    with connection:
+                        self._mend(connection, changed)
+                    connection = self._taken()
+            try:
+                yield connection
+            finally:
+                if len(self._idle) < KEPT and _is_reusable(connection):
+                    self._idle.append(connection)
+                else:
+                    connection.close()
+        finally:
+            self._inside.remove(threading.get_ident())
+
+    def _check_usable(self) -> None:
+        if self._is_closed:
+            raise StoreError("the journal is closed", where=self.where, hint="open it again")
+        if self._is_torn:
+            raise StoreError(
+                "the process was forked while a thread used the journal",
+                where=self.where,
+                hint="open it after the fork, or fork before the threads begin",
+            )
+
+    def _taken(self) -> Connection:
+        self._check_usable()
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self._engine.connect()
+
+    def _forget(self) -> None:
+        """Close the connections that nobody uses; new ones may find other files."""
+        self._files.forget()
+        while self._idle:
+            self._idle.pop().close()
+        self._engine.dispose()
 
     def _mend(self, connection: Connection, changed: list[str]) -> None:
         """Bring what a deleted log holds into the database, or raise.
@@ -209,29 +220,25 @@ class Sqlite:
         row = None
         if is_gone and str(self.path) not in changed:
             row = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        self._files.forget()
-        self._engine.dispose()
+        self._forget()
         connection.invalidate()  # as long as one is open, new ones share its deleted files
         if row is None or row[0]:
             raise self._files.lost(changed)
 
     def scrub(self) -> str:
-        """See `acc.journal.database.Database.scrub`."""
-        for _ in range(20 if self.mode == "wal" else 0):
+        until, is_busy = time.monotonic() + self._wait, self.mode == "wal"
+        while is_busy and time.monotonic() <= until:
             row = self.raw(lambda c: c.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
-            if row[0] == 0:
-                return ""
-            time.sleep(0.05)
-        return _STILL_READ if self.mode == "wal" else ""
+            if is_busy := bool(row[0]):
+                time.sleep(_POLL)
+        return _STILL_READ if is_busy else ""
 
     def back_up(self, path: Path) -> None:
-        """See `acc.journal.database.Database.back_up`: by SQLite's online backup."""
         with closing(sqlite3.connect(path)) as copy:
             self.raw(lambda source: source.backup(copy, pages=COPIED_PAGES, sleep=0.01))
             copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
 
     def damages(self) -> list[str]:
-        """See `acc.journal.database.Database.damages`."""
         statement = f"PRAGMA integrity_check({MOST_DAMAGES})"
         try:
             rows = self.raw(lambda c: c.execute(statement).fetchall())
@@ -240,11 +247,9 @@ class Sqlite:
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
     def free_bytes(self) -> int:
-        """See `acc.journal.database.Database.free_bytes`."""
         return self._numbers("freelist_count")
 
     def size(self) -> int:
-        """See `acc.journal.database.Database.size`."""
         return self._numbers("page_count")
 
     def _numbers(self, of: str) -> int:
@@ -256,42 +261,36 @@ class Sqlite:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """See `acc.journal.database.Database.files`."""
         every = (Path(f"{self.path}{name}") for name in ("", "-wal", "-shm"))
         return tuple(path for path in every if path.is_file())
 
-    @property
-    def address(self) -> URL:
-        """See `acc.journal.database.Database.address`."""
-        return URL.create("sqlite", database=str(self.path.absolute()))
-
     def close(self) -> None:
-        """See `acc.journal.database.Database.close`."""
         if not self._is_closed:
-            with self._gate:
-                self._is_closed = True
-                self._files.forget()
-                self._engine.dispose()
-            self._shield.close()
-
-    def before_fork(self) -> None:
-        """See `acc.journal.database.Forkable`."""
-        self._is_torn = not self._gate.shut(self._wait + 5)
-        if not self._is_torn:
-            self._files.forget()
-            self._engine.dispose()
-
-    def after_fork_in_parent(self) -> None:
-        """See `acc.journal.database.Forkable`."""
-        self._is_torn = False
-        self._gate.open()
-
-    def after_fork_in_child(self) -> None:
-        """See `acc.journal.database.Forkable`."""
-        self._begin()
+            self._is_closed = True
+            self._forget()
 
 
-def _create(path: Path) -> None:
-    private_folder(path.parent)
-    with suppress(FileExistsError), opened_private(path, "xb"):
-        pass
+_OPEN: WeakSet[Sqlite] = WeakSet()
+
+
+def _before_fork() -> None:
+    """Close what a child must not inherit: SQLite would believe there that it holds the parent's locks."""
+    for each in list(_OPEN):
+        each._forget()
+
+
+def _after_fork() -> None:
+    """Go on in the child, but with a journal whose connection a thread was using: it came along."""
+    for each in list(_OPEN):
+        each._is_torn = bool(each._inside or each._idle)
+        each._writing = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+
+
+def _is_reusable(connection: Connection) -> bool:
+    """Whether nothing is left of a connection's last use."""
+    driver: Any = None if connection.invalidated else connection.connection.driver_connection
+    return driver is not None and not driver.in_transaction

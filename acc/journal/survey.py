@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Table, bindparam, case, func, select
+from sqlalchemy import Row, Select, Table, bindparam, case, func, select
 
 from acc.errors import InputError
-from acc.journal import places
 from acc.journal.names import MAIN, Head, ThreadKey
-from acc.journal.opened import Key, Opened, key_of, reads
-from acc.journal.policies import body_of
+from acc.journal.opened import Key, key_of, reads
+from acc.journal.places import Places
 from acc.journal.reading import PAGE
+from acc.journal.recompute import policy_body
 from acc.journal.rows import message_of
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
 from acc.tail import Message
@@ -23,47 +23,8 @@ STRETCH = 10_000
 
 _NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent
 
-
-def _rows(table: Table) -> Any:
-    """Return the number of a thread's rows on all its branches, as a column."""
-    counted = select(func.count()).select_from(BRANCHES)
-    counted = counted.join(table, table.c.branch_id == BRANCHES.c.id)
-    return counted.where(BRANCHES.c.thread_id == THREADS.c.id).scalar_subquery()
-
-
-def _count(table: Table) -> Any:
-    return select(func.count()).select_from(table).scalar_subquery()
-
-
-_SIZES = select(*_NAMES, _rows(COMMITS), _rows(MESSAGES)).order_by(THREADS.c.id)
-_IS_TAKEN = MESSAGES.c.version > 0
-_IS_OPEN = (MESSAGES.c.version == 0) & (MESSAGES.c.seq > func.coalesce(HEADS.c.seq, 0))
-_BRANCHES = (
-    select(
-        *_NAMES, BRANCHES.c.name,
-        func.sum(case((_IS_TAKEN, 1), else_=0)), func.sum(case((_IS_OPEN, 1), else_=0)),
-    )
-    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
-    .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
-    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
-    .where(MESSAGES.c.digest != "")
-    .group_by(*_NAMES, BRANCHES.c.name, BRANCHES.c.id)
-    .order_by(BRANCHES.c.id)
-)  # fmt: skip
-
-
-_SPEAK = [
-    Channel.USER.value,
-    Channel.DOCUMENT.value,
-]  # a document: `speakers` does not name the speaker
-_SPOKEN = (
-    select(THREADS.c.id, *_NAMES)
-    .distinct()
-    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
-    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
-    .where(MESSAGES.c.channel.in_(_SPEAK))
-    .order_by(THREADS.c.id)
-)
+_SPEAK = [Channel.USER.value, Channel.DOCUMENT.value]
+"""A document's: `speakers` does not name who speaks."""
 
 
 class Said(NamedTuple):
@@ -75,27 +36,50 @@ class Said(NamedTuple):
     open: int
 
 
-_HEADS = (
-    select(
-        THREADS.c.id, THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent,
-        BRANCHES.c.id.label("branch_id"), BRANCHES.c.name,
-        HEADS.c.hash, HEADS.c.version, HEADS.c.epoch, HEADS.c.seq,
+def _of_branches(*columns: Any) -> Select[Any]:
+    """Return a query of branches, each with the names of its thread, and its head."""
+    return (
+        select(*_NAMES, *columns)
+        .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
+        .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
+        .order_by(BRANCHES.c.id)
     )
-    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
-    .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
-    .where(BRANCHES.c.id > bindparam("after"))
-    .order_by(BRANCHES.c.id)
-    .limit(PAGE)
+
+
+def _rows(table: Table) -> Any:
+    """Return the number of a thread's rows on all its branches, as a column."""
+    counted = select(func.count()).select_from(BRANCHES)
+    counted = counted.join(table, table.c.branch_id == BRANCHES.c.id)
+    return counted.where(BRANCHES.c.thread_id == THREADS.c.id).scalar_subquery()
+
+
+_IS_TAKEN = MESSAGES.c.version > 0
+_IS_OPEN = (MESSAGES.c.version == 0) & (MESSAGES.c.seq > func.coalesce(HEADS.c.seq, 0))
+_SAID = (
+    _of_branches(
+        BRANCHES.c.name,
+        func.sum(case((_IS_TAKEN, 1), else_=0)), func.sum(case((_IS_OPEN, 1), else_=0)),
+    )
+    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
+    .where(MESSAGES.c.digest != "")
+    .group_by(*_NAMES, BRANCHES.c.name, BRANCHES.c.id)
 )  # fmt: skip
-
-
+_SPOKEN = (
+    select(THREADS.c.id, *_NAMES)
+    .distinct()
+    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
+    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
+    .where(MESSAGES.c.channel.in_(_SPEAK), MESSAGES.c.name == bindparam("speaker"))
+    .order_by(THREADS.c.id)
+)
+_HEADS = _of_branches(BRANCHES.c.id.label("branch_id"), BRANCHES.c.name, HEADS)
 _IN_SCOPE = select(THREADS.c.user, THREADS.c.agent).where(
     THREADS.c.tenant == bindparam("tenant"), THREADS.c.thread == bindparam("name"),
     THREADS.c.user.in_(["", bindparam("user")]), THREADS.c.agent.in_(["", bindparam("agent")]),
 )  # fmt: skip
 
 
-class Survey(Opened):
+class Survey(Places):
     """Ask a whole memory."""
 
     def heads(self, /, **prefixes: str) -> Iterator[Head]:
@@ -103,33 +87,25 @@ class Survey(Opened):
 
         ``prefixes``: how thread, tenant, user and agent begin.
         """
-        after = 0
-        while True:
+        after, size = 0, PAGE
+        while size == PAGE:
             page = self._head_page(after, prefixes)
             yield from (head for _, head in page)
-            if len(page) < PAGE:
-                return
-            after = page[-1][0]
+            after, size = page[-1][0] if page else after, len(page)
 
     @reads
     def _head_page(self, after: int, prefixes: Mapping[str, str]) -> list[tuple[int, Head]]:
-        statement = _HEADS
+        statement = _HEADS.where(BRANCHES.c.id > after).limit(PAGE)
         for name, prefix in prefixes.items():
-            if name not in ("thread", "tenant", "user", "agent"):
-                raise InputError(
-                    f"threads have no {name!r}",
-                    where="filter",
-                    hint="thread, tenant, user or agent",
-                )
+            if name not in vars(ThreadKey("")):
+                hint = "thread, tenant, user or agent"
+                raise InputError(f"threads have no {name!r}", where="filter", hint=hint)
             start = func.substr(THREADS.c[name], 1, len(prefix))
             statement = statement.where(start == prefix)
         found = []
-        for row in self._execute(statement, {"after": after}):
-            key = ThreadKey(row.thread, row.tenant, row.user, row.agent)
-            head = Head(
-                key, row.name, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
-            )
-            found.append((row.branch_id, head))
+        for row in self._execute(statement):
+            at = row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
+            found.append((row.branch_id, Head(ThreadKey(*row[:4]), row.name, *at)))
         return found
 
     def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
@@ -139,36 +115,37 @@ class Survey(Opened):
     @reads
     def sizes(self) -> dict[ThreadKey, tuple[int, int]]:
         """Return how many commits and messages each thread has, on all its branches."""
+        sizes = select(*_NAMES, _rows(COMMITS), _rows(MESSAGES)).order_by(THREADS.c.id)
         return {
             ThreadKey(*names): (commits, messages)
-            for *names, commits, messages in self._execute(_SIZES)
+            for *names, commits, messages in self._execute(sizes)
         }
 
     @reads
     def spoken_by(self, speaker: str) -> list[ThreadKey]:
         """Return the threads with a message whose speaker has this name, whoever's threads they are."""
-        rows = self._execute(_SPOKEN.where(MESSAGES.c.name == speaker))
+        rows = self._execute(_SPOKEN, {"speaker": speaker})
         return [ThreadKey(*names) for _, *names in rows]
 
     @reads
     def said(self) -> list[Said]:
         """Return how many messages each branch has, without those that an erasure blanked; none where it has none."""
-        rows = self._execute(_BRANCHES)
         return [
             Said(ThreadKey(*names), branch, int(taken), int(open_))
-            for *names, branch, taken, open_ in rows
+            for *names, branch, taken, open_ in self._execute(_SAID)
         ]
 
     def counts(self) -> dict[str, int]:
         """Return how many ``messages`` and ``commits`` there are, and how many bytes of the file are ``free``."""
-        statement = select(_count(MESSAGES).label("messages"), _count(COMMITS).label("commits"))
-        row = self._read(lambda journal: journal._execute(statement).one())
-        return {**row._mapping, "free": self._database.free_bytes()}
+        sizes = self.sizes().values()
+        messages, commits = sum(each for _, each in sizes), sum(each for each, _ in sizes)
+        return {"messages": messages, "commits": commits, "free": self._database.free_bytes()}
 
     @reads
     def policies(self) -> dict[str, Mapping[str, Any]]:
         """Return the policies that commits name by fingerprint (`Policy.body`), without those whose row is damaged."""
-        found = {row.fingerprint: body_of(row.body) for row in self._execute(select(POLICIES))}
+        rows = self._execute(select(POLICIES))
+        found = {row.fingerprint: policy_body(row.body) for row in rows}
         return {name: body for name, body in found.items() if body}
 
     @reads
@@ -196,7 +173,7 @@ class Survey(Opened):
             thread: A thread; None for all.
             names: Exact tenant, user and agent.
         """
-        wanted = names if thread is None else places.names_of(key_of(thread))
+        wanted = names if thread is None else vars(key_of(thread))
         text = MESSAGES.c.text
         is_sqlite = self._sql.dialect.name == "sqlite"
         # SQLite's LIKE takes letters in any case by itself; lower() on each text takes twice as long.

@@ -1,12 +1,14 @@
 """Verify: recompute each commit from the journal, and check chain, digests and heads (law 10).
 
-It reads thread by thread, so that it reports as it goes; `acc.journal.verifying` spreads threads over processes.
+It reads thread by thread, each in one snapshot, so that it reports as it goes. Writers go on meanwhile; on a network
+file system they wait until a thread is checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import select
@@ -14,13 +16,11 @@ from sqlalchemy import select
 from acc.errors import AccError
 from acc.journal.branching import successor
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Head, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.places import Place, was_deleted
+from acc.journal.names import MAIN, Damage, Head, Report, StoredCommit, StoredMessage, ThreadKey
+from acc.journal.places import Place
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.report import Damage, Report
-from acc.journal.spans import Spans
-from acc.journal.states import body_of
-from acc.journal.tables import POLICIES, TOMBSTONES
+from acc.journal.rows import body_of
+from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
 from acc.state.policy import Policy
 from acc.tail import digest_of
 from acc.text.lines import sha256_of
@@ -28,72 +28,67 @@ from acc.text.lines import sha256_of
 _OF_DOCUMENTS = {"hash", "parent", "schema_name", "turn", "version"}
 """Fields of a state of documents."""
 
-
 _OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
 """Fields of a state that stand in columns, too, with what one that is left out means."""
 
 
-Epochs = list[tuple[int, int]]
-"""The rows of a thread's branches, each with its epoch. An erasure raises it; a thread begun anew has other rows."""
-
-
-def verify_thread(
-    journal: Listing, key: ThreadKey, policies: Sequence[Policy], anchors: Iterable[Head] = ()
+def verify(
+    journal: Listing,
+    heads: Iterable[Head],
+    anchors: Iterable[Head],
+    policies: Sequence[Policy],
+    progress: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Check one thread.
+    """Check the threads of ``heads`` and ``anchors`` one after the other; see `acc.journal.journal.Journal.verify`."""
+    report = Report()
+    kept: dict[ThreadKey, list[Head]] = {}
+    for head in anchors:
+        kept.setdefault(head.thread, []).append(head)
+    seen = set()
 
-    Args:
-        journal: The journal.
-        key: The thread.
-        policies: Schemas, counters and digest keys of the thread's commits. Their numbers are in the journal.
-        anchors: Heads of the thread that were kept outside. Each has to be a commit.
-    """
-    heads = tuple(anchors)
-    while True:
-        report, epochs = _checked(journal, key, policies, heads)
-        if report.is_clean or not epochs or epochs == _epochs(journal, key):
-            return report  # otherwise an erasure came between two pages
+    def check(key: ThreadKey, anchors: Sequence[Head]) -> None:
+        with journal.snapshot() as opened:
+            _check_thread(opened, key, policies, anchors, report)
+        if progress is not None:
+            progress(report)
+
+    for key, _ in groupby(heads, lambda head: head.thread):
+        if key not in seen:  # a fork's row may stand apart from its thread's
+            seen.add(key)
+            check(key, kept.pop(key, ()))
+    for key, missing in kept.items():
+        check(key, missing)
+    return report
 
 
-def _checked(
-    journal: Listing, key: ThreadKey, policies: Sequence[Policy], anchors: Sequence[Head]
-) -> tuple[Report, Epochs]:
-    """Check the branches of a thread; return what stood there as the check began, too; nothing if it cannot be read."""
-    report = Report(threads=1)
-
-    def begin(opened: Listing) -> tuple[list[tuple[Place, Spans]], dict[str, str]]:
-        bodies = {row.fingerprint: row.body for row in opened._execute(select(POLICIES))}
-        return [(place, Spans.read(opened, place)) for place in opened._places(key)], bodies
-
+def _check_thread(
+    journal: Listing,
+    key: ThreadKey,
+    policies: Sequence[Policy],
+    anchors: Sequence[Head],
+    report: Report,
+) -> None:
+    report.threads += 1
     try:
-        branches, bodies = journal._read(begin)
+        policy_rows = journal._read(lambda seen: seen._execute(select(POLICIES)).all())
+        places = journal._read(lambda seen: seen._places(key))
     except AccError as error:
         if anchors or not _is_gone(journal, key):
             report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
-        return report, []
-    for place, spans in branches:
+        return
+    bodies = {row.fingerprint: row.body for row in policy_rows}
+    for place in places:
         wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
-        recomputing = Recomputing(journal, place, policies, bodies)
-        _Branch(journal, place, spans, recomputing, wanted, report).check()
-    return report, _epochs_of(place for place, _ in branches)
+        _Branch(
+            journal, place, Recomputing(journal, place, policies, bodies), wanted, report
+        ).check()
 
 
 def _is_gone(journal: Listing, key: ThreadKey) -> bool:
     """Whether the thread was deleted since it was listed."""
     with suppress(AccError):
-        return journal._read(lambda j: was_deleted(j._sql, key, j._digest_key))
+        return journal.was_deleted(key)
     return False
-
-
-def _epochs(journal: Listing, key: ThreadKey) -> Epochs:
-    """Return those of a thread as it stands now; none if they cannot be read."""
-    with suppress(AccError):
-        return journal._read(lambda j: _epochs_of(j._places(key)))
-    return []
-
-
-def _epochs_of(places: Iterable[Place]) -> Epochs:
-    return [(place.branch_id, place.head.epoch) for place in places]
 
 
 class _Branch:
@@ -103,12 +98,11 @@ class _Branch:
         self,
         journal: Listing,
         place: Place,
-        spans: Spans,
         recomputing: Recomputing,
         anchors: dict[int, str],
         report: Report,
     ) -> None:
-        self.journal, self.place, self.spans, self.report = journal, place, spans, report
+        self.journal, self.place, self.report = journal, place, report
         self.recomputing, self.anchors = recomputing, anchors
         self.before: StoredCommit | None = None
 
@@ -118,13 +112,18 @@ class _Branch:
 
     def check(self) -> None:
         """Check messages, commits and head."""
+        head = self.place.head
         try:
             self._check_messages()
-            self._check_commits()
+            for page in self.journal._commit_pages(head.thread, head.branch, size=64):
+                self.recomputing.prepare(page)
+                for stored in page:
+                    self._check_commit(stored)
+                    self.before = stored
         except AccError as error:
             self.damage("commits", 0, str(error))
             return
-        head, last = self.place.head, self.before
+        last = self.before
         found = (last.hash, last.version, last.seq) if last else ("", 0, 0)
         if (head.hash, head.version, head.seq) != found:
             self.damage("heads", self.place.branch_id, "the head is not the last commit")
@@ -133,51 +132,35 @@ class _Branch:
                 self.damage("commits", 0, f"version {version}, which was anchored outside, is gone")
 
     def _check_messages(self) -> None:
-        at, head, last = self._first(), self.place.head, self.spans.last
-        for each in self.journal.messages(
-            head.thread, at + 1, last - at, branch=head.branch, also_open=True
-        ):
-            self._check_message(each, at + 1)
+        spans = self.journal._read(lambda seen: _Spans(seen, self.place))
+        head, at = self.place.head, self._first()
+        for each in self.journal.messages(head.thread, at + 1, branch=head.branch, also_open=True):
+            self.report.messages += 1
+            if each.seq != at + 1:
+                self.damage("messages", each.id, f"messages before number {each.seq} are missing")
             at = each.seq
-        if at < last:
+            if problem := spans.problem(each):
+                self.damage("messages", each.id, problem)
+            self._check_digest(each)
+        if at < spans.last:
             self.damage("messages", 0, f"messages after number {at} are missing")
-        for what in self.spans.missing():
+        for what in spans.missing():
             self.damage("messages", 0, what)
-        later = self.spans.later
-        if later and self.journal.head(head.thread, head.branch).version < later:
-            self.damage("commits", 0, f"version {later} is missing")
 
     def _first(self) -> int:
         """Return the number of the last message before the branch's own."""
         return self.place.ancestry[0][1] if self.place.ancestry else 0
 
-    def _check_message(self, each: StoredMessage, expected: int) -> None:
-        self.report.messages += 1
-        if each.seq != expected:
-            self.damage("messages", each.id, f"messages before number {each.seq} are missing")
-        if problem := self.spans.problem(each, self.place.head.version):
-            self.damage("messages", each.id, problem)
-        if not each.digest:
-            if not self._is_tombstone(each.seq):
-                self.damage("messages", each.id, "it was blanked, and no tombstone says so")
-        elif digest_of(each.message.observation, self.journal._digest_key) != each.digest:
-            self.damage("messages", each.id, f"the message {each.message.ref} was changed")
-
-    def _is_tombstone(self, seq: int) -> bool:
+    def _check_digest(self, each: StoredMessage) -> None:
+        if each.digest:
+            if digest_of(each.message.observation, self.journal._digest_key) != each.digest:
+                self.damage("messages", each.id, f"the message {each.message.ref} was changed")
+            return
         statement = select(TOMBSTONES.c.id).where(
-            TOMBSTONES.c.branch_id == self.place.branch_id, TOMBSTONES.c.seq == seq
+            TOMBSTONES.c.branch_id == self.place.branch_id, TOMBSTONES.c.seq == each.seq
         )
-        return self.journal._read(lambda j: j._execute(statement).first()) is not None
-
-    def _check_commits(self) -> None:
-        head = self.place.head
-        for page in self.journal._commit_pages(head.thread, head.branch, size=64):
-            self.recomputing.prepare(page)
-            for stored in page:
-                if stored.version > head.version:
-                    return  # it was committed since
-                self._check_commit(stored)
-                self.before = stored
+        if self.journal._read(lambda seen: seen._execute(statement).first()) is None:
+            self.damage("messages", each.id, "it was blanked, and no tombstone says so")
 
     def _check_commit(self, stored: StoredCommit) -> None:
         self._check_place(stored)
@@ -204,10 +187,11 @@ class _Branch:
     def _check_place(self, stored: StoredCommit) -> None:
         """Check what a commit says of those before it and outside, and of what it took."""
         before = self.before
-        if before is not None and stored.version != before.version + 1 and stored.kind != "taken":
-            self.damage("commits", stored.id, f"versions before {stored.version} are missing")
-        if before is not None and stored.parent != before.hash and stored.kind != "taken":
-            self.damage("commits", stored.id, "it does not follow the commit before it")
+        if before is not None and stored.kind != "taken":
+            if stored.version != before.version + 1:
+                self.damage("commits", stored.id, f"versions before {stored.version} are missing")
+            if stored.parent != before.hash:
+                self.damage("commits", stored.id, "it does not follow the commit before it")
         if self.anchors.pop(stored.version, stored.hash) != stored.hash:
             self.damage(
                 "commits", stored.id,
@@ -228,11 +212,10 @@ class _Branch:
 
     def _check_state(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         body = {k: v for k, v in state.items() if k != "hash"}
+        columns = (stored.version, stored.parent, stored.turn)
         if not sha256_of(body) == stored.hash == state.get("hash"):
             self.damage("commits", stored.id, "its state was changed")
-        elif tuple(state.get(k, empty) for k, empty in _OF_A_STATE.items()) != (
-            stored.version, stored.parent, stored.turn,
-        ):  # fmt: skip
+        elif tuple(state.get(k, empty) for k, empty in _OF_A_STATE.items()) != columns:
             self.damage("commits", stored.id, "its state is of another version")
         elif stored.kind == "fork":
             self._check_fork(stored, state)
@@ -241,6 +224,54 @@ class _Branch:
 
     def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         """Check that the first state of a branch is the one that it was forked from."""
-        data = self.journal._read(lambda j: j._state_at(self.place, stored.parent))
+        data = self.journal._read(lambda seen: seen._state_at(self.place, stored.parent))
         if data and successor(body_of(data), branch=stored.branch)["hash"] != state["hash"]:
             self.damage("commits", stored.id, "it is not the state that the branch was forked from")
+
+
+class _Spans:
+    """What turns and commits say of a branch's messages: which there are, and which commit took each.
+
+    Nothing recomputes a message that waits, or one of documents. These rows tell of it.
+
+    Attributes:
+        last: Number of the last message that a turn tells of.
+    """
+
+    def __init__(self, journal: Listing, place: Place) -> None:
+        self._of_turns: dict[int, list[tuple[int, int]]] = {}
+        self._of_commits: dict[int, tuple[int, int]] = {}
+        self._found: dict[int, tuple[int, int]] = {}
+        self._blanked: set[int] = set()
+        turns = select(TURNS.c.number, TURNS.c.first_seq, TURNS.c.last_seq)
+        for number, *span in journal._execute(turns.where(TURNS.c.branch_id == place.branch_id)):
+            self._of_turns.setdefault(number, []).append((span[0], span[1]))
+        self.last = max((span[1] for spans in self._of_turns.values() for span in spans), default=0)
+        commits = select(COMMITS.c.version, COMMITS.c.first_seq, COMMITS.c.last_seq).where(
+            COMMITS.c.branch_id == place.branch_id, COMMITS.c.last_seq > 0
+        )
+        for version, first, last in journal._execute(commits):
+            self._of_commits[version] = first, last
+
+    def problem(self, each: StoredMessage) -> str:
+        """Return how a message's row contradicts turns and commits; empty if it does not."""
+        turns = self._of_turns.get(each.message.turn, ())
+        if not any(first <= each.seq <= last for first, last in turns):
+            return f"its turn {each.message.turn} does not hold the message {each.message.ref}"
+        if not each.digest:  # nothing may be made of it any more
+            self._blanked.add(each.seq)
+        if not each.version:
+            return ""
+        first, last = self._of_commits.get(each.version, (0, 0))
+        if not first <= each.seq <= last:
+            return f"version {each.version} did not take the message {each.message.ref}"
+        begun, _ = self._found.get(each.version, (each.seq, 0))
+        self._found[each.version] = begun, each.seq
+        return ""
+
+    def missing(self) -> Iterator[str]:
+        """Yield what commits tell of and no row of messages did."""
+        for version, span in self._of_commits.items():
+            ends = zip(span, self._found.get(version, (0, 0)), strict=True)
+            if any(told != found and told not in self._blanked for told, found in ends):
+                yield f"messages that version {version} took, {span[0]} to {span[1]}, are missing"

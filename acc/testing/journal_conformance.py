@@ -42,15 +42,17 @@ def check_journal(make: Callable[[], Journal]) -> None:
     """
     for promise in PROMISES:
         journal = make()
+        case = Case(journal, make)
         try:
-            promise(Case(journal, make))
+            promise(case)
+            case.expect_clean()
         except Exception as error:
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             said = " ".join((promise.__doc__ or "").split())
             raise AssertionError(f"The journal breaks a promise: {said} {kind}{error}") from error
         finally:
             with suppress(Exception):
-                journal.close()
+                case.journal.close()
 
 
 class Case:
@@ -63,6 +65,12 @@ class Case:
     def step(self, *texts: str, branch: str = "main", **how: Any) -> Appended:
         """Take a step in which the user says some texts."""
         return step(self.journal, self.key, *texts, branch=branch, **how)
+
+    def begun(self) -> tuple[Head, CompressedCognitiveState]:
+        """Take a first step; return head and state."""
+        self.step("first")
+        latest: Any = self.journal.latest(self.key)
+        return latest.head, latest.state
 
     def said(self, branch: str = "main") -> list[str]:
         """Return the texts that were committed."""
@@ -81,10 +89,12 @@ def expect(is_true: object, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
-def refused(kind: type[Exception], act: Callable[[], object], what: str) -> Exception:
+def refused(
+    kind: type[Exception], what: str, act: Callable[..., object], *args: Any, **how: Any
+) -> Exception:
     """Return the error of this kind that ``act`` has to raise."""
     try:
-        act()
+        act(*args, **how)
     except kind as error:
         return error
     raise AssertionError(f"{what} is not refused with {kind.__name__}")
@@ -125,11 +135,10 @@ def step(
     turn = messages(state.turn + 1, *texts)
     read = (*latest.tail, *turn) if proposal else ()
     where: Any = {"follows": latest.head.hash, "branch": branch}
+    made = entry(state, turn, read=read, proposal=proposal)
     if one:
-        made = entry(state, turn, read=read, proposal=proposal)
         return journal.append_and_commit(key, turn, [made], epoch=latest.head.epoch, **where)
     appended = journal.append(key, turn, **where)
-    made = entry(state, turn, read=read, proposal=proposal)
     head = journal.commit(key, [made], epoch=latest.head.epoch, turn=appended, **where)
     return replace(appended, head=head, is_committed=True)
 
@@ -146,20 +155,17 @@ def _keeps(case: Case) -> None:
         case.step(f"question {number}", f"answer {number}", one=bool(number % 2))
     expect(case.said()[::2] == [f"question {n}" for n in range(1, 6)], "messages are missing")
     other = case.make()
-    expect(other.head(case.key) == case.journal.head(case.key), "the other one has another head")
-    expect(other.state(case.key) == case.journal.state(case.key), "it has another state")
+    expect(other.latest(case.key) == case.journal.latest(case.key), "the other one differs")
     expect(len(list(other.commits(case.key))) == 5, "commits are missing")
     other.close()
     numbers = [m.seq for m in case.journal.messages(case.key, 3, 4)]
     expect(numbers == [3, 4, 5, 6], f"from 3 on, four messages are {numbers}")
-    case.expect_clean()
 
 
 def _repeats(case: Case) -> None:
     """A repeated turn finds its rows, before and after its commit."""
     turn = messages(1, "hello", "hi")
-    first = case.journal.append(case.key, turn)
-    again = case.journal.append(case.key, turn)
+    first, again = (case.journal.append(case.key, turn) for _ in range(2))
     expect((first.is_new, again.is_new) == (True, False), "it is appended twice")
     expect((first.first, first.last) == (again.first, again.last), "it has two places")
     expect(len(case.journal.waiting(case.key)) == 2, "it does not wait for its commit")
@@ -173,87 +179,67 @@ def _repeats(case: Case) -> None:
     expect(not case.journal.waiting(case.key), "it still waits")
     case.step("hello", "hi")
     expect(case.said() == ["hello", "hi"] * 2, f"what was said twice is {case.said()}")
-    case.expect_clean()
 
 
 def _conflicts(case: Case) -> None:
     """Of two steps from one head, one commits, and the other is told with the head."""
-    case.step("first")
-    head = case.journal.head(case.key)
-    state = case.journal.state(case.key)
-    assert state is not None
+    head, state = case.begun()
+    append, commit_ = case.journal.append, case.journal.commit
+    at: Any = {"follows": head.hash}
     mine, theirs = messages(2, "mine"), messages(2, "theirs")
-    one = case.journal.append(case.key, mine, follows=head.hash)
-    two = case.journal.append(case.key, theirs, follows=head.hash)
-    won = case.journal.commit(case.key, [entry(state, theirs)], follows=head.hash, turn=two)
-    error = refused(
-        ConflictError,
-        lambda: case.journal.commit(case.key, [entry(state, mine)], follows=head.hash, turn=one),
-        "a commit on an older head",
-    )
+    one, two = append(case.key, mine, **at), append(case.key, theirs, **at)
+    won = commit_(case.key, [entry(state, theirs)], turn=two, **at)
+    late = [entry(state, mine)]
+    error = refused(ConflictError, "a late commit", commit_, case.key, late, turn=one, **at)
     expect(won.hash[:16] in str(error), "the error does not name the head")
-    again = lambda: case.journal.append(case.key, mine, follows=head.hash)  # noqa: E731
-    refused(ConflictError, again, "the loser's turn, repeated on the older head")
-    append = lambda: case.journal.append(case.key, messages(2, "x"), follows=head.hash)  # noqa: E731
-    refused(ConflictError, append, "a turn on an older head")
-    unknown = lambda: case.journal.append(case.key, messages(2, "x"), follows="0" * 64)  # noqa: E731
-    refused(StateError, unknown, "a turn on a head that nobody knows")
+    refused(ConflictError, "the loser's turn, repeated", append, case.key, mine, **at)
+    new = messages(2, "x")
+    refused(ConflictError, "a turn on an older head", append, case.key, new, **at)
+    refused(StateError, "a turn on an unknown head", append, case.key, new, follows="0" * 64)
     expect(case.said() == ["first", "theirs"], "the loser's turn counts")
     texts = case.journal.texts(case.key, ["u2", "u1", "u9"])
     expect([m.text for m in texts] == ["theirs", "first"], "texts are not those committed")
     case.step("mine")
     expect(case.said() == ["first", "theirs", "mine"], "the loser cannot go on")
-    case.expect_clean()
 
 
 def _races(case: Case) -> None:
     """Of many steps at once from one head exactly one commits."""
-    case.step("first")
-    head, state = case.journal.head(case.key), case.journal.state(case.key)
-    assert state is not None
+    head, state = case.begun()
     begin = Barrier(8)
 
     def race(number: int) -> Head | None:
         turn = messages(2, f"racer {number}")
         made = entry(state, turn)
         begin.wait()
-        try:
-            done = case.journal.append_and_commit(case.key, turn, [made], follows=head.hash)
-        except ConflictError:
-            return None
-        return done.head
+        with suppress(ConflictError):
+            return case.journal.append_and_commit(case.key, turn, [made], follows=head.hash).head
+        return None
 
     with ThreadPoolExecutor(8) as pool:
         heads = [each for each in pool.map(race, range(8)) if each]
     expect(len(heads) == 1, f"{len(heads)} of 8 committed")
     expect(case.journal.head(case.key).hash == heads[0].hash, "the winner is not the head")
-    case.expect_clean()
 
 
 def _takes_over(case: Case) -> None:
     """A worker that slept past somebody's taking over is told, though nobody committed."""
-    case.step("first")
-    head, state = case.journal.head(case.key), case.journal.state(case.key)
-    assert state is not None
+    head, state = case.begun()
     turn = messages(2, "late")
     appended = case.journal.append(case.key, turn, follows=head.hash)
     expect(case.journal.take_over(case.key).epoch == head.epoch + 1, "the epoch does not rise")
+    how: Any = {"follows": head.hash, "epoch": head.epoch, "turn": appended}
+    late = [entry(state, turn)]
     refused(
-        ConflictError,
-        lambda: case.journal.commit(
-            case.key, [entry(state, turn)], follows=head.hash, epoch=head.epoch, turn=appended
-        ),
-        "a commit of an earlier epoch",
+        ConflictError, "a commit of an earlier epoch", case.journal.commit, case.key, late, **how
     )
-    case.expect_clean()
 
 
 def _forks(case: Case) -> None:
     """A fork sees nothing that was said later on the branch that it came from, and the other way round."""
     for number in range(1, 5):
         case.step(f"main {number}", proposal=rule(f"main {number}", f"u{number}"))
-    at = case.journal.state(case.key, 2)
-    assert at is not None
+    at: Any = case.journal.state(case.key, 2)
     head = case.journal.fork(case.key, at.hash, "aside")
     expect((head.version, head.branch) == (3, "aside"), f"the fork's head is {head}")
     case.step("aside 3", branch="aside")
@@ -264,14 +250,12 @@ def _forks(case: Case) -> None:
     for branch, version, last in (("aside", 2, "main 2"), ("main", 3, "main 3")):
         state: Any = case.journal.state(case.key, version, branch=branch)
         expect(state.constraints[-1].words.text == last, f"version {version} of {branch} differs")
-    deeper = case.journal.state(case.key, branch="aside")
-    assert deeper is not None
-    case.journal.fork(case.key, deeper.hash, "deeper")
+    case.journal.fork(case.key, case.journal.head(case.key, "aside").hash, "deeper")
     case.step("aside 4", branch="aside")
     expect(case.said("deeper") == ["main 1", "main 2", "aside 3"], "a fork of a fork sees more")
-    fork = lambda: case.journal.fork(case.key, at.hash, "aside")  # noqa: E731
-    refused(ConflictError, fork, "a second branch of one name")
-    case.expect_clean()
+    refused(
+        ConflictError, "a second one of its name", case.journal.fork, case.key, at.hash, "aside"
+    )
 
 
 def _blanks(case: Case) -> None:
@@ -289,7 +273,6 @@ def _blanks(case: Case) -> None:
     expect(case.journal.head(case.key).epoch > head.epoch, "workers are not told")
     expect(not case.journal.texts(case.key, ["u1"]), "the text is still given out")
     case.step("and on")
-    case.expect_clean()
 
 
 def _exchanges(case: Case) -> None:
@@ -297,63 +280,58 @@ def _exchanges(case: Case) -> None:
     for number in range(1, 41):
         proposal = rule(f"Rule {number}.", f"u{number}") if number % 9 == 0 else None
         case.step(f"Rule {number}.", "yes", proposal=proposal)
-    at = case.journal.state(case.key, 20)
-    assert at is not None
+    at: Any = case.journal.state(case.key, 20)
     case.journal.fork(case.key, at.hash, "aside")
     lines = list(case.journal.export(case.key))
-    again = lambda: case.journal.import_(lines)  # noqa: E731
-    refused(ConflictError, again, "an import over a thread")
+    refused(ConflictError, "an import over a thread", case.journal.import_, lines)
     case.journal.delete_thread(case.key)
     expect(case.journal.was_deleted(case.key), "nothing says that it was deleted")
-    refused(StateError, lambda: case.step("x", branch="aside"), "a step of a deleted thread")
+    refused(StateError, "a step of a deleted thread", case.step, "x", branch="aside")
     bent = [line.replace("Rule 18.", "Rule 81.") if '"commit"' in line else line for line in lines]
-    refused(InputError, lambda: case.journal.import_(bent), "a changed line")
-    expect(case.journal.import_(lines) == case.key, "it has another name")
+    refused(InputError, "a changed line", case.journal.import_, bent)
+    expect(case.journal.import_(lines) == (case.key,), "it has another name")
     expect(list(case.journal.export(case.key)) == lines, "it came back changed")
     case.step("and on")
-    case.expect_clean()
 
 
 def _takes_any_text(case: Case) -> None:
     """Texts of any characters come back as the observation holds them."""
     odd = Observation(channel=Channel.TOOL, text=ODD, name="tool \x00", call_id="c", message="m")
     turn = messages_of(Turn(observations=(odd,), at="\ud800").numbered(1))
-    made = entry(POLICY.schema.empty(), turn)
-    case.journal.append_and_commit(case.key, turn, [made])
+    case.journal.append_and_commit(case.key, turn, [entry(POLICY.schema.empty(), turn)])
     found = case.journal.texts(case.key, [turn[0].ref])[0].observation
     kept = found.model_copy(update={"at": ""})
     expect(kept == turn[0].observation, f"{kept!r} came back")
     case.step("x" * 3_000_000, "")
     expect(case.said()[1:] == ["x" * 3_000_000, ""], "a long or an empty text came back changed")
-    case.expect_clean()
 
 
 def _lists(case: Case) -> None:
     """Threads and heads are found by how their names begin."""
+    case.begun()
     tenant = uuid.uuid4().hex
     for name in ("a-1", "a-2", "b%_"):
         step(case.journal, ThreadKey(name, tenant), "hello")
-    found = [key.thread for key in case.journal.threads(tenant=tenant)]
-    expect(found == ["a-1", "a-2", "b%_"], f"found {found}")
-    found = [key.thread for key in case.journal.threads(tenant=tenant, thread="a-")]
-    expect(found == ["a-1", "a-2"], f"found {found}")
-    expect(not list(case.journal.threads(tenant=tenant, thread="%")), "a name is a pattern")
+    for prefix, names in {"": ["a-1", "a-2", "b%_"], "a-": ["a-1", "a-2"], "%": []}.items():
+        found = [key.thread for key in case.journal.threads(tenant=tenant, thread=prefix)]
+        expect(found == names, f"with {prefix!r} found {found}")
 
 
 def _gives_snapshots(case: Case) -> None:
     """A snapshot reads what the journal holds, writes nothing, and ends with its block."""
-    case.step("one")
+    case.begun()
     with case.journal.snapshot() as seen, seen.snapshot() as inner:
         expect(seen.latest(case.key) == case.journal.latest(case.key), "it holds something else")
         expect(inner.head(case.key) == seen.head(case.key), "a snapshot of it is another one")
-        refused(InputError, lambda: step(seen, case.key, "three"), "a write to it")
+        refused(InputError, "a write to it", step, seen, case.key, "two")
     case.step("two")
-    expect(case.said() == ["one", "two"], "the journal does not go on")
-    refused(StoreError, lambda: seen.texts(case.key, ["u1"]), "a read after its end")
+    expect(case.said() == ["first", "two"], "the journal does not go on")
+    refused(StoreError, "a read after its end", seen.texts, case.key, ["u1"])
 
 
 def _serves_many(case: Case) -> None:
     """Many threads step at once; nothing is lost, doubled or mixed up."""
+    case.begun()
     keys = [ThreadKey(f"{case.key.thread}-{n}") for n in range(THREADS)]
 
     def work(key: ThreadKey) -> list[str]:
@@ -378,19 +356,16 @@ def _takes_states(case: Case) -> None:
     expect((head.hash, head.version) == (state.hash, 3), "the head is not the state")
     case.step("turn 4")
     expect(case.journal.head(case.key).version == 4, "the thread does not go on")
-    case.expect_clean()
 
 
 def _closes(case: Case) -> None:
     """A journal that is closed says so, whatever is asked of it."""
-    case.journal.close()
-    case.journal.close()
-    for act in (lambda: case.journal.head(case.key), lambda: step(case.journal, case.key, "no")):
-        try:
-            act()
-        except StoreError:
-            continue
-        raise AssertionError("a closed journal does something")
+    case.begun()
+    for _ in range(2):
+        case.journal.close()
+    refused(StoreError, "a read", case.journal.head, case.key)
+    refused(StoreError, "a step", case.step, "no")
+    case.journal = case.make()
 
 
 PROMISES = (

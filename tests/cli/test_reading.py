@@ -12,8 +12,7 @@ from helpers_cli import Capsys, MonkeyPatch, failing, files_of, one_line, printe
 
 from acc.cli import run
 from acc.controller.controller import MemoryController
-from acc.journal import Journal, Report, ThreadKey
-from acc.journal.verifying import verify_spread
+from acc.journal import Journal, ThreadKey
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
 
@@ -147,30 +146,6 @@ def test_verify_recomputes_every_commit_and_tells_damages(folder: Path, capsys: 
     assert run(["verify", "--memory", str(folder), "--json"]) == 1
     assert '"is_clean": false' in capsys.readouterr().out
     assert told(capsys, "verify", "--memory", folder, "--thread", "second")["is_clean"]
-
-
-@pytest.mark.slow
-def test_verify_spreads_threads_over_processes(
-    folder: Path, capsys: Capsys, monkeypatch: MonkeyPatch
-) -> None:
-    for n in range(3):
-        taken(folder, f"t{n}", "Never restart nginx.")
-    alone = told(capsys, "verify", "--memory", folder)
-    assert alone["threads"] == 4
-    used: list[int] = []
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-
-    def spread(*given: Any) -> Report:
-        used.append(given[4])
-        return verify_spread(*given)
-
-    monkeypatch.setattr("acc.journal.verifying.verify_spread", spread)
-    told(capsys, "verify", "--memory", folder)  # so few commits are not worth a second process
-    monkeypatch.setattr("acc.cli.verify._WORTH_A_PROCESS", 1)
-    told(capsys, "verify", "--memory", folder, "--thread", "t1")
-    assert used == []
-    assert told(capsys, "verify", "--memory", folder) == alone
-    assert used == [2]
 
 
 def test_messages_with_keyed_digests_are_checked_with_the_key(

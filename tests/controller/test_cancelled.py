@@ -14,7 +14,7 @@ from helpers_controller import is_clean, texts
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError
-from acc.journal.aio import Beside
+from acc.journal.threads import Beside
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, read
 from acc.step import Cadence

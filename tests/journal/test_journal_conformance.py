@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine
 
 from acc.journal import Journal
 from acc.testing.journal_conformance import check_journal
@@ -16,7 +15,3 @@ def test_sqlite(tmp_path: Path, kind: str) -> None:
     check_journal(lambda: Journal.open(tmp_path, file_system=lambda _: kind))
     has_log = (tmp_path / "journal.sqlite3-wal").exists()
     assert has_log is False  # closed: the log is gone; on nfs there never was one
-
-
-def test_the_callers_engine(tmp_path: Path) -> None:
-    check_journal(lambda: Journal.open(create_engine(f"sqlite:///{tmp_path}/own.db")))

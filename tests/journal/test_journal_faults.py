@@ -6,27 +6,25 @@ import asyncio
 import json
 import os
 import random
-import re
 import signal
 import sqlite3
-import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from servers import begin
 from sqlalchemy import event
-from workers import check, kills, said, worker
+from workers import change, check, kills, said, two_workers, worker
 
-from acc.errors import AccError, AuditError, ConflictError, StoreError, StoreUnavailableError
+from acc.errors import AuditError, ConflictError, StoreError, StoreUnavailableError
 from acc.journal import Journal
-from acc.journal.aio import Beside
 from acc.journal.journal import FILE
-from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
+from acc.journal.threads import Beside
+from acc.testing.journal_conformance import POLICY, messages, rule, step
 
 
 def test_kills_lose_and_double_nothing(tmp_path: Path) -> None:
@@ -39,47 +37,20 @@ def test_sixty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
 
 
 def test_two_processes_on_one_thread_take_turns_or_are_told(tmp_path: Path) -> None:
-    Journal.open(tmp_path).close()
-    both = [worker(tmp_path, name, 40) for name in ("a", "b")]
-    begin(*both)
-    told, acked = 0, []
-    for process in both:
-        out, err = process.communicate(timeout=60)
-        assert err == ""
-        told += out.count("told")
-        acked += re.findall("acked (.*)", out)
-    with Journal.open(tmp_path) as journal:
-        check(journal, acked)
-        assert len(acked) == len(said(journal)) == 80
-    assert told > 0
-
-
-def test_a_stopped_worker_is_told(tmp_path: Path) -> None:
-    """It sleeps between its turn and its commit, and another one goes on."""
-    with Journal.open(tmp_path) as mine, Journal.open(tmp_path) as other:
-        step(mine, "t", "first")
-        latest = mine.latest("t")
-        turn = messages(2, "the stopped one")
-        appended = mine.append("t", turn, follows=latest.head.hash)
-        step(other, "t", "the other one")
-        with pytest.raises(ConflictError, match="version 2 was committed"):
-            mine.commit("t", [entry(latest.state, turn)], follows=latest.head.hash, turn=appended)
-        step(mine, "t", "the stopped one")
-        check(mine, ["first", "the other one", "the stopped one"])
+    assert two_workers(tmp_path) > 0
 
 
 def test_a_full_disk_is_told_and_the_repeated_step_works(tmp_path: Path) -> None:
     """SQLite's own limit of pages fails at each point at which the file has to grow."""
     limit = [0]
 
-    def limited(connection: sqlite3.Connection, *_: object) -> None:
+    def limited(_: Any, cursor: sqlite3.Cursor, *__: object) -> None:
         if limit[0]:
-            connection.execute(f"PRAGMA max_page_count={limit[0]}")
+            cursor.connection.execute(f"PRAGMA max_page_count={limit[0]}")
 
     with Journal.open(tmp_path) as journal:
         database = journal._database
-        event.listen(database._engine, "connect", limited)
-        event.listen(database._engine, "checkout", limited)
+        event.listen(database._engine, "before_cursor_execute", limited)
         told, acked = 0, []
         for number in range(60):
             text = f"{number} " + "x" * (number * 97 % 9000)
@@ -101,45 +72,6 @@ def test_a_full_disk_is_told_and_the_repeated_step_works(tmp_path: Path) -> None
             limit[0] = 10**6
         assert told > 20
         check(journal, acked)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
-def test_a_full_file_system_is_told_and_the_repeated_step_works(tmp_path: Path) -> None:
-    mount = tmp_path / "small"
-    mount.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", mount], check=False)
-    if done.returncode:
-        pytest.skip("may not mount")
-    try:
-        fill_again_and_again(mount)
-    finally:
-        subprocess.run(["umount", "-l", mount], check=True)
-
-
-def fill_again_and_again(mount: Path) -> None:
-    rng, acked, told = random.Random(5), [], 0
-    journal = Journal.open(mount / "m")
-    for number in range(120):
-        text = f"{number} " + "y" * rng.randrange(3000)
-        found = os.statvfs(mount)
-        leave = rng.choice([0, 0, 4096, 8192, 12288, 20480, 40960])
-        with (mount / "fill").open("wb") as file, suppress(OSError):
-            file.write(b"x" * max(0, found.f_bavail * found.f_frsize - leave))
-        try:
-            step(journal, "t", text, one=bool(number % 2))
-        except AccError:
-            told += 1
-            (mount / "fill").unlink()
-            if rng.random() < 0.3:
-                journal.close()
-                journal = Journal.open(mount / "m")
-            step(journal, "t", text)
-        (mount / "fill").unlink(missing_ok=True)
-        acked.append(text)
-    check(journal, acked)
-    journal.close()
-    assert told > 10
 
 
 @pytest.mark.parametrize("names", [["-wal"], ["-shm"], ["-wal", "-shm"]])
@@ -187,75 +119,24 @@ def test_a_deleted_journal_is_told_and_not_begun_anew(tmp_path: Path) -> None:
 
 
 def test_a_forked_child_and_its_parent_go_on(tmp_path: Path) -> None:
-    with Journal.open(tmp_path) as journal:
-        step(journal, "t", "before")
-        children = []
-        for number in range(3):
-            child = os.fork()
-            if child == 0:
-                code = 1
-                with suppress(BaseException):
-                    for turn in range(10):
-                        step(journal, f"child {number}", f"turn {turn}")
-                    code = 0
-                os._exit(code)
-            children.append(child)
-        for turn in range(10):
-            step(journal, "t", f"turn {turn}")
-        assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
-        step(journal, "t", "after")
-        check(journal, ["before", "after"])
-        for number in range(3):
-            assert len(said(journal, f"child {number}")) == 10
-
-
-def test_a_fork_beside_busy_threads_waits_for_them(tmp_path: Path) -> None:
-    async def main() -> None:
-        journal, beside = Journal.open(tmp_path), Beside()
-        busy = [
-            asyncio.create_task(beside.run(lambda n=n: step(journal, f"t{n}", "hello")))  # type: ignore[misc]
-            for n in range(20)
-        ]
-        await asyncio.sleep(0.02)
+    def forked(act: Callable[[], object]) -> int:
         child = os.fork()
         if child == 0:
-            code = 1
             with suppress(BaseException):
-                step(journal, "child", "hello")
-                code = 0
-            os._exit(code)
-        await asyncio.gather(*busy)
-        assert os.waitpid(child, 0)[1] == 0
-        check(journal, [])
-        assert len(list(journal.threads())) == 21
-        journal.close()
-        beside.close()
+                act()
+                os._exit(0)
+            os._exit(1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    asyncio.run(main())
-
-
-def test_cancelled_calls_are_carried_out_whole_or_not_at_all(tmp_path: Path) -> None:
-    async def main() -> None:
-        rng = random.Random(3)
-        beside = Beside()
-        with Journal.open(tmp_path) as journal:
-            for number in range(100):
-                text = f"turn {number}"
-                latest = journal.latest("t")
-                state = latest.state or POLICY.schema.empty()
-                turn = messages(state.turn + 1, text)
-                made = [entry(state, turn)]
-                act = partial(journal.append_and_commit, "t", turn, made, follows=latest.head.hash)
-                call = asyncio.ensure_future(beside.run(act))
-                await asyncio.sleep(rng.random() * 0.01)
-                call.cancel()
-                with suppress(asyncio.CancelledError):
-                    await call
-                await beside.run(act)
-            check(journal, [f"turn {n}" for n in range(100)])
-        beside.close()
-
-    asyncio.run(main())
+    with Journal.open(tmp_path) as journal:
+        step(journal, "t", "before")
+        assert forked(lambda: [step(journal, "child", f"turn {n}") for n in range(10)]) == 0
+        step(journal, "t", "after")
+        with journal.snapshot():  # its connection would come along
+            assert forked(lambda: journal.head("t")) == 1
+            assert forked(lambda: step(journal, "t", "no")) == 1
+        check(journal, ["before", "after"])
+        assert len(said(journal, "child")) == 10
 
 
 def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> None:
@@ -338,7 +219,7 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "UPDATE messages SET text = text || '!' WHERE seq = 7",
         "UPDATE messages SET channel = 'operator' WHERE seq = 7",
@@ -377,7 +258,7 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
         "DELETE FROM policies",
     ],
 )  # fmt: skip
-def test_a_changed_row_is_told(tmp_path: Path, change: str) -> None:
+def test_a_changed_row_is_told(tmp_path: Path, statement: str) -> None:
     """Fourteen turns are committed, and one waits."""
     with Journal.open(tmp_path) as journal:
         for number in range(1, 15):
@@ -385,9 +266,7 @@ def test_a_changed_row_is_told(tmp_path: Path, change: str) -> None:
             step(journal, "t", f"Rule {number}.", proposal=proposal)
         journal.append("t", messages(15, "This waits."), follows=journal.head("t").hash)
         assert journal.verify([POLICY]).is_clean
-    with sqlite3.connect(tmp_path / FILE) as database:
-        assert database.execute(change).rowcount >= 1
-    database.close()
+    assert change(tmp_path, statement) >= 1
     with Journal.open(tmp_path) as journal:
         report = journal.verify([POLICY])
         assert report.damages
@@ -398,9 +277,7 @@ def test_a_document_that_lost_its_end_is_told(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
         journal.ingest("manual", messages(1, "Part one.", "Part two."))
         assert journal.verify([POLICY]).is_clean
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("DELETE FROM messages WHERE seq = 2")
-    database.close()
+    change(tmp_path, "DELETE FROM messages WHERE seq = 2")
     with Journal.open(tmp_path) as journal:
         assert "messages after number 1 are missing" in str(journal.verify([POLICY]).damages[0])
 
@@ -410,9 +287,7 @@ def test_a_changed_key_is_told(tmp_path: Path) -> None:
         held = journal.key("of placeholders")
         assert journal.key("of placeholders") == held
         assert len(held) == 32
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE keys SET value = zeroblob(40)")
-    database.close()
+    change(tmp_path, "UPDATE keys SET value = zeroblob(40)")
     with (
         Journal.open(tmp_path) as journal,
         pytest.raises(AuditError, match="the key 'of placeholders' was changed"),
@@ -423,9 +298,7 @@ def test_a_changed_key_is_told(tmp_path: Path) -> None:
 def test_a_text_that_is_damaged_is_told_and_not_quoted(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
         step(journal, "t", "My pin is 4711.")
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("UPDATE messages SET text = CAST(text || x'ff' AS TEXT)")
-    database.close()
+    change(tmp_path, "UPDATE messages SET text = CAST(text || x'ff' AS TEXT)")
     with Journal.open(tmp_path) as journal:
         with pytest.raises(AuditError, match="Could not decode to UTF-8") as told:
             list(journal.messages("t"))
@@ -436,7 +309,7 @@ def test_a_text_that_is_damaged_is_told_and_not_quoted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("act", ["step", "blank", "delete", "delete and begin"])
 def test_who_verifies_while_others_write_sees_no_damage(tmp_path: Path, act: str) -> None:
     """They write after it read what there is to check."""
-    with Journal.open(tmp_path) as journal, Journal.open(tmp_path) as other:
+    with Journal.open(tmp_path) as journal, Journal.open(tmp_path, wait=0.2) as other:
         for number in range(1, 6):
             step(journal, "t", f"turn {number}")
         journal.append("t", messages(6, "turn 6"), follows=journal.head("t").hash)
@@ -471,10 +344,7 @@ def test_deleted_rows_and_a_rewritten_journal_are_told(tmp_path: Path) -> None:
         for number in range(1, 15):
             step(journal, "t", f"turn {number}")
         anchors = list(journal.heads())
-    with sqlite3.connect(tmp_path / FILE) as database:
-        database.execute("DELETE FROM messages WHERE seq = 5")
-        database.execute("DELETE FROM commits WHERE version = 9")
-    database.close()
+    change(tmp_path, "DELETE FROM messages WHERE seq = 5", "DELETE FROM commits WHERE version = 9")
     with Journal.open(tmp_path) as journal:
         told = " ".join(map(str, journal.verify([POLICY]).damages))
         assert "messages before number 6 are missing" in told
@@ -490,12 +360,10 @@ def test_what_is_no_journal_is_told(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / FILE).write_bytes(b"this is no database, whatever its name says " * 100)
     (tmp_path / "b").mkdir()
-    with sqlite3.connect(tmp_path / "b" / FILE) as other:
-        other.execute("CREATE TABLE collections (id)")
+    change(tmp_path / "b", "CREATE TABLE collections (id)")
     (tmp_path / "c").write_text("a file")
     Journal.open(tmp_path / "d").close()
-    with sqlite3.connect(tmp_path / "d" / FILE) as newer:
-        newer.execute("UPDATE format SET number = 99 WHERE number = 2")
+    change(tmp_path / "d", "UPDATE format SET number = 99")
     for name, words in {
         "a": "no journal",
         "b": "no journal",

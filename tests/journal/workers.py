@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import random
+import re
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from servers import begin
 from sqlalchemy import event
 
 from acc.journal import Journal
+from acc.journal.journal import FILE
 from acc.testing.journal_conformance import POLICY, step
 
 WORKER = """
 import sys
 from acc.journal import Journal
+from acc.journal.journal import FILE
 from acc.testing.journal_conformance import step, rule
 from acc.errors import ConflictError
 journal, name, many = Journal.open(sys.argv[1]), sys.argv[2], int(sys.argv[3])
@@ -56,6 +61,23 @@ def check(journal: Journal, acked: list[str]) -> None:
     assert journal.check_pages() == []
 
 
+def two_workers(place: str | Path) -> int:
+    """Fail unless two workers on one thread lose and double nothing; return how often one was told to go on."""
+    Journal.open(place).close()
+    both = [worker(place, name, 40) for name in ("a", "b")]
+    begin(*both)
+    told, acked = 0, []
+    for process in both:
+        out, err = process.communicate(timeout=120)
+        assert err == ""
+        told += out.count("told")
+        acked += re.findall("acked (.*)", out)
+    with Journal.open(place) as journal:
+        check(journal, acked)
+        assert len(acked) == len(said(journal)) == 80
+    return told
+
+
 def check_snapshot(journal: Journal) -> None:
     """Fail unless a snapshot sees one moment, whoever writes, and finds a thread's place once."""
     step(journal, "t", "one")
@@ -69,6 +91,12 @@ def check_snapshot(journal: Journal) -> None:
         assert [each.message.text for each in seen.messages("t")] == ["one"]
         assert not [each for each in asked if "FROM threads" in each]
     assert journal.head("t").version == 2
+
+
+def change(folder: Path, *statements: str) -> int:
+    """Change rows behind the journal's back; return how many."""
+    with closing(sqlite3.connect(folder / FILE)) as database, database:
+        return sum(database.execute(each).rowcount for each in statements)
 
 
 def kill_once(place: str | Path, rng: random.Random, acked: list[str], name: str) -> None:
