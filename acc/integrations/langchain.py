@@ -28,10 +28,9 @@ from acc.integrations.leaving import Looked, Passed, marked
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
-from acc.integrations.prompting import with_memory
+from acc.integrations.prompting import watching, with_memory
 from acc.integrations.speaking import Settings
 from acc.integrations.stepping import Controller
-from acc.integrations.watching import watching
 
 with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
     from langchain.agents.middleware.types import (

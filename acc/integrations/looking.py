@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import is_running_summary, taken_back
+from acc.integrations.history import is_running_summary, results_left, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import Given, Looked
 from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
@@ -33,7 +33,6 @@ from acc.integrations.tailing import (
     unknown,
     without_answers,
 )
-from acc.integrations.unfinished import results_left
 from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
