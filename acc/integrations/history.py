@@ -164,7 +164,7 @@ def results_left(messages: Sequence[BaseMessage], config: Config) -> list[ToolMe
     """Return the results that the run's checkpointer holds of calls that have none among ``messages``.
 
     Tools that are called together run as tasks of one step. If one fails, the step ends, and the results of the others
-    stand among the checkpoint's pending writes. A run with new input drops them: the model would call those tools again.
+    stand among the checkpoint's pending writes. A run with new input drops them: the model would call the tools again.
     """
     answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     called = {call_id for message in messages for call_id, _ in calls_of(message)}
