@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from acc.update import seed as seed
     from acc.update import update_state as update_state
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "AccError": "acc.errors",
