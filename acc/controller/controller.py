@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self
 
@@ -18,7 +20,6 @@ from acc.driving import Doing, aperform, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit
 from acc.journal.opened import key_of
-from acc.journal.threads import Beside
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step
@@ -31,6 +32,9 @@ from acc.turn.turn import Turn
 P = ParamSpec("P")
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 T = TypeVar("T")
+
+THREADS = 4
+"""Threads of an event loop's memory for what may block."""
 
 
 class MemoryController(Common[S]):
@@ -254,6 +258,8 @@ def beside(
 class AsyncMemoryController(Common[S]):
     """The same for event loops: nothing blocks the loop. A method does what that of `MemoryController` does."""
 
+    _threads: tuple[int, ThreadPoolExecutor] | None = None
+
     step = awaited(Common[S]._step)
     flush = awaited(Common[S]._flush)
     record = awaited(Common[S]._record)
@@ -265,25 +271,30 @@ class AsyncMemoryController(Common[S]):
     export_messages = beside(MemoryController[S].export_messages)
     open_evidence = beside(MemoryController[S].open_evidence)
 
-    @cached_property
-    def _threads(self) -> Beside:
-        return Beside()
-
     async def beside(self, function: Callable[..., T], *args: Any) -> T:
-        """Run something that may block, beside the event loop."""
-        return await self._threads.run(lambda: function(*args))
+        """Run something that may block, beside the event loop.
+
+        In threads of its own: in those of `asyncio.to_thread`, tools may wait for a step of the same thread.
+        A call that is cancelled may still be carried out, whole or not at all. The step is repeated as after a crash.
+        """
+        process = os.getpid()
+        if self._threads is None or self._threads[0] != process:  # threads do not survive a fork
+            self._threads = process, ThreadPoolExecutor(THREADS, "acc-beside")
+        run = asyncio.get_running_loop().run_in_executor
+        return await run(self._threads[1], partial(function, *args))
 
     async def carried_out(self, doing: Doing[T]) -> T:
         """Carry out a computation."""
         if not identifier.cache_info().currsize:
             # To load it here would block the loop for half a second.
             await self.beside(identifier)
-        return await aperform(doing, self._threads.run)
+        return await aperform(doing, self.beside)
 
     async def aclose(self) -> None:
         """Finish what runs behind, fill the index with what it lacks, and close it and the journal."""
         await self.beside(self._close)
-        self._threads.close()
+        if self._threads is not None:
+            self._threads[1].shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self

@@ -11,9 +11,8 @@ from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Appended, Head, StoredMessage
+from acc.journal.names import MAIN, Appended, Head, Place, StoredMessage
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Place
 from acc.journal.tables import MESSAGES, TURNS
 from acc.tail import Message, digest_of
 from acc.turn.observations import storable

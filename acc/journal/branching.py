@@ -15,11 +15,9 @@ from sqlalchemy import update
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal.committing import ADD_COMMIT, Committing, commit_row
-from acc.journal.names import MAIN, Appended, Head
+from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
-from acc.journal.places import Place
-from acc.journal.rows import body_of, packed, read_state
-from acc.journal.tables import HEADS
+from acc.journal.tables import HEADS, body_of, packed, read_state
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 from acc.text.lines import sha256_of

@@ -10,12 +10,10 @@ from sqlalchemy import select, text
 
 from acc.errors import ConflictError, StateError
 from acc.journal.appending import RECORD, TAKEN, Appending
-from acc.journal.names import MAIN, Appended, Head
+from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
-from acc.journal.places import Place
 from acc.journal.record import Entry, record_of
-from acc.journal.rows import WHOLE_EVERY, as_bytes, packed, squeezed
-from acc.journal.tables import COMMITS, HEADS, TURNS
+from acc.journal.tables import COMMITS, HEADS, TURNS, WHOLE_EVERY, as_bytes, packed, squeezed
 from acc.tail import Message
 from acc.text.lines import canonical_json
 

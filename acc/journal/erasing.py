@@ -16,10 +16,9 @@ from typing import Any
 from sqlalchemy import bindparam, delete, select, text, update
 
 from acc.journal.branching import Branching, successor
-from acc.journal.names import MAIN, ThreadKey
+from acc.journal.names import MAIN, Place, ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Place, sees
-from acc.journal.rows import decoded, packed
+from acc.journal.places import sees
 from acc.journal.tables import (
     BRANCHES,
     COMMITS,
@@ -28,6 +27,8 @@ from acc.journal.tables import (
     OF_A_THREAD,
     THREADS,
     TOMBSTONES,
+    decoded,
+    packed,
 )
 from acc.journal.wording import Traces
 from acc.turn.observations import is_ingested, storable

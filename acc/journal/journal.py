@@ -17,7 +17,7 @@ after a resumed checkpoint, forks the branch first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,7 +77,6 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
         *,
         threads: Iterable[Key] | None = None,
         anchors: Iterable[Head] = (),
-        progress: Callable[[Report], None] | None = None,
     ) -> Report:
         """Recompute every commit, and check chain, digests and heads.
 
@@ -85,10 +84,9 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
             policies: Schema, counter and digest key of each policy in use. The numbers of older ones are stored.
             threads: The threads; None for all.
             anchors: Heads that were kept outside: each has to be a commit still.
-            progress: Gets the report so far, again and again.
         """
         heads = self.heads() if threads is None else (Head(key_of(each)) for each in threads)
-        return verify(self, heads, anchors, policies, progress)
+        return verify(self, heads, anchors, policies)
 
 
 __all__ = ["FILE", "Journal", "Key", "Latest"]

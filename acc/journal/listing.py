@@ -8,12 +8,11 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, select
 
-from acc.journal.names import MAIN, StoredCommit, StoredMessage
+from acc.journal.names import MAIN, Place, StoredCommit, StoredMessage
 from acc.journal.opened import Key, reads
-from acc.journal.places import Place, sees
+from acc.journal.places import sees
 from acc.journal.reading import PAGE, Reading
-from acc.journal.rows import decoded, message_of, read_state
-from acc.journal.tables import COMMITS, MESSAGES
+from acc.journal.tables import COMMITS, MESSAGES, decoded, message_of, read_state
 
 _NO_END = 1 << 31
 _CHOICES = {

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Executable
 
@@ -16,12 +16,9 @@ from acc.errors import InputError, StoreError
 from acc.folders import file_system as of_folder
 from acc.journal.connecting import FILE, Where, connected, migrate
 from acc.journal.database import Database, told
-from acc.journal.names import ThreadKey
-from acc.journal.rows import Recent
+from acc.journal.names import Place, ThreadKey
+from acc.journal.tables import Recent
 from acc.turn.observations import storable
-
-if TYPE_CHECKING:
-    from acc.journal.places import Place
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,8 +18,7 @@ from sqlalchemy import select
 from acc.commit.commit import commit
 from acc.errors import AccError
 from acc.journal.listing import Listing
-from acc.journal.names import StoredCommit, StoredMessage
-from acc.journal.places import Place
+from acc.journal.names import Place, StoredCommit, StoredMessage
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
 from acc.state.model import CompressedCognitiveState

@@ -15,12 +15,10 @@ from sqlalchemy import delete, select, update
 from acc.errors import ConflictError
 from acc.journal.committing import ADD_COMMIT, commit_row
 from acc.journal.erasing import Erasing
-from acc.journal.names import Head
+from acc.journal.names import Head, Place
 from acc.journal.opened import Key, key_of, writes
-from acc.journal.places import Place
 from acc.journal.record import Entry, record_of
-from acc.journal.rows import packed
-from acc.journal.tables import COMMITS, HEADS, MESSAGES
+from acc.journal.tables import COMMITS, HEADS, MESSAGES, packed
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from acc.journal.opened import Key, key_of, reads
 from acc.journal.places import Places
 from acc.journal.reading import PAGE
 from acc.journal.recompute import policy_body
-from acc.journal.rows import message_of
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
+from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
 from acc.tail import Message
 from acc.turn.observations import Channel
 

@@ -6,7 +6,7 @@ file system they wait until a thread is checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import Any
@@ -16,11 +16,18 @@ from sqlalchemy import select
 from acc.errors import AccError
 from acc.journal.branching import successor
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Damage, Head, Report, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.places import Place
+from acc.journal.names import (
+    MAIN,
+    Damage,
+    Head,
+    Place,
+    Report,
+    StoredCommit,
+    StoredMessage,
+    ThreadKey,
+)
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.rows import body_of
-from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
+from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS, body_of
 from acc.state.policy import Policy
 from acc.tail import digest_of
 from acc.text.lines import sha256_of
@@ -37,7 +44,6 @@ def verify(
     heads: Iterable[Head],
     anchors: Iterable[Head],
     policies: Sequence[Policy],
-    progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Check the threads of ``heads`` and ``anchors`` one after the other; see `acc.journal.journal.Journal.verify`."""
     report = Report()
@@ -49,8 +55,6 @@ def verify(
     def check(key: ThreadKey, anchors: Sequence[Head]) -> None:
         with journal.snapshot() as opened:
             _check_thread(opened, key, policies, anchors, report)
-        if progress is not None:
-            progress(report)
 
     for key, _ in groupby(heads, lambda head: head.thread):
         if key not in seen:  # a fork's row may stand apart from its thread's

@@ -20,8 +20,7 @@ from acc.gate import Verdict
 from acc.journal import Entry, Journal, Report
 from acc.journal.journal import FILE
 from acc.journal.record import given_of, record_of
-from acc.journal.rows import as_bytes, squeezed, unsqueezed
-from acc.journal.tables import METADATA
+from acc.journal.tables import METADATA, as_bytes, squeezed, unsqueezed
 from acc.models.protocol import Usage
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState

@@ -23,7 +23,6 @@ from workers import change, check, kills, said, two_workers, worker
 from acc.errors import AuditError, ConflictError, StoreError, StoreUnavailableError
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.journal.threads import Beside
 from acc.testing.journal_conformance import POLICY, messages, rule, step
 
 
@@ -141,13 +140,10 @@ def test_a_forked_child_and_its_parent_go_on(tmp_path: Path) -> None:
 
 def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> None:
     async def main() -> None:
-        beside = Beside()
         with Journal.open(tmp_path) as journal:
             other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
-            call = asyncio.create_task(
-                beside.run(lambda: journal.append("t", messages(1, "hello")))
-            )
+            call = asyncio.create_task(asyncio.to_thread(journal.append, "t", messages(1, "hello")))
             longest = 0.0
             for _ in range(40):
                 start = time.perf_counter()
