@@ -67,16 +67,16 @@ class Upkeep(Base):
         """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
         journal, index = self.journal, self.parts.index
         problems = [*index.warnings, *(f"journal: {each}" for each in journal.check_pages())]
-        heads, said, lag = list(journal.heads()), journal.said(), list[Waiting]()
-        open_ = [Waiting(each.thread, each.branch, each.open) for each in said if each.open]
+        sizes, lag = journal.sizes(), list[Waiting]()
+        open_ = [Waiting(*name, size.open) for name, size in sizes.items() if size.open]
         try:
-            lag += [Waiting(each.thread, each.branch, lacks) for each, lacks in index.lacking(said)]
+            lag += [Waiting(*name, lacks) for name, lacks in index.lacking(sizes)]
         except AccError as error:
             problems.append(f"index: {error}")
-        counts = journal.counts()
         return Health(
-            len({head.thread for head in heads}), len(heads), counts["messages"], counts["commits"],
-            _sizes(journal, self.files), counts["free"], tuple(lag), tuple(open_),
+            len({thread for thread, _ in sizes}), len(sizes),
+            sum(size.messages for size in sizes.values()), sum(size.commits for size in sizes.values()),
+            _sizes(journal, self.files), journal.free_bytes(), tuple(lag), tuple(open_),
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
 

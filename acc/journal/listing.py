@@ -142,19 +142,11 @@ class Listing(Reading):
 
         A damaged one says so in ``problem``.
         """
-        for found in self._commit_pages(thread, branch, after, page):
+        before, size = b"", page
+        while size == page:
+            found, before = self._commit_page(thread, branch, after, page, before)
             yield from found
-
-    def _commit_pages(
-        self, thread: Key, branch: str, after: int = 0, size: int = PAGE
-    ) -> Iterator[list[StoredCommit]]:
-        before = b""
-        while True:
-            page, before = self._commit_page(thread, branch, after, size, before)
-            yield page
-            if len(page) < size:
-                return
-            after = page[-1].version
+            size, after = len(found), found[-1].version if found else after
 
     @reads
     def _commit_page(

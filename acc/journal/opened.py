@@ -102,6 +102,10 @@ class Opened:
         """Return the bytes of the database."""
         return self._database.size()
 
+    def free_bytes(self) -> int:
+        """Return how many of them nothing uses, as far as the database tells."""
+        return self._database.free_bytes()
+
     def close(self) -> None:
         """Close all connections. A second call does nothing."""
         self._database.close()
