@@ -132,15 +132,15 @@ class MemoryController(Common[S]):
 
     def last_state(self, thread: Key, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""
-        return _state_of(self, thread, branch)
+        return self._state(thread, branch)
 
     def state_at(self, thread: Key, at: str | int, *, branch: str = "main") -> S | None:
         """Return the state with the hash or the version ``at``; None if there is none, or if it was erased."""
-        return _state_of(self, thread, branch, at)
+        return self._state(thread, branch, at)
 
     def latest(self, thread: Key, *, branch: str = "main") -> Latest[S]:
         """Return where a branch stands: its head, its state, and the messages of its tail."""
-        return _latest_of(self, thread, branch)
+        return self._latest(thread, branch)
 
     def export_messages(self, thread: Key, *, branch: str = "main") -> list[dict[str, str]]:
         """Return a thread as plain chat messages: a summary, then what no compression has read, word for word.
@@ -150,7 +150,7 @@ class MemoryController(Common[S]):
         Raises:
             InputError: There is no such thread.
         """
-        latest = _latest_of(self, thread, branch)
+        latest = self._latest(thread, branch)
         if latest.state is None:
             raise InputError(
                 f"there is no thread {key_of(thread)}", where="export_messages",
@@ -215,18 +215,6 @@ class MemoryController(Common[S]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _state_of(memory: Common[S], thread: Key, branch: str, at: str | int | None = None) -> S | None:
-    schema: Any = memory.policy.schema
-    found: S | None = memory.journal.state(key_of(thread), at, branch=branch, schema=schema)
-    return found
-
-
-def _latest_of(memory: Common[S], thread: Key, branch: str) -> Latest[S]:
-    schema: Any = memory.policy.schema
-    found: Latest[S] = memory.journal.latest(key_of(thread), branch=branch, schema=schema)
-    return found
 
 
 def awaited(

@@ -202,10 +202,6 @@ class Indexing:
             if (lacks := size.taken - there.get(lane_of(*name), 0)) > 0:
                 yield name, lacks
 
-    def count(self, head: Head) -> int:
-        """Return how many messages of a branch itself the store has to hold."""
-        return sum(1 for _ in self._after(head.thread, head.branch, -1))
-
     def refill(self, thread: ThreadKey, branch: str) -> int:
         """Write what the store lacks of a branch; return how many messages were new.
 

@@ -26,8 +26,8 @@ from acc.evidence.replay import Replay
 from acc.evidence.target import Found, Row, Target
 from acc.evidence.traces import Searched, Trace, Traces
 from acc.journal import Head, ThreadKey
+from acc.journal.branching import Anew
 from acc.journal.names import MAIN
-from acc.journal.rewriting import Anew
 from acc.journal.wording import words_of
 from acc.models.protocol import Usage
 from acc.state.items import Pinned

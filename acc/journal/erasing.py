@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, select, text, update
 
-from acc.journal.branching import Branching, successor
+from acc.journal.committing import Committing, successor
 from acc.journal.names import MAIN, Place, ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
 from acc.journal.places import sees
@@ -72,7 +72,7 @@ _NAME_ANEW = text(  # a turn's identity is a digest of the words
 )
 
 
-class Erasing(Branching):
+class Erasing(Committing):
     """Erase."""
 
     def blank(

@@ -33,6 +33,9 @@ class Opened:
 
     Its methods are transactions (`reads`, `writes`). One that calls another makes it part of its own: within a
     transaction the journal is a copy that has the connection.
+
+    Attributes:
+        database: Where its rows lie: it tells files, size, free bytes and damaged pages.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class Opened:
         *,
         reads_only: bool = False,
     ) -> None:
-        self._database = database
+        self.database = database
         self._digest_key = digest_key
         self._clock = clock or SystemClock()
         self._recent = Recent()
@@ -91,24 +94,11 @@ class Opened:
     @property
     def where(self) -> str:
         """What names the journal."""
-        return self._database.where
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that hold it, as far as this process can read them."""
-        return self._database.files
-
-    def size(self) -> int:
-        """Return the bytes of the database."""
-        return self._database.size()
-
-    def free_bytes(self) -> int:
-        """Return how many of them nothing uses, as far as the database tells."""
-        return self._database.free_bytes()
+        return self.database.where
 
     def close(self) -> None:
         """Close all connections. A second call does nothing."""
-        self._database.close()
+        self.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +120,7 @@ class Opened:
         if self._connection is not None:
             yield self
             return
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             seen = self._within(connection, "")
             try:
                 yield seen
@@ -154,7 +144,7 @@ class Opened:
             )
         now = self._now()
         name = key_of(about).digest(b"") if about is not None else ""
-        return self._database.write(lambda connection: job(self._within(connection, now)), name)
+        return self.database.write(lambda connection: job(self._within(connection, now)), name)
 
     def _within(self, connection: Connection, now: str) -> Self:
         journal = copy(self)
@@ -174,7 +164,7 @@ class Opened:
     def scrub(self) -> str:
         """Remove what was erased from where the database keeps it besides; return where it is left, or nothing."""
         self._recent.clear()
-        return self._database.scrub()
+        return self.database.scrub()
 
     def _now(self) -> str:
         return self._time or stamp(self._clock.now())

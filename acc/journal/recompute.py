@@ -185,15 +185,11 @@ def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Po
         names = (policy.schema.__name__, policy.counter.name)
         if not stored or names != (stored["schema"], stored["counter"]):
             continue
+        same = ("max_tokens", "style", "lifting", "pinned_share")
+        numbers: dict[str, Any] = {name: stored[name] for name in same}
         speakers = stored["speakers"]
-        older = replace(
-            policy,
-            max_tokens=stored["max_tokens"],
-            style=stored["style"],
-            lifting=stored["lifting"],
-            pinned_share=stored["pinned_share"],
-            speakers=None if speakers is None else frozenset(speakers),
-        )
+        numbers["speakers"] = None if speakers is None else frozenset(speakers)
+        older = replace(policy, **numbers)
         if older.fingerprint == fingerprint:
             return older
     return None

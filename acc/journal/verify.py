@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 
 from acc.errors import AccError
-from acc.journal.branching import successor
+from acc.journal.committing import successor
 from acc.journal.database import told
 from acc.journal.listing import Listing
 from acc.journal.names import (

@@ -233,9 +233,7 @@ def test_settings_of_the_file(tmp_path: Path) -> None:
     for kind, mode, sync in (("ext4", "wal", 2), ("cifs", "delete", 3)):
         with Journal.open(tmp_path / kind, file_system=lambda _, k=kind: k) as journal:  # type: ignore[misc]
             pragmas = {
-                name: journal._database.raw(
-                    lambda c, n=name: c.execute(f"PRAGMA {n}").fetchone()[0]
-                )  # type: ignore[misc]
+                name: journal.database.raw(lambda c, n=name: c.execute(f"PRAGMA {n}").fetchone()[0])  # type: ignore[misc]
                 for name in ("journal_mode", "synchronous", "secure_delete", "busy_timeout")
             }
             expected = {"journal_mode": mode, "synchronous": sync, "secure_delete": 1}
@@ -272,7 +270,7 @@ def test_a_long_thread_is_read_by_its_end(tmp_path: Path) -> None:
         from sqlalchemy import event
 
         event.listen(
-            journal._database._engine, "before_cursor_execute",
+            journal.database._engine, "before_cursor_execute",
             lambda _c, _u, statement, *_: counted.append(statement),
         )  # fmt: skip
         step(journal, "t", "the next")

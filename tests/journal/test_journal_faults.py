@@ -48,7 +48,7 @@ def test_a_full_disk_is_told_and_the_repeated_step_works(tmp_path: Path) -> None
             cursor.connection.execute(f"PRAGMA max_page_count={limit[0]}")
 
     with Journal.open(tmp_path) as journal:
-        database = journal._database
+        database = journal.database
         event.listen(database._engine, "before_cursor_execute", limited)
         told, acked = 0, []
         for number in range(60):
@@ -205,7 +205,7 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
         (tmp_path / FILE).write_bytes(bent)
         try:
             with Journal.open(tmp_path) as journal:
-                problems = [*journal.check_pages(), *journal.verify([POLICY]).damages]
+                problems = [*journal.database.damages(), *journal.verify([POLICY]).damages]
                 if not problems:
                     silent += 1
                     assert list(journal.export("t")) == lines

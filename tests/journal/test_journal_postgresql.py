@@ -161,7 +161,7 @@ def test_writers_of_other_threads_do_not_wait(url: str) -> None:
                 entered.set()
                 go_on.wait(30)
 
-            journal._database.write(wait, ThreadKey("slow").digest(b""))
+            journal.database.write(wait, ThreadKey("slow").digest(b""))
 
         holder = threading.Thread(target=hold)
         holder.start()
