@@ -65,7 +65,7 @@ class Exchange(Listing):
         column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c[owner])
         own = select(table).where(table.c[owner] == getattr(place, owner)).order_by(column)
         for row in self._read(lambda journal: journal._execute(own).mappings().all()):
-            plain = _without_ids(row)
+            plain = _without_ids(dict(row))
             if "identity" in plain:
                 plain["identity"] = plain["identity"].hex()
             yield _line({**told, **plain})
