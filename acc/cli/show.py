@@ -240,10 +240,14 @@ def threads(
 
     Commits and messages are those of all its branches; the column branches names those beside main.
     """
-    with reading(memory) as journal:
+    with reading(memory) as opened, opened.snapshot() as journal:
         found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
         sizes = journal.sizes()
-    counted = [(head, forks, *sizes.get(head.thread, (0, 0))) for head, forks in found]
+    counted = []
+    for head, forks in found:
+        each = [sizes[head.thread, name] for name in (MAIN, *forks)]
+        commits, messages = sum(size.commits for size in each), sum(size.messages for size in each)
+        counted.append((head, forks, commits, messages))
     if json or not found:
         value = [
             {**asdict(h.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}

@@ -46,7 +46,7 @@ def recording(
     False is returned: the next step from ``state`` has to bring the words along.
     """
     branch = state.branch if state is not None else MAIN
-    latest: Latest[S] = yield parts.latest(key, branch, has_tail=False)
+    latest: Latest[S] = yield parts.latest(key, branch)
     head = latest.head
     if state is not None and state.version and not (yield from _is_newest(parts, state, head)):
         log_event(

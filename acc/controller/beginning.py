@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from acc.commit.commit import Commit
@@ -57,9 +58,9 @@ def beginning(
     if held.branch != state.branch:
         latest = yield parts.latest(key, held.branch)
     adopted: Head = yield Io(lambda: parts.journal.without_news(held))
-    found = yield from _found(parts, turn, state, held)
+    found: Appended | None = yield _found(parts, turn, state, held)
     if not _is_committed(found) and adopted.hash not in (held.hash, latest.head.hash):
-        found = (yield from _found(parts, turn, state, adopted)) or found
+        found = (yield _found(parts, turn, state, adopted)) or found
     if _is_committed(found):
         return Beginning(latest, found)
     if latest.head.hash == adopted.hash:
@@ -72,10 +73,12 @@ def beginning(
 def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
     """Begin where the thread stopped, or find the turn there by the ids of its messages."""
     latest: Latest[S] = yield parts.latest(key, MAIN)
-    said = [(each.message, each.identity) for each in turn.observations]
-    if latest.state is None or not said or not all(id_ for id_, _ in said):
+    has_ids = all(each.message for each in turn.observations)
+    if latest.state is None or not has_ids:
         return Beginning(latest)
-    known: Appended | None = yield Io(lambda: parts.journal.said_last(key, MAIN, said))
+    said = messages_of(turn.numbered(latest.state.turn))
+    before = replace(latest.head, seq=latest.head.seq - len(said))
+    known: Appended | None = yield Io(lambda: parts.journal.repeated(before, said, by_id=True))
     return Beginning(latest, known)
 
 
@@ -83,7 +86,7 @@ def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[
     latest: Latest[S] = yield parts.latest(key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
-    found = yield from _found(parts, turn, state, Head(key))
+    found: Appended | None = yield _found(parts, turn, state, Head(key))
     if _is_committed(found):
         return Beginning(latest, found)
     raise StateError(
@@ -97,15 +100,10 @@ def _is_committed(found: Appended | None) -> bool:
     return found is not None and found.is_committed
 
 
-def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Doing[Appended | None]:
-    """Return the turn that was committed after ``held``; else the one that was appended there and waits."""
+def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Io:
+    """Find the turn that was committed after ``held``; else the one that was appended there and waits."""
     messages = messages_of(turn.numbered(state.turn + 1))
-    found: Appended | None = yield Io(lambda: parts.journal.turn_of(held, messages))
-    if _is_committed(found):
-        return found
-    said = [message.observation.identity for message in messages]
-    after: Appended | None = yield Io(lambda: parts.journal.said_after(held, said))
-    return after if _is_committed(after) else found
+    return Io(lambda: parts.journal.repeated(held, messages))
 
 
 def _forked(
@@ -126,7 +124,7 @@ def _forked(
     except ConflictError:  # the step is repeated: its branch is there
         first = yield Io(lambda: next(parts.journal.commits(key, name)))
         forked = Head(key, name, first.hash, first.version, seq=first.seq)
-        found = yield from _found(parts, turn, state, forked)
+        found: Appended | None = yield _found(parts, turn, state, forked)
         if _is_committed(found):
             latest: Latest[S] = yield parts.latest(key, name)
             return Beginning(latest, found)

@@ -27,7 +27,7 @@ from acc.driving import Doing, Io, perform
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate import Verdict
-from acc.journal import Journal, ThreadKey
+from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.connecting import is_url
 from acc.journal.opened import key_of
 from acc.state.model import CompressedCognitiveState
@@ -196,6 +196,15 @@ class Common(Generic[S]):
         key = key_of(thread)
         step: Step[S] = yield from withdrawing(self.parts, refs, reason, key, branch)
         return self.parts.signed(step, key)
+
+    def _state(self, thread: Key, branch: str, at: str | int | None = None) -> S | None:
+        schema: Any = self.policy.schema
+        found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
+        return found
+
+    def _latest(self, thread: Key, branch: str) -> Latest[S]:
+        found: Latest[S] = self.parts.latest(key_of(thread), branch).run()
+        return found
 
     def _close(self) -> None:
         if self._behind is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property, wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Self
 
@@ -18,7 +20,6 @@ from acc.driving import Doing, aperform, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit
 from acc.journal.opened import key_of
-from acc.journal.threads import Beside
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.step import Step
@@ -31,6 +32,9 @@ from acc.turn.turn import Turn
 P = ParamSpec("P")
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 T = TypeVar("T")
+
+THREADS = 4
+"""Threads of an event loop's memory for what may block."""
 
 
 class MemoryController(Common[S]):
@@ -128,15 +132,15 @@ class MemoryController(Common[S]):
 
     def last_state(self, thread: Key, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""
-        return _state_of(self, thread, branch)
+        return self._state(thread, branch)
 
     def state_at(self, thread: Key, at: str | int, *, branch: str = "main") -> S | None:
         """Return the state with the hash or the version ``at``; None if there is none, or if it was erased."""
-        return _state_of(self, thread, branch, at)
+        return self._state(thread, branch, at)
 
     def latest(self, thread: Key, *, branch: str = "main") -> Latest[S]:
         """Return where a branch stands: its head, its state, and the messages of its tail."""
-        return _latest_of(self, thread, branch)
+        return self._latest(thread, branch)
 
     def export_messages(self, thread: Key, *, branch: str = "main") -> list[dict[str, str]]:
         """Return a thread as plain chat messages: a summary, then what no compression has read, word for word.
@@ -146,7 +150,7 @@ class MemoryController(Common[S]):
         Raises:
             InputError: There is no such thread.
         """
-        latest = _latest_of(self, thread, branch)
+        latest = self._latest(thread, branch)
         if latest.state is None:
             raise InputError(
                 f"there is no thread {key_of(thread)}", where="export_messages",
@@ -213,18 +217,6 @@ class MemoryController(Common[S]):
         self.close()
 
 
-def _state_of(memory: Common[S], thread: Key, branch: str, at: str | int | None = None) -> S | None:
-    schema: Any = memory.policy.schema
-    found: S | None = memory.journal.state(key_of(thread), at, branch=branch, schema=schema)
-    return found
-
-
-def _latest_of(memory: Common[S], thread: Key, branch: str) -> Latest[S]:
-    schema: Any = memory.policy.schema
-    found: Latest[S] = memory.journal.latest(key_of(thread), branch=branch, schema=schema)
-    return found
-
-
 def awaited(
     method: Callable[Concatenate[Any, P], Doing[T]],
 ) -> Callable[Concatenate[Any, P], Awaitable[T]]:
@@ -254,6 +246,8 @@ def beside(
 class AsyncMemoryController(Common[S]):
     """The same for event loops: nothing blocks the loop. A method does what that of `MemoryController` does."""
 
+    _threads: tuple[int, ThreadPoolExecutor] | None = None
+
     step = awaited(Common[S]._step)
     flush = awaited(Common[S]._flush)
     record = awaited(Common[S]._record)
@@ -265,25 +259,30 @@ class AsyncMemoryController(Common[S]):
     export_messages = beside(MemoryController[S].export_messages)
     open_evidence = beside(MemoryController[S].open_evidence)
 
-    @cached_property
-    def _threads(self) -> Beside:
-        return Beside()
-
     async def beside(self, function: Callable[..., T], *args: Any) -> T:
-        """Run something that may block, beside the event loop."""
-        return await self._threads.run(lambda: function(*args))
+        """Run something that may block, beside the event loop.
+
+        In threads of its own: in those of `asyncio.to_thread`, tools may wait for a step of the same thread.
+        A call that is cancelled may still be carried out, whole or not at all. The step is repeated as after a crash.
+        """
+        process = os.getpid()
+        if self._threads is None or self._threads[0] != process:  # threads do not survive a fork
+            self._threads = process, ThreadPoolExecutor(THREADS, "acc-beside")
+        run = asyncio.get_running_loop().run_in_executor
+        return await run(self._threads[1], partial(function, *args))
 
     async def carried_out(self, doing: Doing[T]) -> T:
         """Carry out a computation."""
         if not identifier.cache_info().currsize:
             # To load it here would block the loop for half a second.
             await self.beside(identifier)
-        return await aperform(doing, self._threads.run)
+        return await aperform(doing, self.beside)
 
     async def aclose(self) -> None:
         """Finish what runs behind, fill the index with what it lacks, and close it and the journal."""
         await self.beside(self._close)
-        self._threads.close()
+        if self._threads is not None:
+            self._threads[1].shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ Base64 is neither filled in nor found: nobody asks for it, and four million char
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,7 +25,7 @@ from acc.errors import AccError, StoreError
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
 from acc.journal.names import MAIN, Head, StoredMessage
-from acc.journal.survey import Said
+from acc.journal.survey import Size
 from acc.recall import Candidate
 from acc.text.lines import without_data
 
@@ -187,7 +187,9 @@ class Indexing:
         branches = dict.fromkeys((MAIN, *(head.branch for head in self._journal.branches(thread))))
         return [(branch, ref) for ref in sorted(refs) for branch in branches]
 
-    def lacking(self, said: Iterable[Said]) -> Iterator[tuple[Said, int]]:
+    def lacking(
+        self, sizes: Mapping[tuple[ThreadKey, str], Size]
+    ) -> Iterator[tuple[tuple[ThreadKey, str], int]]:
         """Yield the branches of which the store lacks messages, and how many it lacks; none without a store.
 
         Raises:
@@ -196,13 +198,9 @@ class Indexing:
         if self._filling is None or self.store is None:
             return
         there = self.store.counts()
-        for each in said:
-            if (lacks := each.taken - there.get(lane_of(each.thread, each.branch), 0)) > 0:
-                yield each, lacks
-
-    def count(self, head: Head) -> int:
-        """Return how many messages of a branch itself the store has to hold."""
-        return sum(1 for _ in self._after(head.thread, head.branch, -1))
+        for name, size in sizes.items():
+            if (lacks := size.taken - there.get(lane_of(*name), 0)) > 0:
+                yield name, lacks
 
     def refill(self, thread: ThreadKey, branch: str) -> int:
         """Write what the store lacks of a branch; return how many messages were new.

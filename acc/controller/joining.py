@@ -21,7 +21,7 @@ from acc.journal.names import StoredMessage, Waiting
 from acc.journal.record import notes_of
 from acc.state.model import CompressedCognitiveState
 from acc.step import Step
-from acc.tail import Message
+from acc.tail import Message, messages_of
 from acc.turn.observations import Evidence, is_ingested
 from acc.turn.turn import Turn
 
@@ -65,7 +65,8 @@ def joining(
     place = _place_of(said, there)
     if place is not None:
         before = replace(since, seq=since_then[place].seq - 1)
-        known: Appended | None = yield Io(lambda: parts.journal.said_after(before, said))
+        messages = messages_of(turn.numbered(since_then[place].message.turn))
+        known: Appended | None = yield Io(lambda: parts.journal.repeated(before, messages))
         return Beginning(latest, known), turn
     rest = turn.observations[_overlap(there, said) :]
     warning = WENT_ON if since_then else begun.warning

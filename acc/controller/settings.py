@@ -193,10 +193,10 @@ class Parts(Generic[S]):
         known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
         return redacted_turn(known, self.redact)
 
-    def latest(self, key: ThreadKey, branch: str, *, has_tail: bool = True) -> Io:
+    def latest(self, key: ThreadKey, branch: str) -> Io:
         """Read head, state and tail of a branch."""
-        how: dict[str, Any] = {"schema": self.memory.policy.schema, "has_tail": has_tail}
-        return Io(lambda: self.journal.latest(key, branch=branch, **how))
+        schema = self.memory.policy.schema
+        return Io(lambda: self.journal.latest(key, branch=branch, schema=schema))
 
     def committing(
         self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None

@@ -189,7 +189,7 @@ class _Writing(Generic[S]):
                 yield self.parts.committing(self.head, entries, whole)
         except ConflictError:
             said = self.own or self.messages
-            found: Appended | None = yield Io(lambda: self.parts.journal.turn_of(self.head, said))
+            found: Appended | None = yield Io(lambda: self.parts.journal.repeated(self.head, said))
             if found is None or not found.is_committed:
                 raise
             return replace(found, is_new=False)

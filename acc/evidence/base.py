@@ -37,7 +37,7 @@ class Base:
     def files(self) -> list[Path]:
         """The memory's files; without a folder, those of its journal."""
         folder = self.memory.folder
-        found = self.journal.files if folder is None else folder.rglob("*")
+        found = self.journal.database.files if folder is None else folder.rglob("*")
         return sorted(path for path in found if path.is_file())
 
     def threads(self, thread: Key | None = None, **scope: str | None) -> Iterator[ThreadKey]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 from acc.board.board import BoardState
@@ -26,8 +26,8 @@ from acc.evidence.replay import Replay
 from acc.evidence.target import Target, Targeted, TargetRow
 from acc.evidence.traces import ErasedTraces, Searched, Trace
 from acc.journal import Head, ThreadKey
+from acc.journal.branching import Anew
 from acc.journal.names import MAIN
-from acc.journal.rewriting import Anew
 from acc.journal.wording import words_of
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
@@ -247,8 +247,8 @@ class Erasure:
             refs = [row.ref for row in own if row.branch == branch]
             if refs or (branch == MAIN and loss.refs):
                 asked = (*refs, *loss.refs)
-                done = self.journal.blank(loss.thread, asked, words=words, why=WHY, branch=branch)
-                count += done.commits
+                how: dict[str, Any] = {"words": words, "why": WHY, "branch": branch}
+                count += self.journal.blank(loss.thread, asked, **how)
         return count
 
     def _only_there(self, loss: Loss) -> set[str]:

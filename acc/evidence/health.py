@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,17 +67,17 @@ class Upkeep(Base):
     def health(self) -> Health:
         """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
         journal, index = self.journal, self.parts.index
-        problems = [*index.warnings, *(f"journal: {each}" for each in journal.check_pages())]
-        heads, said, lag = list(journal.heads()), journal.said(), list[Lag]()
-        open_ = [Lag(each.thread, each.branch, each.open) for each in said if each.open]
+        problems = [*index.warnings, *(f"journal: {each}" for each in journal.database.damages())]
+        sizes, lag = journal.sizes(), list[Lag]()
+        open_ = [Lag(*name, size.open) for name, size in sizes.items() if size.open]
         try:
-            lag += [Lag(each.thread, each.branch, lacks) for each, lacks in index.lacking(said)]
+            lag += [Lag(*name, lacks) for name, lacks in index.lacking(sizes)]
         except AccError as error:
             problems.append(f"index: {error}")
-        counts = journal.counts()
         return Health(
-            len({head.thread for head in heads}), len(heads), counts["messages"], counts["commits"],
-            _sizes(journal, self.files), counts["free"], tuple(lag), tuple(open_),
+            len({thread for thread, _ in sizes}), len(sizes),
+            sum(size.messages for size in sizes.values()), sum(size.commits for size in sizes.values()),
+            _sizes(journal, self.files), journal.database.free_bytes(), tuple(lag), tuple(open_),
             tuple(dict.fromkeys(problems)),
         )  # fmt: skip
 
@@ -95,25 +96,26 @@ class Upkeep(Base):
             store.clear()
         index.note(alone=True)
         index.clean()
-        threads = messages = 0
-        for key in journal.threads():
-            threads += 1
-            heads = journal.branches(key)
-            if store.count(key) > sum(map(index.count, heads)):
+        taken: Counter[ThreadKey] = Counter()
+        for (key, _), size in journal.sizes().items():
+            taken[key] += size.taken
+        messages = 0
+        for key, count in taken.items():
+            if store.count(key) > count:
                 messages += index.erase(key)
             else:
-                messages += sum(index.refill(key, head.branch) for head in heads)
-        return Reindexed(threads, messages)
+                messages += sum(index.refill(key, h.branch) for h in journal.branches(key))
+        return Reindexed(len(taken), messages)
 
 
 def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:
     names = {
         path.absolute(): "log" if path.name.endswith(("-wal", "-shm")) else "journal"
-        for path in journal.files
+        for path in journal.database.files
     }
     found = dict.fromkeys(("journal", "log", "index", "other"), 0)
     if not names:  # a server has them
-        found["journal"] = journal.size()
+        found["journal"] = journal.database.size()
     for each in files:
         kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")
         found[kind] += each.stat().st_size

@@ -28,10 +28,10 @@ from acc.errors import CompressionError, StateError
 from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, read_refs
 from acc.gate import Verdict
 from acc.journal import Entry, StoredCommit
-from acc.journal.branching import successor
+from acc.journal.branching import Anew, Made
+from acc.journal.committing import successor
 from acc.journal.recompute import policy_of
 from acc.journal.record import given_of
-from acc.journal.rewriting import Anew, Made
 from acc.journal.wording import strings_of
 from acc.models.protocol import Usage
 from acc.state.items import Pinned

@@ -1,6 +1,5 @@
 """The journal: threads, turns, commits and heads in one transactional database."""
 
-from acc.journal.erasing import Blanked
 from acc.journal.journal import Journal, Latest
 from acc.journal.keeping import Feedback, Hold, Tombstone
 from acc.journal.names import (
@@ -16,7 +15,6 @@ from acc.journal.record import Entry
 
 __all__ = [
     "Appended",
-    "Blanked",
     "Damage",
     "Entry",
     "Feedback",

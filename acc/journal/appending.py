@@ -11,9 +11,8 @@ from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Appended, Head, StoredMessage
+from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Place
 from acc.journal.tables import MESSAGES, TURNS
 from acc.tail import Message, digest_of
 from acc.turn.observations import storable
@@ -122,15 +121,32 @@ class Appending(Listing):
         return Appended(place.head, first, last, refs, is_new=True), place
 
     @reads
-    def turn_of(self, held: Head, messages: Sequence[Message]) -> Appended | None:
-        """Return the turn of these messages that was appended on a branch after ``held``, with what took it.
+    def repeated(
+        self, held: Head, messages: Sequence[Message], *, by_id: bool = False
+    ) -> Appended | None:
+        """Return the turn of these messages that was said after ``held`` already, with what was committed for it.
 
-        None if there is none. Nothing is written.
+        It is known by its identity; or by its words, if what was committed after ``held`` begins with them: they may
+        have been recorded before the step. One that still waits is returned, too. None if there is none.
+
+        ``by_id``: its messages also carry the same ids of their application. What somebody says twice has two ids.
         """
         place = self._find(held.thread, held.branch)
         if place is None:
             return None
-        return self._known(place, messages[0].turn, identity_of(messages, held.hash))
+        turn = None
+        if not by_id:
+            turn = self._known(place, messages[0].turn, identity_of(messages, held.hash))
+        if turn is not None and turn.is_committed:
+            return turn
+        page = self._chosen(place, "taken", len(messages), after=held.seq)
+        if _said([each.message for each in page], by_id=by_id) != _said(messages, by_id=by_id):
+            return turn
+        head = self._made_of(place, page[-1].version, page[-1].message.turn)
+        if head is None:
+            return turn
+        refs = tuple(each.message.ref for each in page)
+        return Appended(head, page[0].seq, page[-1].seq, refs, is_committed=True)
 
     def _known(self, place: Place, number: int, identity: bytes) -> Appended | None:
         """Return the turn with this identity, and what was committed for it."""
@@ -148,50 +164,13 @@ class Appending(Listing):
                 return replace(found, head=head, is_committed=True)
         return found
 
-    @reads
-    def said_after(self, held: Head, said: Sequence[str]) -> Appended | None:
-        """Return what was committed on a branch after ``held`` if it begins with these words.
-
-        ``said``: the identities of the observations. A step is repeated whose first words were recorded before it.
-        """
-        page = self._message_page(held.thread, held.branch, held.seq, len(said), also_open=False)
-        if [each.message.observation.identity for each in page] != list(said):
-            return None
-        return self._committed_as(held, page)
-
-    @reads
-    def said_last(
-        self, thread: Key, branch: str, said: Sequence[tuple[str, str]]
-    ) -> Appended | None:
-        """Return what was committed last on a branch if it ends with these messages, else None.
-
-        ``said``: the id that its application gave each message, and the identity of its observation. What somebody
-        says twice has two ids.
-        """
-        head = self.head(thread, branch)
-        page = self._message_page(thread, branch, head.seq - len(said), len(said), also_open=False)
-        seen = [(m.message.observation.message, m.message.observation.identity) for m in page]
-        if seen != list(said) or len({each.version for each in page}) != 1:
-            return None
-        return self._committed_as(head, page)
-
-    def _committed_as(self, held: Head, page: Sequence[StoredMessage]) -> Appended | None:
-        """Return messages as a turn, with the last commit of it."""
-        place = self._found(held.thread, held.branch)
-        head = self._made_of(place, page[-1].version, page[-1].message.turn)
-        if head is None:
-            return None
-        refs = tuple(each.message.ref for each in page)
-        return Appended(head, page[0].seq, page[-1].seq, refs, is_committed=True)
-
     def _made_of(self, place: Place, version: int, turn: int) -> Head | None:
         """Return the last commit of a turn that the commit of a version took."""
         given = {"branch_id": place.branch_id, "version": version, "number": turn}
         made = self._execute(_OF_TURN, given).first()
         if made is None:
             return None
-        head = place.head
-        return Head(head.thread, head.branch, made.hash, made.version, made.epoch, made.seq)
+        return Head(place.head.thread, place.head.branch, *made)
 
     def _begun(self, key: Key, branch: str, place: Place | None, follows: str) -> Place:
         """Return the branch that ``follows`` is the head of; a new thread's main branch is made."""
@@ -220,6 +199,11 @@ class Appending(Listing):
             where=place.where,
             hint="repeat the step with the same state and turn: it finds what was committed, or goes on from the head",
         )
+
+
+def _said(messages: Sequence[Message], *, by_id: bool) -> list[tuple[str, str]]:
+    seen = (message.observation for message in messages)
+    return [(each.message if by_id else "", each.identity) for each in seen]
 
 
 def _row(place: Place, message: Message, key: bytes, seq: int, version: int) -> dict[str, Any]:

@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 
 from acc.errors import ConflictError, StateError
 from acc.journal.appending import RECORD, TAKEN, Appending
-from acc.journal.names import MAIN, Appended, Head
+from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
-from acc.journal.places import Place
 from acc.journal.record import Entry, record_of
-from acc.journal.rows import WHOLE_EVERY, as_bytes, packed, squeezed
-from acc.journal.tables import COMMITS, HEADS, TURNS
+from acc.journal.tables import COMMITS, HEADS, TURNS, WHOLE_EVERY, as_bytes, packed, squeezed
 from acc.tail import Message
-from acc.text.lines import canonical_json
+from acc.text.lines import canonical_json, sha256_of
 
 ADD_COMMIT = COMMITS.insert()
 _MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
@@ -38,10 +36,6 @@ _KEEP_POLICY = text(
     "INSERT INTO policies (fingerprint, body) VALUES (:fingerprint, :body) ON CONFLICT DO NOTHING"
 )
 _POLICY = text("SELECT 1 FROM policies WHERE fingerprint = :fingerprint")
-
-
-class Overtaken(ConflictError):
-    """Words were recorded after the step had read what waits. They belong to it: it has to be made again."""
 
 
 class Committing(Appending):
@@ -172,11 +166,11 @@ class Committing(Appending):
             self._execute(TURNS.insert(), list(new.values()))
 
     def _leave_no_record(self, place: Place, turn: Appended) -> None:
-        """Raise `Overtaken` if recorded words lie before the end of a turn that does not hold them."""
+        """Raise `ConflictError` if recorded words lie before the end of a turn that does not hold them."""
         where = {"branch_id": place.branch_id, "after": place.head.seq, "last": turn.last}
         recorded = {"record": RECORD, "length": len(RECORD)}
         if self._execute(_LEFT, {**where, **recorded}).first() is not None:
-            raise Overtaken(
+            raise ConflictError(
                 "words were recorded while the step was made",
                 where=place.where,
                 hint="repeat the step with the same state and turn: it takes them along",
@@ -224,6 +218,25 @@ class Committing(Appending):
             raise self._conflict(place, head.hash)  # on a database that locks rows only
         return Head(head.thread, head.branch, to, version, head.epoch, seq)
 
+    def _append_body(
+        self, place: Place, body: Mapping[str, Any], kind: str, turn: Appended | None = None
+    ) -> Head:
+        """Append a state that was made without its class, as of a fork, an erasure or documents."""
+        row = commit_row(place, body, kind, self._now())
+        row |= {"record": packed({}), "state": packed(body)}
+        if turn is not None:
+            row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
+        self._execute(ADD_COMMIT, row)
+        return self._move_head(place, body["hash"], body["version"], row["seq"])
+
+    def _raise_epoch(self, place: Place) -> None:
+        """A worker that began before must not commit."""
+        self._execute(
+            update(HEADS)
+            .where(HEADS.c.branch_id == place.branch_id)
+            .values(epoch=HEADS.c.epoch + 1)
+        )
+
 
 def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -> None:
     """Raise `StateError` if the commits do not follow each other, or took another turn."""
@@ -257,3 +270,11 @@ def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> di
         "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": 0, "last_seq": 0,
         "seq": place.head.seq, "at": now, "is_whole": 1,
     }  # fmt: skip
+
+
+def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return the state after ``body`` with some fields changed, sealed."""
+    made = {k: v for k, v in body.items() if k != "hash"}
+    made |= {"version": body.get("version", 0) + 1, "parent": body["hash"], **changes}
+    made = {key: value for key, value in made.items() if value not in ([], "", 0, None)}
+    return {"hash": sha256_of(made), **made}

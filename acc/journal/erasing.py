@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import bindparam, delete, select, text, update
 
-from acc.journal.branching import Branching, successor
-from acc.journal.names import MAIN, ThreadKey
+from acc.journal.committing import Committing, successor
+from acc.journal.names import MAIN, Place, ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Place, sees
-from acc.journal.rows import decoded, packed
+from acc.journal.places import sees
 from acc.journal.tables import (
     BRANCHES,
     COMMITS,
@@ -28,6 +27,8 @@ from acc.journal.tables import (
     OF_A_THREAD,
     THREADS,
     TOMBSTONES,
+    decoded,
+    packed,
 )
 from acc.journal.wording import Traces
 from acc.turn.observations import is_ingested, storable
@@ -45,23 +46,6 @@ class Unindexed:
     id: int
 
 
-@dataclass(frozen=True)
-class Blanked:
-    """What an erasure did.
-
-    Attributes:
-        messages: Rows of messages whose text was overwritten.
-        commits: Commits whose record and state were overwritten.
-        heads: Branches whose head held the words: a state without them was committed.
-        left: Where it is left besides; empty if nowhere.
-    """
-
-    messages: int
-    commits: int
-    heads: tuple[str, ...]
-    left: str = ""
-
-
 _BLANK = text(
     "UPDATE messages SET text = '', name = '', call_id = '', message_id = '', digest = '' WHERE id = :id"
 )
@@ -71,7 +55,7 @@ _NAME_ANEW = text(  # a turn's identity is a digest of the words
 )
 
 
-class Erasing(Branching):
+class Erasing(Committing):
     """Erase."""
 
     def blank(
@@ -82,32 +66,35 @@ class Erasing(Branching):
         words: Sequence[str] = (),
         why: str = "",
         branch: str = MAIN,
-    ) -> Blanked:
+    ) -> int:
         """Overwrite the texts of messages, and each commit that cites them or holds one of ``words``.
 
         A head that held them gets a successor without them. A tombstone says ref, digest, when and why. Workers that
         began before are told when they commit.
+
+        Returns:
+            How many commits were overwritten.
         """
-        done = self._blank(thread, branch, tuple(refs), tuple(words), why)
-        return replace(done, left=self.scrub())
+        count = self._blank(thread, branch, tuple(refs), tuple(words), why)
+        self.scrub()
+        return count
 
     @writes
     def _blank(
         self, thread: Key, branch: str, refs: Sequence[str], words: Sequence[str], why: str
-    ) -> Blanked:
+    ) -> int:
         place = self._found(thread, branch)
-        seen = sees(len(place.ancestry))
-        statement = select(MESSAGES).where(MESSAGES.c.ref.in_(refs), seen)
+        statement = select(MESSAGES).where(MESSAGES.c.ref.in_(refs), sees(len(place.ancestry)))
         rows = self._execute(statement, place.seen).all()
         for row in rows:
             self._overwrite(key_of(thread), row, why)
-        commits, heads, traces = 0, [], Traces(refs, words)
-        for place in self._places(thread):  # parents first
-            if words or any(place.holds(row.branch_id, row.seq) for row in rows):
-                count, is_head = self._blank_commits(place, traces)
-                commits += count
-                heads += [place.head.branch] if is_head else []
-        return Blanked(len(rows), commits, tuple(heads))
+        traces = Traces(refs, words)
+        touched = (
+            place
+            for place in self._places(thread)  # parents first
+            if words or any(place.holds(row.branch_id, row.seq) for row in rows)
+        )
+        return sum(self._blank_commits(place, traces) for place in touched)
 
     def _overwrite(self, key: ThreadKey, row: Any, why: str) -> None:
         """Blank a message; a tombstone says ref, digest, when and why."""
@@ -122,8 +109,8 @@ class Erasing(Branching):
         turn = {"branch_id": row.branch_id, "seq": row.seq}
         self._execute(_NAME_ANEW, {**turn, "identity": os.urandom(16)})
 
-    def _blank_commits(self, place: Place, traces: Traces) -> tuple[int, bool]:
-        """Blank the commits of one branch; return how many, and whether the head was one."""
+    def _blank_commits(self, place: Place, traces: Traces) -> int:
+        """Blank the commits of one branch; return how many."""
         before, count, is_hit, last = b"", 0, False, None
         was_blank = False
         own = select(COMMITS).where(COMMITS.c.branch_id == place.branch_id)
@@ -149,7 +136,7 @@ class Erasing(Branching):
             after = {**traces.without(last), "hash": last["hash"]}
             self._append_body(place, successor(after), "erasure")
         self._raise_epoch(place)
-        return count, last is not None and is_hit
+        return count
 
     def _overwrite_commit(self, row_id: int, **values: Any) -> None:
         self._execute(update(COMMITS).where(COMMITS.c.id == row_id).values(**values))

@@ -19,12 +19,10 @@ from acc.journal.committing import ADD_COMMIT, commit_row
 from acc.journal.connecting import FORMAT_NUMBER, written_by
 from acc.journal.database import damaged
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Head, StoredCommit, ThreadKey
+from acc.journal.names import MAIN, Head, Place, StoredCommit, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.places import Place
 from acc.journal.reading import PAGE
-from acc.journal.rows import packed
-from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
+from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS, packed
 from acc.text.lines import sha256_of
 
 _DAMAGED = (
@@ -43,7 +41,7 @@ class Exchange(Listing):
     """Export and import threads."""
 
     def export(self, thread: Key) -> Iterator[str]:
-        """Yield a thread as JSON lines (`acc.journal.exchange`). Each page is read by itself, so that writers go on."""
+        """Yield a thread as JSON lines. Each table is read by itself, so that writers go on."""
         key = key_of(thread)
         branches = self._read(lambda journal: journal._places(key))
         names = {place.branch_id: place.head.branch for place in branches}
@@ -66,16 +64,11 @@ class Exchange(Listing):
         owner = "branch_id" if "branch_id" in table.c else "thread_id"
         column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c[owner])
         own = select(table).where(table.c[owner] == getattr(place, owner)).order_by(column)
-        last, size = -1, PAGE
-        while size == PAGE:
-            statement = own.where(column > last).limit(PAGE)
-            rows = self._read(lambda j, s=statement: j._execute(s).mappings().all())  # type: ignore[misc]
-            for row in rows:
-                plain = _without_ids(row)
-                if "identity" in plain:
-                    plain["identity"] = plain["identity"].hex()
-                yield _line({**told, **plain})
-            last, size = (rows[-1][column.name] if rows else last), len(rows)
+        for row in self._read(lambda journal: journal._execute(own).mappings().all()):
+            plain = _without_ids(dict(row))
+            if "identity" in plain:
+                plain["identity"] = plain["identity"].hex()
+            yield _line({**told, **plain})
 
     def _exported(self, place: Place) -> Iterator[str]:
         held: Mapping[str, Any] = {}

@@ -17,25 +17,25 @@ after a resumed checkpoint, forks the branch first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from acc.errors import InputError
 from acc.folders import expanded, opened_private, private_folder
+from acc.journal.branching import Branching
 from acc.journal.database import told
 from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
 from acc.journal.names import Head, Report
 from acc.journal.opened import FILE, Key, key_of
 from acc.journal.reading import Latest
-from acc.journal.rewriting import Rewriting
 from acc.journal.survey import Survey
 from acc.journal.verify import verify
 from acc.state.policy import Policy
 
 
-class Journal(Rewriting, Keeping, Survey, Exchange):
+class Journal(Branching, Keeping, Survey, Exchange):
     """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
 
     Every method may raise `StoreError`, `StoreUnavailableError` if another process writes for too long, and
@@ -60,16 +60,12 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
                 ) from error
         try:
             with told(copy):
-                self._database.back_up(copy)
+                self.database.back_up(copy)
         except BaseException:
             with suppress(OSError):
                 copy.unlink()
             raise
         return copy
-
-    def check_pages(self) -> list[str]:
-        """Return what the database's own check finds wrong with its pages; empty if nothing is."""
-        return self._database.damages()
 
     def verify(
         self,
@@ -77,7 +73,6 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
         *,
         threads: Iterable[Key] | None = None,
         anchors: Iterable[Head] = (),
-        progress: Callable[[Report], None] | None = None,
     ) -> Report:
         """Recompute every commit, and check chain, digests and heads.
 
@@ -85,10 +80,9 @@ class Journal(Rewriting, Keeping, Survey, Exchange):
             policies: Schema, counter and digest key of each policy in use. The numbers of older ones are stored.
             threads: The threads; None for all.
             anchors: Heads that were kept outside: each has to be a commit still.
-            progress: Gets the report so far, again and again.
         """
         heads = self.heads() if threads is None else (Head(key_of(each)) for each in threads)
-        return verify(self, heads, anchors, policies, progress)
+        return verify(self, heads, anchors, policies)
 
 
 __all__ = ["FILE", "Journal", "Key", "Latest"]

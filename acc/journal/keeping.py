@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, select, text
 
 from acc.errors import AuditError, InputError
-from acc.journal.names import MAIN, ThreadKey
+from acc.journal.names import ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
 from acc.journal.places import Places
 from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, THREADS, TOMBSTONES
@@ -51,18 +51,12 @@ class Tombstone:
     Attributes:
         ref: Its ref.
         message_id: Id of the chat message that it came from.
-        digest: Its keyed digest (`acc.tail.digest_of`).
-        at: When it was erased.
-        why: Why.
         branch: Its branch.
     """
 
     ref: str
     message_id: str
-    digest: str
-    at: str
-    why: str
-    branch: str = MAIN
+    branch: str
 
 
 _KEY = 32
@@ -210,7 +204,7 @@ class Keeping(Places):
             TOMBSTONES.c.branch_id.in_(list(names)), TOMBSTONES.c.ref != ""
         )
         return tuple(
-            Tombstone(r.ref, r.message_id, r.digest, r.at, r.why, names[r.branch_id])
+            Tombstone(r.ref, r.message_id, names[r.branch_id])
             for r in self._execute(own.order_by(TOMBSTONES.c.id))
         )
 

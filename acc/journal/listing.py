@@ -8,12 +8,11 @@ from typing import Any
 
 from sqlalchemy import Select, bindparam, select
 
-from acc.journal.names import MAIN, StoredCommit, StoredMessage
+from acc.journal.names import MAIN, Place, StoredCommit, StoredMessage
 from acc.journal.opened import Key, reads
-from acc.journal.places import Place, sees
+from acc.journal.places import sees
 from acc.journal.reading import PAGE, Reading
-from acc.journal.rows import decoded, message_of, read_state
-from acc.journal.tables import COMMITS, MESSAGES
+from acc.journal.tables import COMMITS, MESSAGES, decoded, message_of, read_state
 
 _NO_END = 1 << 31
 _CHOICES = {
@@ -143,19 +142,11 @@ class Listing(Reading):
 
         A damaged one says so in ``problem``.
         """
-        for found in self._commit_pages(thread, branch, after, page):
+        before, size = b"", page
+        while size == page:
+            found, before = self._commit_page(thread, branch, after, page, before)
             yield from found
-
-    def _commit_pages(
-        self, thread: Key, branch: str, after: int = 0, size: int = PAGE
-    ) -> Iterator[list[StoredCommit]]:
-        before = b""
-        while True:
-            page, before = self._commit_page(thread, branch, after, size, before)
-            yield page
-            if len(page) < size:
-                return
-            after = page[-1].version
+            size, after = len(found), found[-1].version if found else after
 
     @reads
     def _commit_page(

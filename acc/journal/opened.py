@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Executable
 
@@ -16,12 +16,9 @@ from acc.errors import InputError, StoreError
 from acc.folders import file_system as of_folder
 from acc.journal.connecting import FILE, Where, connected, migrate
 from acc.journal.database import Database, told
-from acc.journal.names import ThreadKey
-from acc.journal.rows import Recent
+from acc.journal.names import Place, ThreadKey
+from acc.journal.tables import Recent
 from acc.turn.observations import storable
-
-if TYPE_CHECKING:
-    from acc.journal.places import Place
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +33,9 @@ class Opened:
 
     Its methods are transactions (`reads`, `writes`). One that calls another makes it part of its own: within a
     transaction the journal is a copy that has the connection.
+
+    Attributes:
+        database: Where its rows lie: it tells files, size, free bytes and damaged pages.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Opened:
         *,
         reads_only: bool = False,
     ) -> None:
-        self._database = database
+        self.database = database
         self._digest_key = digest_key
         self._clock = clock or SystemClock()
         self._recent = Recent()
@@ -94,20 +94,11 @@ class Opened:
     @property
     def where(self) -> str:
         """What names the journal."""
-        return self._database.where
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that hold it, as far as this process can read them."""
-        return self._database.files
-
-    def size(self) -> int:
-        """Return the bytes of the database."""
-        return self._database.size()
+        return self.database.where
 
     def close(self) -> None:
         """Close all connections. A second call does nothing."""
-        self._database.close()
+        self.database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -129,7 +120,7 @@ class Opened:
         if self._connection is not None:
             yield self
             return
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             seen = self._within(connection, "")
             try:
                 yield seen
@@ -153,7 +144,7 @@ class Opened:
             )
         now = self._now()
         name = key_of(about).digest(b"") if about is not None else ""
-        return self._database.write(lambda connection: job(self._within(connection, now)), name)
+        return self.database.write(lambda connection: job(self._within(connection, now)), name)
 
     def _within(self, connection: Connection, now: str) -> Self:
         journal = copy(self)
@@ -173,7 +164,7 @@ class Opened:
     def scrub(self) -> str:
         """Remove what was erased from where the database keeps it besides; return where it is left, or nothing."""
         self._recent.clear()
-        return self._database.scrub()
+        return self.database.scrub()
 
     def _now(self) -> str:
         return self._time or stamp(self._clock.now())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import bindparam, or_, select, text
@@ -12,51 +11,9 @@ from sqlalchemy.sql import ColumnElement
 
 from acc.errors import StateError
 from acc.journal.database import damaged
-from acc.journal.names import MAIN, Head, ThreadKey
+from acc.journal.names import MAIN, Head, Place, ThreadKey
 from acc.journal.opened import Key, Opened, key_of, reads
 from acc.journal.tables import BRANCHES, MESSAGES, THREADS, TOMBSTONES
-
-
-@dataclass(frozen=True)
-class Place:
-    """A branch's rows.
-
-    Attributes:
-        thread_id: Its thread.
-        branch_id: The branch.
-        ancestry: Branches that it came from, the nearest first, each with the last number that it sees of it.
-        head: Its head.
-        is_begun: Whether the head has a row.
-    """
-
-    thread_id: int
-    branch_id: int
-    ancestry: tuple[tuple[int, int], ...]
-    head: Head
-    is_begun: bool
-
-    @property
-    def seen(self) -> dict[str, int]:
-        """The branch and what it sees of others, as `sees` names them."""
-        found = {"own": self.branch_id}
-        for number, (branch_id, up_to) in enumerate(self.ancestry):
-            found |= {f"branch_{number}": branch_id, f"upto_{number}": up_to}
-        return found
-
-    def holds(self, branch_id: int, seq: int) -> bool:
-        """Whether the branch sees the message with this number."""
-        seen = any(branch_id == branch and seq <= up_to for branch, up_to in self.ancestry)
-        return seen or branch_id == self.branch_id
-
-    @property
-    def where(self) -> str:
-        """What names the branch in errors."""
-        return f"{self.head.thread}, branch {self.head.branch}"
-
-    @property
-    def lineage(self) -> tuple[int, ...]:
-        """The branch and those that it came from, the nearest first."""
-        return (self.branch_id, *(branch for branch, _ in self.ancestry))
 
 
 def sees(ancestors: int) -> ColumnElement[bool]:

@@ -18,8 +18,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from acc.errors import ConfigurationError, StoreError, StoreUnavailableError
-from acc.journal.database import Database, told
-from acc.journal.threads import shielded
+from acc.journal.database import Database, shielded, told
 
 DRIVER = "postgresql+psycopg"
 

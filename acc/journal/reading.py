@@ -8,11 +8,10 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Row, bindparam, select, text
 
-from acc.journal.names import MAIN, NOTHING, Appended, Head, Waiting
+from acc.journal.names import MAIN, NOTHING, Appended, Head, Place, Waiting
 from acc.journal.opened import Key, key_of, reads
-from acc.journal.places import Place, Places
-from acc.journal.rows import body_of, message_of, read_state
-from acc.journal.tables import COMMITS
+from acc.journal.places import Places
+from acc.journal.tables import COMMITS, body_of, message_of, read_state
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 
@@ -124,17 +123,13 @@ class Reading(Places):
         *,
         branch: str = MAIN,
         schema: type[S] = CompressedCognitiveState,  # type: ignore[assignment]
-        has_tail: bool = True,
     ) -> Latest[S]:
-        """Return what a step begins from: head, state, the texts of its tail, what waits; all of one moment.
-
-        Without ``has_tail`` no text of the tail is read.
-        """
+        """Return what a step begins from: head, state, the texts of its tail, what waits; all of one moment."""
         place = self._find(thread, branch)
         if place is None:
             return Latest(Head(key_of(thread), branch), None, ())
         state = self._state(place, None, schema)
-        refs = [entry.ref for entry in state.unread] if state and has_tail else []
+        refs = [entry.ref for entry in state.unread] if state else []
         return Latest(place.head, state, self._texts(place, refs), self._waiting(place))
 
     @reads

@@ -18,8 +18,8 @@ from sqlalchemy import select
 from acc.commit.commit import commit
 from acc.errors import AccError
 from acc.journal.listing import Listing
-from acc.journal.names import StoredCommit, StoredMessage
-from acc.journal.places import Place
+from acc.journal.names import Place, StoredCommit, StoredMessage
+from acc.journal.reading import PAGE
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
 from acc.state.model import CompressedCognitiveState
@@ -46,16 +46,6 @@ class Recomputing:
         self._texts: dict[str, Message] = {}
         self._ahead: dict[int, StoredMessage] = {}
         self._last: CompressedCognitiveState | None = None
-
-    def prepare(self, page: Sequence[StoredCommit]) -> None:
-        """Read the messages that the commits of a page took."""
-        first = min((each.span[0] for each in page if each.span[1]), default=1)
-        last = max((each.span[1] for each in page), default=0)
-        head = self._place.head
-        found = self._journal.messages(
-            head.thread, first, last - first + 1, branch=head.branch, also_open=True
-        )
-        self._ahead = {each.seq: each for each in found}
 
     def problem(self, stored: StoredCommit, before: StoredCommit | None) -> str:
         """Return how a commit differs from what its record makes of the state before; empty if it does not.
@@ -115,6 +105,8 @@ class Recomputing:
         first, last = stored.span
         if not last:
             return ()
+        if first not in self._ahead or last not in self._ahead:
+            self._read_ahead(first, last)
         span = [self._ahead[seq] for seq in range(first, last + 1)]
         # Another worker's turn may lie between; no commit took it.
         taken = [each for each in span if each.version == stored.version]
@@ -126,9 +118,14 @@ class Recomputing:
         self._texts |= {message.ref: message for message in turn}
         return turn
 
+    def _read_ahead(self, first: int, last: int) -> None:
+        head, size = self._place.head, max(PAGE, last - first + 1)
+        found = self._journal.messages(head.thread, first, size, branch=head.branch, also_open=True)
+        self._ahead = {each.seq: each for each in found}
+
     def _text(self, ref: str) -> Message:
         if ref not in self._texts:  # of a branch that this one came from
-            found = self._journal._read(lambda seen: seen._texts(self._place, [ref]))
+            found = self._journal._texts(self._place, [ref])
             if not found:
                 raise NotRecomputed(_FORGOTTEN) if self._is_tombstone(ref) else KeyError(ref)
             self._texts[ref] = found[0]
@@ -138,7 +135,7 @@ class Recomputing:
         statement = select(TOMBSTONES.c.id).where(
             TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
         )
-        return self._journal._read(lambda seen: seen._execute(statement).first()) is not None
+        return self._journal._execute(statement).first() is not None
 
 
 def policy_body(text: str) -> Mapping[str, Any]:
@@ -188,15 +185,11 @@ def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Po
         names = (policy.schema.__name__, policy.counter.name)
         if not stored or names != (stored["schema"], stored["counter"]):
             continue
+        same = ("max_tokens", "style", "lifting", "pinned_share")
+        numbers: dict[str, Any] = {name: stored[name] for name in same}
         speakers = stored["speakers"]
-        older = replace(
-            policy,
-            max_tokens=stored["max_tokens"],
-            style=stored["style"],
-            lifting=stored["lifting"],
-            pinned_share=stored["pinned_share"],
-            speakers=None if speakers is None else frozenset(speakers),
-        )
+        numbers["speakers"] = None if speakers is None else frozenset(speakers)
+        older = replace(policy, **numbers)
         if older.fingerprint == fingerprint:
             return older
     return None

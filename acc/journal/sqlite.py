@@ -22,9 +22,8 @@ from sqlalchemy import Connection, NullPool, create_engine, event
 
 from acc.errors import AuditError, StoreError
 from acc.folders import is_network
-from acc.journal.database import Database, told
+from acc.journal.database import Database, shielded, told
 from acc.journal.files import Files, create, mode_of
-from acc.journal.threads import shielded
 
 CHECKPOINT_PAGES = 1_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, Select, Table, bindparam, case, func, select
+from sqlalchemy import Select, bindparam, case, func, select
 
 from acc.errors import InputError
 from acc.journal.names import MAIN, Head, ThreadKey
@@ -13,13 +13,9 @@ from acc.journal.opened import Key, key_of, reads
 from acc.journal.places import Places
 from acc.journal.reading import PAGE
 from acc.journal.recompute import policy_body
-from acc.journal.rows import message_of
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
+from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
 from acc.tail import Message
 from acc.turn.observations import Channel
-
-STRETCH = 10_000
-"""Messages that are searched at a time for words."""
 
 _NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent
 
@@ -27,11 +23,18 @@ _SPEAK = [Channel.USER.value, Channel.DOCUMENT.value]
 """A document's: `speakers` does not name who speaks."""
 
 
-class Said(NamedTuple):
-    """How many messages a branch itself has: those that commits took, and those of a turn after its head."""
+class Size(NamedTuple):
+    """How much a branch itself holds.
 
-    thread: ThreadKey
-    branch: str
+    Attributes:
+        commits: Number of its commits.
+        messages: Number of its messages.
+        taken: Those that commits took, without blanked ones.
+        open: Those of a turn after its head, without blanked ones.
+    """
+
+    commits: int
+    messages: int
     taken: int
     open: int
 
@@ -46,22 +49,15 @@ def _of_branches(*columns: Any) -> Select[Any]:
     )
 
 
-def _rows(table: Table) -> Any:
-    """Return the number of a thread's rows on all its branches, as a column."""
-    counted = select(func.count()).select_from(BRANCHES)
-    counted = counted.join(table, table.c.branch_id == BRANCHES.c.id)
-    return counted.where(BRANCHES.c.thread_id == THREADS.c.id).scalar_subquery()
-
-
-_IS_TAKEN = MESSAGES.c.version > 0
+_COMMITS = select(func.count()).where(COMMITS.c.branch_id == BRANCHES.c.id).scalar_subquery()
+_IS_THERE = MESSAGES.c.digest != ""
 _IS_OPEN = (MESSAGES.c.version == 0) & (MESSAGES.c.seq > func.coalesce(HEADS.c.seq, 0))
-_SAID = (
+_SIZES = (
     _of_branches(
-        BRANCHES.c.name,
-        func.sum(case((_IS_TAKEN, 1), else_=0)), func.sum(case((_IS_OPEN, 1), else_=0)),
+        BRANCHES.c.name, _COMMITS, func.count(MESSAGES.c.id),
+        *(func.sum(case((_IS_THERE & each, 1), else_=0)) for each in (MESSAGES.c.version > 0, _IS_OPEN)),
     )
-    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
-    .where(MESSAGES.c.digest != "")
+    .outerjoin(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
     .group_by(*_NAMES, BRANCHES.c.name, BRANCHES.c.id)
 )  # fmt: skip
 _SPOKEN = (
@@ -113,33 +109,16 @@ class Survey(Places):
         return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
 
     @reads
-    def sizes(self) -> dict[ThreadKey, tuple[int, int]]:
-        """Return how many commits and messages each thread has, on all its branches."""
-        sizes = select(*_NAMES, _rows(COMMITS), _rows(MESSAGES)).order_by(THREADS.c.id)
-        return {
-            ThreadKey(*names): (commits, messages)
-            for *names, commits, messages in self._execute(sizes)
-        }
+    def sizes(self) -> dict[tuple[ThreadKey, str], Size]:
+        """Return how much each branch holds, by thread and branch."""
+        rows = self._execute(_SIZES)
+        return {(ThreadKey(*row[:4]), row[4]): Size(*map(int, row[5:])) for row in rows}
 
     @reads
     def spoken_by(self, speaker: str) -> list[ThreadKey]:
         """Return the threads with a message whose speaker has this name, whoever's threads they are."""
         rows = self._execute(_SPOKEN, {"speaker": speaker})
         return [ThreadKey(*names) for _, *names in rows]
-
-    @reads
-    def said(self) -> list[Said]:
-        """Return how many messages each branch has, without those that an erasure blanked; none where it has none."""
-        return [
-            Said(ThreadKey(*names), branch, int(taken), int(open_))
-            for *names, branch, taken, open_ in self._execute(_SAID)
-        ]
-
-    def counts(self) -> dict[str, int]:
-        """Return how many ``messages`` and ``commits`` there are, and how many bytes of the file are ``free``."""
-        sizes = self.sizes().values()
-        messages, commits = sum(each for _, each in sizes), sum(each for each, _ in sizes)
-        return {"messages": messages, "commits": commits, "free": self._database.free_bytes()}
 
     @reads
     def policies(self) -> dict[str, Mapping[str, Any]]:
@@ -162,10 +141,7 @@ class Survey(Places):
     def holding(
         self, words: Sequence[str], limit: int, thread: Key | None, names: Mapping[str, str]
     ) -> list[tuple[ThreadKey, str, Message]]:
-        """Return the newest messages that hold all the words, with thread and branch.
-
-        A word that is rare reads every text. Stretches are read forwards, the newest first: a disk reads no page
-        ahead that lies before the last one.
+        """Return the newest messages that hold all the words, with thread and branch. A rare word reads every text.
 
         Args:
             words: Words or parts of words. Letters of ASCII count in any case.
@@ -184,14 +160,8 @@ class Survey(Places):
             .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
             .where(*(holds(word, autoescape=True) for word in words))
             .where(*(THREADS.c[name] == value for name, value in wanted.items()))
-            .where(MESSAGES.c.id > bindparam("after"), MESSAGES.c.id <= bindparam("upto"))
-            .order_by(MESSAGES.c.id)
+            .order_by(MESSAGES.c.id.desc())
+            .limit(limit)
         )
-        found: list[Row[Any]] = []
-        upto = int(self._execute(select(func.max(MESSAGES.c.id))).scalar() or 0)
-        size = upto if "thread" in wanted else STRETCH
-        while upto > 0 and len(found) < limit:
-            rows = self._execute(statement, {"after": upto - size, "upto": upto}).all()
-            found += reversed(rows)
-            upto -= size
-        return [(ThreadKey(*row[:4]), row.branch, message_of(row)) for row in found[:limit]]
+        rows = self._execute(statement)
+        return [(ThreadKey(*row[:4]), row.branch, message_of(row)) for row in rows]

@@ -6,7 +6,7 @@ file system they wait until a thread is checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import Any
@@ -14,13 +14,21 @@ from typing import Any
 from sqlalchemy import select
 
 from acc.errors import AccError
-from acc.journal.branching import successor
+from acc.journal.committing import successor
+from acc.journal.database import told
 from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Damage, Head, Report, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.places import Place
+from acc.journal.names import (
+    MAIN,
+    Damage,
+    Head,
+    Place,
+    Report,
+    StoredCommit,
+    StoredMessage,
+    ThreadKey,
+)
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.rows import body_of
-from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
+from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS, body_of
 from acc.state.policy import Policy
 from acc.tail import digest_of
 from acc.text.lines import sha256_of
@@ -37,7 +45,6 @@ def verify(
     heads: Iterable[Head],
     anchors: Iterable[Head],
     policies: Sequence[Policy],
-    progress: Callable[[Report], None] | None = None,
 ) -> Report:
     """Check the threads of ``heads`` and ``anchors`` one after the other; see `acc.journal.journal.Journal.verify`."""
     report = Report()
@@ -49,8 +56,6 @@ def verify(
     def check(key: ThreadKey, anchors: Sequence[Head]) -> None:
         with journal.snapshot() as opened:
             _check_thread(opened, key, policies, anchors, report)
-        if progress is not None:
-            progress(report)
 
     for key, _ in groupby(heads, lambda head: head.thread):
         if key not in seen:  # a fork's row may stand apart from its thread's
@@ -70,13 +75,13 @@ def _check_thread(
 ) -> None:
     report.threads += 1
     try:
-        policy_rows = journal._read(lambda seen: seen._execute(select(POLICIES)).all())
-        places = journal._read(lambda seen: seen._places(key))
+        with told(journal.where):
+            bodies = {row.fingerprint: row.body for row in journal._execute(select(POLICIES))}
+            places = journal._places(key)
     except AccError as error:
         if anchors or not _is_gone(journal, key):
             report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
         return
-    bodies = {row.fingerprint: row.body for row in policy_rows}
     for place in places:
         wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
         _Branch(
@@ -114,10 +119,9 @@ class _Branch:
         """Check messages, commits and head."""
         head = self.place.head
         try:
-            self._check_messages()
-            for page in self.journal._commit_pages(head.thread, head.branch, size=64):
-                self.recomputing.prepare(page)
-                for stored in page:
+            with told(self.journal.where):
+                self._check_messages()
+                for stored in self.journal.commits(head.thread, head.branch):
                     self._check_commit(stored)
                     self.before = stored
         except AccError as error:
@@ -132,7 +136,7 @@ class _Branch:
                 self.damage("commits", 0, f"version {version}, which was anchored outside, is gone")
 
     def _check_messages(self) -> None:
-        spans = self.journal._read(lambda seen: _Spans(seen, self.place))
+        spans = _Spans(self.journal, self.place)
         head, at = self.place.head, self._first()
         for each in self.journal.messages(head.thread, at + 1, branch=head.branch, also_open=True):
             self.report.messages += 1
@@ -159,7 +163,7 @@ class _Branch:
         statement = select(TOMBSTONES.c.id).where(
             TOMBSTONES.c.branch_id == self.place.branch_id, TOMBSTONES.c.seq == each.seq
         )
-        if self.journal._read(lambda seen: seen._execute(statement).first()) is None:
+        if self.journal._execute(statement).first() is None:
             self.damage("messages", each.id, "it was blanked, and no tombstone says so")
 
     def _check_commit(self, stored: StoredCommit) -> None:
@@ -224,7 +228,7 @@ class _Branch:
 
     def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         """Check that the first state of a branch is the one that it was forked from."""
-        data = self.journal._read(lambda seen: seen._state_at(self.place, stored.parent))
+        data = self.journal._state_at(self.place, stored.parent)
         if data and successor(body_of(data), branch=stored.branch)["hash"] != state["hash"]:
             self.damage("commits", stored.id, "it is not the state that the branch was forked from")
 

@@ -14,7 +14,6 @@ from helpers_controller import is_clean, texts
 from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError
-from acc.journal.threads import Beside
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, read
 from acc.step import Cadence
@@ -68,27 +67,27 @@ def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_aske
 def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
     place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, calls = Beside.run, iter(range(1, 1_000))
+    run, calls = AsyncMemoryController.beside, iter(range(1, 1_000))
     cancelled: list[asyncio.Task[Any]] = []
 
-    async def cancelling(self: Beside, act: Any) -> Any:
+    async def cancelling(self: Any, act: Any, *args: Any) -> Any:
         if next(calls) == place:
             task = asyncio.current_task()
             assert task is not None
             cancelled.append(task)
             task.cancel()
-        return await run(self, act)
+        return await run(self, act, *args)
 
     async def main() -> None:
         async with AsyncMemoryController.open(tmp_path, index="none") as memory:
             await memory.step(None, Turn.said("Hello."), thread="t")
-            monkeypatch.setattr(Beside, "run", cancelling)
+            monkeypatch.setattr(AsyncMemoryController, "beside", cancelling)
             task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))
             with suppress(asyncio.CancelledError):
                 await task
             assert cancelled == [task][: len(cancelled)]
             assert bool(cancelled) is task.cancelled()
-            monkeypatch.setattr(Beside, "run", run)
+            monkeypatch.setattr(AsyncMemoryController, "beside", run)
             for _ in range(3):
                 with suppress(ConflictError):  # the thread of the cancelled call came first
                     step = await memory.step(None, Turn.said("Go on."), thread="t")

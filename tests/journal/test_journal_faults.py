@@ -23,7 +23,6 @@ from workers import change, check, kills, said, two_workers, worker
 from acc.errors import AuditError, ConflictError, StoreError, StoreUnavailableError
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.journal.threads import Beside
 from acc.testing.journal_conformance import POLICY, messages, rule, step
 
 
@@ -49,7 +48,7 @@ def test_a_full_disk_is_told_and_the_repeated_step_works(tmp_path: Path) -> None
             cursor.connection.execute(f"PRAGMA max_page_count={limit[0]}")
 
     with Journal.open(tmp_path) as journal:
-        database = journal._database
+        database = journal.database
         event.listen(database._engine, "before_cursor_execute", limited)
         told, acked = 0, []
         for number in range(60):
@@ -141,13 +140,10 @@ def test_a_forked_child_and_its_parent_go_on(tmp_path: Path) -> None:
 
 def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> None:
     async def main() -> None:
-        beside = Beside()
         with Journal.open(tmp_path) as journal:
             other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
-            call = asyncio.create_task(
-                beside.run(lambda: journal.append("t", messages(1, "hello")))
-            )
+            call = asyncio.create_task(asyncio.to_thread(journal.append, "t", messages(1, "hello")))
             longest = 0.0
             for _ in range(40):
                 start = time.perf_counter()
@@ -209,7 +205,7 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
         (tmp_path / FILE).write_bytes(bent)
         try:
             with Journal.open(tmp_path) as journal:
-                problems = [*journal.check_pages(), *journal.verify([POLICY]).damages]
+                problems = [*journal.database.damages(), *journal.verify([POLICY]).damages]
                 if not problems:
                     silent += 1
                     assert list(journal.export("t")) == lines

@@ -4,52 +4,41 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from acc.journal import Journal, ThreadKey, survey
-from acc.journal.survey import Said
+from acc.journal import Journal, ThreadKey
+from acc.journal.survey import Size
 from acc.testing.journal_conformance import messages, step
 
 
-def test_sizes_are_those_of_all_branches(tmp_path: Path) -> None:
-    own = ThreadKey("t", "acme", "ana")
+def test_each_branch_has_its_size_and_what_of_it_waits(tmp_path: Path) -> None:
+    own, thread, new, gone = (
+        ThreadKey("t", "acme", "ana"),
+        ThreadKey("t"),
+        ThreadKey("n"),
+        ThreadKey("g"),
+    )
     with Journal.open(tmp_path) as journal:
+        assert journal.sizes() == {}
         first = step(journal, "t", "one", "two")
         step(journal, "t", "three")
         fork = journal.fork("t", first.head.hash, "b")
-        step(journal, "t", "four", branch="b")
         step(journal, own, "five")
-        journal.append("waiting", messages(1, "six"))
-        commits = [c for name in ("main", "b") for c in journal.commits("t", name)]
-        assert fork.version > 1
         assert journal.sizes() == {
-            ThreadKey("t"): (len(commits), 4), own: (1, 1), ThreadKey("waiting"): (0, 1),
+            (thread, "main"): Size(2, 3, 3, 0), (thread, "b"): Size(1, 0, 0, 0), (own, "main"): Size(1, 1, 1, 0),
         }  # fmt: skip
-        journal.delete_thread(own)
-        assert own not in journal.sizes()
-
-
-def test_what_each_branch_said_and_what_of_it_waits(tmp_path: Path) -> None:
-    with Journal.open(tmp_path) as journal:
-        assert journal.said() == []
-        first = step(journal, "t", "one")
-        fork = journal.fork("t", first.head.hash, "b")
-        assert journal.said() == [Said(ThreadKey("t"), "main", 1, 0)]
         journal.append("t", messages(2, "two", "three"), follows=fork.hash, branch="b")
-        journal.append("new", messages(1, "four"))
-        gone = journal.append("gone", messages(1, "five"))
-        journal.blank("gone", gone.refs)
-        assert journal.said() == [
-            Said(ThreadKey("t"), "main", 1, 0), Said(ThreadKey("t"), "b", 0, 2), Said(ThreadKey("new"), "main", 0, 1),
-        ]  # fmt: skip
-        for each in journal.said():
-            assert len(journal.waiting(each.thread, each.branch)) == each.open
+        journal.append("n", messages(1, "four"))
+        journal.blank("g", journal.append("g", messages(1, "five")).refs)
+        journal.delete_thread(own)
+        sizes = journal.sizes()
+        assert sizes == {
+            (thread, "main"): Size(2, 3, 3, 0), (thread, "b"): Size(1, 2, 0, 2),
+            (new, "main"): Size(0, 1, 0, 1), (gone, "main"): Size(0, 1, 0, 0),
+        }  # fmt: skip
+        for (key, branch), size in sizes.items():
+            assert len(journal.waiting(key, branch)) == size.open
 
 
-def test_words_are_found_newest_first_across_stretches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(survey, "STRETCH", 3)
+def test_words_are_found_newest_first(tmp_path: Path) -> None:
     said = [f"Word {n}{', rare' if n in (1, 8) else ''}" for n in range(10)]
     with Journal.open(tmp_path) as journal:
         assert journal.holding(["rare"], 5, None, {}) == []

@@ -58,7 +58,7 @@ def check(journal: Journal, acked: list[str]) -> None:
     assert max(found.values(), default=1) == 1
     report = journal.verify([POLICY])
     assert report.is_clean, [str(each) for each in report.damages]
-    assert journal.check_pages() == []
+    assert journal.database.damages() == []
 
 
 def two_workers(place: str | Path) -> int:
@@ -82,7 +82,7 @@ def check_snapshot(journal: Journal) -> None:
     """Fail unless a snapshot sees one moment, whoever writes, and finds a thread's place once."""
     step(journal, "t", "one")
     asked: list[str] = []
-    engine = journal._database._engine  # type: ignore[attr-defined]
+    engine = journal.database._engine  # type: ignore[attr-defined]
     with journal.snapshot() as seen:
         head = seen.head("t")
         step(journal, "t", "two")
