@@ -8,9 +8,9 @@ import pytest
 from messages import THREAD, Journal
 
 from acc.artifacts.embedding import HashedWords
-from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall, backwards
+from acc.artifacts.store import InMemoryArtifacts
 from acc.gate import qualify
 from acc.testing.artifact_conformance import said
 from acc.text.ranking import LexicalIndex

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact, ArtifactStore, key_of
 from acc.artifacts.rows import artifacts_of, id_of, part_id, parts, rows_of, seq_of, whole_id
+from acc.artifacts.store import InMemoryArtifacts
 from acc.journal import ThreadKey
 from acc.tail import Message
 from acc.testing.artifact_conformance import kept, said

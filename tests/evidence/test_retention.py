@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers_evidence import evidence_of, opened, talk
 
-from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.store import InMemoryArtifacts
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.policies import (
