@@ -21,6 +21,22 @@ from acc.journal.opened import Key, key_of
 from acc.step import Step
 from acc.turn.observations import is_ingested
 
+AROUND = 120
+"""Characters that are shown on either side of the first word."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A message that holds all the words; ``text`` is the passage around the first."""
+
+    thread: ThreadKey
+    branch: str
+    ref: str
+    channel: str
+    name: str
+    at: str
+    text: str
+
 
 @dataclass(frozen=True)
 class Lag:
@@ -72,7 +88,7 @@ class Reindexed:
 
 
 class Evidence(Documents, Retention, Moving):
-    """Erasure, holds, feedback and health of a memory; documents, retention and moving are those of its bases.
+    """Erasure, holds, feedback, search and health of a memory; documents, retention and moving are those of its bases.
 
     It works while agents run. Its methods block; beside an event loop: ``await memory.beside(evidence.erase, target)``.
 
@@ -167,6 +183,27 @@ class Evidence(Documents, Retention, Moving):
         journal.rate(key, Feedback(branch, turn, "", float(utility)))
         return len({ref for each in found for ref in admitted_in(each.record)})
 
+    def search(
+        self, words: str, *, thread: Key | None = None, limit: int = 20, **scope: str | None
+    ) -> tuple[Hit, ...]:
+        """Return the newest messages and passages of documents that hold all the words, in any case.
+
+        Raises:
+            InputError: There are no words.
+        """
+        wanted = words.split()
+        if not wanted:
+            raise InputError("there are no words to search for", where="search", hint="name some")
+        key = key_of(thread) if thread is not None else None
+        names = {name: value for name, value in scope.items() if value is not None}
+        return tuple(
+            Hit(
+                where, branch, message.ref, message.channel.value, message.observation.name,
+                message.at, _passage(message.text, wanted[0]),
+            )
+            for where, branch, message in self.journal.holding(wanted, limit, key, names)
+        )  # fmt: skip
+
     def health(self) -> Health:
         """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
         journal, index = self.journal, self.parts.index
@@ -228,3 +265,10 @@ def _missing(what: str, key: ThreadKey) -> InputError:
     """Return the error for a ref or a turn that a thread does not have."""
     hint = "acc show and acc search list what there is"
     return InputError(f"there is no {what}", where=str(key), hint=hint)
+
+
+def _passage(text: str, word: str) -> str:
+    at = max(0, text.casefold().find(word.casefold()))
+    first, last = max(0, at - AROUND), at + len(word) + AROUND
+    cut = " ".join(text[first:last].split())
+    return f"{'[...] ' if first else ''}{cut}{' [...]' if last < len(text) else ''}"

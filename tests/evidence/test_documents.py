@@ -11,7 +11,7 @@ from helpers_evidence import check_gone, evidence_of, opened, talk
 from acc.artifacts.store import InMemoryArtifacts
 from acc.controller.documents import home
 from acc.errors import InputError
-from acc.evidence.parsing import text_of
+from acc.evidence.documents import text_of
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn

@@ -89,7 +89,7 @@ def test_documents_that_nobody_needs_are_pruned(tmp_path: Path) -> None:
         assert evidence.search("canteen") == ()
         assert memory.journal.verify([memory.policy]).is_clean
         assert plain(plan)["judged"] == 2
-        assert "work" not in plain(plan)
+        assert "act" not in plain(plan)
 
 
 def test_ratings_count_for_what_a_turn_admitted(tmp_path: Path) -> None:
