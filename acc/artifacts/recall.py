@@ -44,8 +44,8 @@ UNRELATED, MEANING = 0.3, 0.3
 MOST = 64
 """Threads whose messages are kept, the least recently used first to go."""
 
-MESSAGES = 24
-"""Messages whose passages are scored."""
+MESSAGES, LIMIT = 24, 64
+"""Messages whose passages are scored, and passages that are returned."""
 
 FIRST_PAGE = 8
 """Messages that are read first: mostly those of the last turn are new."""
@@ -105,11 +105,10 @@ class Recall:
         *,
         branches: Branches = MAIN,
         upto: int | None = None,
-        limit: int = 64,
         epoch: int = 0,
         held: Callable[[Sequence[Artifact]], Sequence[Artifact]] = list,
     ) -> list[Candidate]:
-        """Return at most ``limit`` passages, the best first.
+        """Return at most `LIMIT` passages, the best first.
 
         Args:
             thread: The conversation.
@@ -118,7 +117,6 @@ class Recall:
             around: Reads what stands around a message that the store proposes.
             branches: The ancestry that is seen, the root first; ``newest`` and ``around`` have to read the same.
             upto: The last seq that candidates may have.
-            limit: How many at most.
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
             held: Returns those messages that the journal still holds; others are no candidates.
         """
@@ -128,7 +126,7 @@ class Recall:
             there = {name_of(each) for each in held([scope.artifacts[at] for at in best])}
             best = [at for at in best if name_of(scope.artifacts[at]) in there]
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
-            return scope.candidates(question, best, meaning * bool(self.weight), limit)
+            return scope.candidates(question, best, meaning * bool(self.weight), LIMIT)
 
     @contextmanager
     def reading(

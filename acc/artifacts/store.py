@@ -33,7 +33,6 @@ BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
 
 _ASKED = 500
-_Found = tuple[str, str, Mapping[str, Any]]
 
 
 class Store:
@@ -57,8 +56,8 @@ class Store:
             rows = {row.id: row for each in artifacts for row in rows_of(thread, each)}
             found = self._read(list(rows))
             changed = {whole_id(id_) for id_, text, _ in found if text != rows[id_].text}
-            self._delete(list(_ids_of([each for each in found if whole_id(each[0]) in changed])))
-            there = {each[0] for each in found if whole_id(each[0]) not in changed}
+            self._delete(list(_ids_of([each for each in found if whole_id(each.id) in changed])))
+            there = {each.id for each in found if whole_id(each.id) not in changed}
             new = [row for id_, row in rows.items() if id_ not in there]
             for at in range(0, len(new), BATCH):
                 self._write(new[at : at + BATCH])
@@ -82,24 +81,24 @@ class Store:
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
             found = self._nearest(vector, most, filter_of(thread))
             on_branch = seen_by(branches, upto)
-            seen = [each for each in found if passes(each[0][2], on_branch)]
+            seen = [each for each in found if passes(each[0].metadata, on_branch)]
             if len(found) == most and len(seen) < len(found):
                 seen = self._nearest(vector, most, filter_of(thread, on_branch))
             scores: dict[str, float] = {}
             for row, distance in seen:
-                scores.setdefault(whole_id(row[0]), 1 - distance)
+                scores.setdefault(whole_id(row.id), 1 - distance)
             rows = self._joined([row for row, _ in seen])
             by_id = {id_of(thread, a.branch, a.message.ref): a for a in rows}
             return [(by_id[id_], score) for id_, score in list(scores.items())[:limit]]
 
-    def _nearest(self, vector: Any, most: int, where: Any) -> list[tuple[_Found, float]]:
+    def _nearest(self, vector: Any, most: int, where: Any) -> list[tuple[StoredRow, float]]:
         """Return the rows of a filter that are nearest to a vector, with their distances."""
         found: Any = self._collection.query(
             query_embeddings=vector, n_results=most, where=where,
             include=["distances", "metadatas", "documents"],
         )  # fmt: skip
-        fields = (found[name][0] for name in ("ids", "documents", "metadatas"))
-        return list(zip(zip(*fields, strict=True), found["distances"][0], strict=True))
+        rows = map(StoredRow, *(found[name][0] for name in ("ids", "documents", "metadatas")))
+        return list(zip(rows, found["distances"][0], strict=True))
 
     def get(self, thread: ThreadName, messages: Sequence[tuple[str, str]]) -> list[Artifact]:
         """Return messages by branch and ref (`ArtifactStore.get`)."""
@@ -186,23 +185,23 @@ class Store:
     def _ids(self, where: Mapping[str, Any] | None = None) -> list[str]:
         return list(self._collection.get(where=where, include=[])["ids"])
 
-    def _read(self, ids: Sequence[str]) -> list[_Found]:
-        rows: list[_Found] = []
+    def _read(self, ids: Sequence[str]) -> list[StoredRow]:
+        rows: list[StoredRow] = []
         for at in range(0, len(ids), _ASKED):
             asked = list(ids[at : at + _ASKED])
             found: Any = self._collection.get(ids=asked, include=["documents", "metadatas"])
-            rows += zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+            rows += map(StoredRow, found["ids"], found["documents"], found["metadatas"])
         return rows
 
-    def _joined(self, rows: Sequence[_Found]) -> list[Artifact]:
+    def _joined(self, rows: Sequence[StoredRow]) -> list[Artifact]:
         """Return the artifacts of some rows, and read the parts that are missing."""
-        there = {row[0] for row in rows}
+        there = {row.id for row in rows}
         return artifacts_of([*rows, *self._read([i for i in _ids_of(rows) if i not in there])])
 
 
-def _ids_of(rows: Sequence[_Found]) -> Iterator[str]:
+def _ids_of(rows: Sequence[StoredRow]) -> Iterator[str]:
     """Yield the ids of all parts of the texts that rows belong to."""
-    counts = {whole_id(id_): metadata.get("parts", 1) for id_, _, metadata in rows}
+    counts = {whole_id(row.id): row.metadata.get("parts", 1) for row in rows}
     return (part_id(id_, part) for id_, count in counts.items() for part in range(count))
 
 
