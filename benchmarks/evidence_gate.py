@@ -25,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).parent / "keyless"))
 from dataset import scenarios
 
 from acc.gate import Gate, qualify
-from acc.recall import ThreadIndex
 from acc.tail import messages_of
 from acc.text.ranking import terms
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Evidence
 from acc_eval.ground_truth import FactTruth, GroundTruth, Matcher
+from acc_eval.memories.acc import ThreadRecall
 from acc_eval.memories.protocol import HeldItem
 from acc_eval.scenarios import Scenario
 
@@ -107,7 +107,7 @@ def labelled(evidence: Evidence) -> str:
     return f"[earlier, {evidence.channel.value}, turn {evidence.turn}] {evidence.text}"
 
 
-def asked(index: ThreadIndex, text: str, gate: Gate) -> tuple[Evidence, ...]:
+def asked(index: ThreadRecall, text: str, gate: Gate) -> tuple[Evidence, ...]:
     """Return the evidence for a question beside an empty state and tail."""
     return qualify(index.recall(text), text, "", frozenset(), gate)[0]
 
@@ -133,9 +133,9 @@ def answers(
             yield Answer(complete, stale, tokens)
 
 
-def indexed(scenario: Scenario, turns: int) -> ThreadIndex:
+def indexed(scenario: Scenario, turns: int) -> ThreadRecall:
     """Return an index of the first turns."""
-    index = ThreadIndex()
+    index = ThreadRecall()
     for number, turn in enumerate(scenario.turns[:turns], 1):
         for message in messages_of(turn.numbered(number)):
             index.add(message)
@@ -144,7 +144,7 @@ def indexed(scenario: Scenario, turns: int) -> ThreadIndex:
 
 def in_use(scenario: Scenario, gate: Gate) -> Iterator[int]:
     """Yield the tokens admitted for the user's message of each turn from the second on."""
-    index = ThreadIndex()
+    index = ThreadRecall()
     for number, turn in enumerate(scenario.turns, 1):
         if number > 1:
             found = asked(index, scenario.script[number - 1].user, gate)
@@ -196,7 +196,7 @@ def milliseconds(all_of: Sequence[Scenario], gate: Gate) -> tuple[float, float, 
     """Return the time to add a message, and the median and longest for a question, in a thread of `LONG` messages."""
     turns = [turn for s in all_of for turn in s.turns]
     messages = [m for n, turn in enumerate(turns, 1) for m in messages_of(turn.numbered(n))][:LONG]
-    index = ThreadIndex()
+    index = ThreadRecall()
     start = time.perf_counter()
     for message in messages:
         index.add(message)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acc.errors import AccError, ConfigurationError, StoreError
+from acc.text.ranking import WORD
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -84,7 +84,7 @@ class HashedWords:
 
     def _vector(self, text: str) -> array[float]:
         vector = array("f", bytes(4 * self.dimension))
-        words = [word[:4] for word in _WORD.findall(text.lower()) if word not in _STOPWORDS]
+        words = [word[:4] for word in WORD.findall(text.lower()) if word not in _STOPWORDS]
         for word, count in Counter(words).items():
             vector[_bucket(word, self.dimension)] += count * 2.2 / (count + 1.2)
         length = math.sqrt(math.fsum(value * value for value in vector))
@@ -96,7 +96,6 @@ def _bucket(word: str, count: int) -> int:
     return crc32(word.encode()) % count
 
 
-_WORD = re.compile(r"[^\W_]+")
 _FUNCTION_WORDS = """
     a about after all am an and any are as at be because been before being both but by can could did do does
     for from had has have he her here him his how i if in into is it its just me more my no not now of off on only

@@ -2,14 +2,14 @@
 
 A thread is read as far as a question needs. Its newest messages are read from the journal, up to `WINDOW`
 characters; of what is older, the store proposes the nearest messages, which are read with those around them. Both
-stand in one `PartialIndex`. A store whose embedder knows words alone is not asked while the whole thread is read. A
+stand in one index of words. A store whose embedder knows words alone is not asked while the whole thread is read. A
 message's own score is
 
     bm25 / highest bm25  +  weight * (cosine - least) / (highest - least)
 
 over the messages that the store proposed, before the share of the scores around it is added: what answers by
-meaning lifts its context, too. The passages of the best messages are then scored as `acc.recall` scores them,
-so that the gate's bounds hold. Measured by ``benchmarks/locomo_next.py``: rank fusion finds less.
+meaning lifts its context, too. The passages of the best messages are then scored for the gate
+(`acc.artifacts.scope`). Measured by ``benchmarks/locomo_next.py``: rank fusion finds less.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ import numpy as np
 from acc.artifacts.embedding import HashedWords
 from acc.artifacts.faults import translated
 from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
-from acc.artifacts.scope import Around, Numbers, Scope, name_of
+from acc.artifacts.scope import Around, Scope, name_of
 from acc.errors import StoreError
 from acc.recall import Candidate
+from acc.text.ranking import Numbers
 
 WINDOW = 400_000
 """Characters of the newest messages that are read at the first question: some 0.15 s."""
@@ -40,8 +41,11 @@ WEIGHT = 0.5
 UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
 
-MESSAGES = 24
-"""Messages whose passages are scored."""
+MOST = 64
+"""Threads whose messages are kept, the least recently used first to go."""
+
+MESSAGES, LIMIT = 24, 64
+"""Messages whose passages are scored, and passages that are returned."""
 
 FIRST_PAGE = 8
 """Messages that are read first: mostly those of the last turn are new."""
@@ -72,7 +76,6 @@ class Recall:
         store: Where the messages are indexed; None to read the whole thread and find by words alone.
         weight: Weight of the cosine; by default `WEIGHT`, or 0 for `HashedWords`.
         window: Characters of the newest messages that are read; without a store all are.
-        most: Threads whose index is kept, the least recently used first to go.
 
     Attributes:
         last_error: Why the store was not asked last; None if it answered. Recall then has the window alone.
@@ -84,9 +87,8 @@ class Recall:
         *,
         weight: float | None = None,
         window: int = WINDOW,
-        most: int = 64,
     ) -> None:
-        self.store, self._most = store, most
+        self.store = store
         is_lexical = isinstance(getattr(store, "embedder", None), HashedWords)
         self.weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
         self._window = window if store is not None else 1 << 60
@@ -103,11 +105,10 @@ class Recall:
         *,
         branches: Branches = MAIN,
         upto: int | None = None,
-        limit: int = 64,
         epoch: int = 0,
         held: Callable[[Sequence[Artifact]], Sequence[Artifact]] = list,
     ) -> list[Candidate]:
-        """Return at most ``limit`` passages, the best first.
+        """Return at most `LIMIT` passages, the best first.
 
         Args:
             thread: The conversation.
@@ -116,7 +117,6 @@ class Recall:
             around: Reads what stands around a message that the store proposes.
             branches: The ancestry that is seen, the root first; ``newest`` and ``around`` have to read the same.
             upto: The last seq that candidates may have.
-            limit: How many at most.
             epoch: That of the branch: what was read under another one is read anew, since something was erased.
             held: Returns those messages that the journal still holds; others are no candidates.
         """
@@ -126,7 +126,7 @@ class Recall:
             there = {name_of(each) for each in held([scope.artifacts[at] for at in best])}
             best = [at for at in best if name_of(scope.artifacts[at]) in there]
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
-            return scope.candidates(question, best, meaning * bool(self.weight), limit)
+            return scope.candidates(question, best, meaning * bool(self.weight), LIMIT)
 
     @contextmanager
     def reading(
@@ -162,7 +162,7 @@ class Recall:
             if found.size > 4 * self._window:  # it met half a long thread
                 found = Scope()
             self._scopes[name] = found
-            while len(self._scopes) > self._most:
+            while len(self._scopes) > MOST:
                 self._scopes.popitem(last=False)
             return found
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from acc.artifacts.protocol import Artifact, Branches, ThreadName, key_of
@@ -29,8 +28,7 @@ PART = 8_000
 _NO_END = 1 << 53
 
 
-@dataclass(frozen=True)
-class StoredRow:
+class StoredRow(NamedTuple):
     """One row of the collection."""
 
     id: str
@@ -103,8 +101,8 @@ def parts(text: str, most: int = PART) -> Iterator[str]:
         at += max(len(head), 1)
 
 
-def artifacts_of(rows: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[Artifact]:
-    """Return the artifacts of these rows (id, text, metadata), in the thread's order; each needs all its parts.
+def artifacts_of(rows: Iterable[StoredRow]) -> list[Artifact]:
+    """Return the artifacts of these rows, in the thread's order; each needs all its parts.
 
     Of a message they have channel, ref and text.
     """

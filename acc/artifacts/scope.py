@@ -1,8 +1,15 @@
 """What recall has read of a thread, as one branch sees it: the messages, and which passages are the best.
 
-The newest messages are read at the first question, older ones when a store proposes them. `PartialIndex` therefore
-takes texts in any order; its score is that of `acc.text.ranking`. Contexts are found by the numbers of the rows, so
-that what lies between two of them and was not read counts as distance.
+The newest messages are read at the first question, older ones when a store proposes them, so that the index takes
+them in any order. With the rarity w(t) of a term among the messages, as `acc.text.ranking` defines it, and W(A) the sum
+of w over those terms of the question that A contains, a passage p of message m scores
+
+    (0.7 W(p) + 0.3 W(m) + 0.3 W(message before m)) / W(question)
+        * trust * (1 + 0.1 age(m)) / (0.6 + 0.4 |p| / mean |p|)
+
+The message before m counts because an answer often leaves out what it answers ("Thirty, then."). ``trust`` is 1
+for what people and the agent say, 1/2 for tools and documents, which are long and whose point the agent repeats.
+``age``, 0 to 1, puts the later of the same words first. |p| is in characters. Figures: ``benchmarks/evidence_gate.py``.
 """
 
 from __future__ import annotations
@@ -16,81 +23,21 @@ from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acc.artifacts.protocol import Artifact
-from acc.recall import AROUND, LATER, LENGTH, LESS_TRUSTED, OWN, Candidate, candidate_of, passages
-from acc.text.ranking import LexicalIndex, Weights, rarity, terms
+from acc.recall import Candidate, candidate_of, passages
+from acc.text.ranking import NEAR, LexicalIndex, Numbers, terms
 from acc.turn.observations import Trust, is_ingested
 
 FAR = 40
 """Messages, of those that the store proposes and nobody has read, that are read: the nearest."""
 
-NEAR = 2
-"""Difference of the numbers of texts that follow each other: between them, the call of a tool is left out."""
+OWN, CONTEXT, LESS_TRUSTED, LATER, LENGTH = 0.7, 0.3, 0.5, 0.1, 0.4
 
-_REACH = 48  # 0.8 to this power is 0.00002
 _AROUND, _PASSAGES, _LEFT_OUT = 2, 1 << 20, -1
 
 Around = Callable[[Sequence[int]], Iterable[Artifact]]
 """The journal's messages with these numbers that a branch sees."""
-
-
-Numbers = NDArray[np.float64]
-
-
-class PartialIndex:
-    """Texts with the numbers of their rows, added in any order; those of one row in theirs. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self._weights = Weights()
-        self._texts = LexicalIndex(self._weights)
-        self._holders: dict[str, array[int]] = {}
-        self._rows = array("q")
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def add(self, row: int, text: str, before: str = "") -> None:
-        """Add a text of a row, with the text before it in the thread."""
-        self._texts.add(text, before)
-        for term in frozenset(terms(text)):
-            self._holders.setdefault(term, array("i")).append(len(self._rows))
-        self._rows.append(row)
-
-    def rarity(self, term: str) -> float:
-        """Return the weight of a term: the logarithm of how few of the texts have it."""
-        return rarity(len(self), len(self._holders.get(term, ())))
-
-    def worths(self, weights: Mapping[str, float]) -> Numbers:
-        """Return for each text, in the order of adding, the weights together of those terms that it has."""
-        found = np.zeros(len(self))
-        for term, weight in weights.items():
-            found[np.array(self._holders.get(term, ()), int)] += weight
-        return found
-
-    def own_scores(self, question: str) -> Numbers:
-        """Return the BM25 score of each text, in the order of adding."""
-        return self._texts.bm25(question)
-
-    def in_context(self, own: Numbers) -> Numbers:
-        """Return the scores with their share of those around them, in the thread's order."""
-        rows = np.array(self._rows)
-        order = np.argsort(rows, kind="stable")
-        scores, rows, spread = own[order], rows[order], np.zeros(len(own))
-        for step in range(1, min(_REACH, len(own))):
-            is_near = rows[step:] - rows[:-step] <= NEAR * step
-            faded = self._weights.decay**step * is_near
-            spread[step:] += faded * scores[:-step]
-            spread[:-step] += faded * scores[step:]
-        found = np.zeros(len(own))
-        found[order] = np.where(scores > 0, scores + self._weights.share * spread, 0)
-        return found
-
-    def best(self, scores: Numbers, limit: int) -> list[int]:
-        """Return the numbers of the highest scores above 0, the best first; the later row wins ties."""
-        order = np.lexsort((-np.arange(len(self)), -np.array(self._rows), -scores))[:limit].tolist()
-        return [number for number in order if scores[number] > 0]
 
 
 class Scope:
@@ -104,7 +51,7 @@ class Scope:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self._index = PartialIndex()
+        self._index = LexicalIndex()
         self.artifacts: list[Artifact] = []
         self._seqs = array("q")
         self._follows: list[bool] = []
@@ -148,7 +95,7 @@ class Scope:
         self, question: str, cosines: Numbers, weight: float, upto: int | None, limit: int
     ) -> list[int]:
         """Return the places of the best messages."""
-        own = self._index.own_scores(question)
+        own = self._index.bm25(question)
         own /= max(own.max(initial=0), 1e-9)
         above = cosines - cosines.min(initial=1)
         own += weight * above / max(above.max(initial=0), 1e-9)
@@ -160,7 +107,7 @@ class Scope:
     def candidates(
         self, question: str, places: Sequence[int], meaning: Numbers, limit: int
     ) -> list[Candidate]:
-        """Return the best passages of messages, scored as in `acc.recall`, each with its share of the meaning."""
+        """Return the best passages of messages, each with its share of the meaning."""
         asked = {term: self._index.rarity(term) for term in sorted(frozenset(terms(question)))}
         worths, whole = self._index.worths(asked).tolist(), sum(asked.values()) or 1.0
         count = len(self.artifacts)
@@ -171,7 +118,7 @@ class Scope:
         for at in places:
             message, own, age = self.artifacts[at].message, self._passages_of(at), int(ages[at])
             before = worths[at - 1] if self._follows[at] else 0.0
-            around = AROUND * (worths[at] + before)
+            around = CONTEXT * (worths[at] + before)
             trust = 1 if message.channel.trust >= Trust.AGENT else LESS_TRUSTED
             weight = trust * (1 + LATER * age / count) / whole
             for place, (text, said) in enumerate(own):
@@ -206,7 +153,7 @@ class Scope:
             assert artifact is not None
             follows = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
             text = before.message.text if before is not None and follows else ""
-            self._index.add(_row(artifact), artifact.message.text, text)
+            self._index.add(artifact.message.text, text, _row(artifact))
             self._places[name_of(artifact)] = len(self.artifacts)
             self.artifacts.append(artifact)
             self._seqs.append(artifact.seq)

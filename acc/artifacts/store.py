@@ -1,4 +1,4 @@
-"""What a store does with a collection of rows, be it Chroma's or one in memory."""
+"""What a store does with a collection of rows, Chroma's or one in memory; and the store in memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from acc.artifacts.embedding import Embedder, embedded
+import numpy as np
+
+from acc.artifacts.embedding import Embedder, HashedWords, Vectors, embedded
 from acc.artifacts.faults import translated
 from acc.artifacts.protocol import MAIN, Artifact, Branches, Messages, ThreadName
 from acc.artifacts.rows import (
@@ -31,7 +33,6 @@ BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
 
 _ASKED = 500
-_Found = tuple[str, str, Mapping[str, Any]]
 
 
 class Store:
@@ -55,8 +56,8 @@ class Store:
             rows = {row.id: row for each in artifacts for row in rows_of(thread, each)}
             found = self._read(list(rows))
             changed = {whole_id(id_) for id_, text, _ in found if text != rows[id_].text}
-            self._delete(list(_ids_of([each for each in found if whole_id(each[0]) in changed])))
-            there = {each[0] for each in found if whole_id(each[0]) not in changed}
+            self._delete(list(_ids_of([each for each in found if whole_id(each.id) in changed])))
+            there = {each.id for each in found if whole_id(each.id) not in changed}
             new = [row for id_, row in rows.items() if id_ not in there]
             for at in range(0, len(new), BATCH):
                 self._write(new[at : at + BATCH])
@@ -80,24 +81,24 @@ class Store:
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
             found = self._nearest(vector, most, filter_of(thread))
             on_branch = seen_by(branches, upto)
-            seen = [each for each in found if passes(each[0][2], on_branch)]
+            seen = [each for each in found if passes(each[0].metadata, on_branch)]
             if len(found) == most and len(seen) < len(found):
                 seen = self._nearest(vector, most, filter_of(thread, on_branch))
             scores: dict[str, float] = {}
             for row, distance in seen:
-                scores.setdefault(whole_id(row[0]), 1 - distance)
+                scores.setdefault(whole_id(row.id), 1 - distance)
             rows = self._joined([row for row, _ in seen])
             by_id = {id_of(thread, a.branch, a.message.ref): a for a in rows}
             return [(by_id[id_], score) for id_, score in list(scores.items())[:limit]]
 
-    def _nearest(self, vector: Any, most: int, where: Any) -> list[tuple[_Found, float]]:
+    def _nearest(self, vector: Any, most: int, where: Any) -> list[tuple[StoredRow, float]]:
         """Return the rows of a filter that are nearest to a vector, with their distances."""
         found: Any = self._collection.query(
             query_embeddings=vector, n_results=most, where=where,
             include=["distances", "metadatas", "documents"],
         )  # fmt: skip
-        fields = (found[name][0] for name in ("ids", "documents", "metadatas"))
-        return list(zip(zip(*fields, strict=True), found["distances"][0], strict=True))
+        rows = map(StoredRow, *(found[name][0] for name in ("ids", "documents", "metadatas")))
+        return list(zip(rows, found["distances"][0], strict=True))
 
     def get(self, thread: ThreadName, messages: Sequence[tuple[str, str]]) -> list[Artifact]:
         """Return messages by branch and ref (`ArtifactStore.get`)."""
@@ -184,21 +185,88 @@ class Store:
     def _ids(self, where: Mapping[str, Any] | None = None) -> list[str]:
         return list(self._collection.get(where=where, include=[])["ids"])
 
-    def _read(self, ids: Sequence[str]) -> list[_Found]:
-        rows: list[_Found] = []
+    def _read(self, ids: Sequence[str]) -> list[StoredRow]:
+        rows: list[StoredRow] = []
         for at in range(0, len(ids), _ASKED):
             asked = list(ids[at : at + _ASKED])
             found: Any = self._collection.get(ids=asked, include=["documents", "metadatas"])
-            rows += zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+            rows += map(StoredRow, found["ids"], found["documents"], found["metadatas"])
         return rows
 
-    def _joined(self, rows: Sequence[_Found]) -> list[Artifact]:
+    def _joined(self, rows: Sequence[StoredRow]) -> list[Artifact]:
         """Return the artifacts of some rows, and read the parts that are missing."""
-        there = {row[0] for row in rows}
+        there = {row.id for row in rows}
         return artifacts_of([*rows, *self._read([i for i in _ids_of(rows) if i not in there])])
 
 
-def _ids_of(rows: Sequence[_Found]) -> Iterator[str]:
+def _ids_of(rows: Sequence[StoredRow]) -> Iterator[str]:
     """Yield the ids of all parts of the texts that rows belong to."""
-    counts = {whole_id(id_): metadata.get("parts", 1) for id_, _, metadata in rows}
+    counts = {whole_id(row.id): row.metadata.get("parts", 1) for row in rows}
     return (part_id(id_, part) for id_, count in counts.items() for part in range(count))
+
+
+class InMemoryArtifacts(Store):
+    """An `ArtifactStore` that ends with the process, as for tests. Only what holds the rows differs from Chroma's."""
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        super().__init__(embedder or HashedWords(), "memory")
+        self._collection = Rows()
+
+    def clear(self) -> None:
+        """Begin anew, empty."""
+        with self._using("the store cannot be cleared"):
+            self._collection = Rows()
+
+    def compact(self) -> bool:
+        """Return True: nothing that was deleted is left."""
+        return self.count() >= 0
+
+    def _release(self) -> None:
+        self._collection = Rows()
+
+
+class Rows:
+    """Behaves as far as `Store` goes as a collection of Chroma does."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[str, Mapping[str, Any], Vectors]] = {}
+        self._lock = threading.Lock()
+
+    def add(
+        self,
+        ids: Sequence[str],
+        documents: Sequence[str],
+        metadatas: Sequence[Mapping[str, Any]],
+        embeddings: Vectors,
+    ) -> None:
+        """Add rows; ids that are there stay as they are."""
+        with self._lock:
+            for id_, *row in zip(ids, documents, metadatas, embeddings, strict=True):
+                self._rows.setdefault(id_, (row[0], row[1], row[2]))
+
+    def get(
+        self, ids: Sequence[str] | None = None, where: Any = None, include: Sequence[str] = ()
+    ) -> dict[str, list[Any]]:
+        """Return the rows with these ids, or of this filter, in the order of adding."""
+        with self._lock:
+            asked = self._rows if ids is None else set(ids)
+            found = [i for i, row in self._rows.items() if i in asked and passes(row[1], where)]
+            documents, metadatas = ([self._rows[i][n] for i in found] for n in (0, 1))
+        return {"ids": found, "documents": documents, "metadatas": metadatas}
+
+    def query(
+        self, query_embeddings: Vectors, n_results: int, where: Any, include: Sequence[str]
+    ) -> dict[str, list[list[Any]]]:
+        """Return the nearest rows of a filter."""
+        found: dict[str, list[Any]] = self.get(where=where)
+        vectors = np.array([self._rows[id_][2] for id_ in found["ids"]])
+        distances = 1 - vectors @ query_embeddings[0] if len(vectors) else np.zeros(0)
+        order = np.argsort(distances, kind="stable")[:n_results].tolist()
+        found["distances"] = distances.tolist()
+        return {name: [[values[at] for at in order]] for name, values in found.items()}
+
+    def delete(self, ids: Sequence[str] | None = None, where: Any = None) -> None:
+        """Delete the rows with these ids, or of this filter."""
+        gone = set(self.get(ids, where)["ids"])
+        with self._lock:
+            self._rows = {i: row for i, row in self._rows.items() if i not in gone}

@@ -18,8 +18,7 @@ from acc.cli.output import print_json
 from acc.controller.indexing import FOLDER
 from acc.errors import AccError, CompressionError, ConfigurationError, InputError
 from acc.evidence.base import plain
-from acc.evidence.evidence import Evidence
-from acc.evidence.health import Health, Lag
+from acc.evidence.evidence import Evidence, Health, Lag
 from acc.journal.opened import FILE
 from acc.models.answers import AnswerError, object_in
 from acc.models.asking import Call, Format

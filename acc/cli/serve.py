@@ -8,7 +8,6 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -16,8 +15,6 @@ import typer
 from acc.cli import options
 from acc.cli.opening import (
     SCHEMA,
-    Memory,
-    NamedBranch,
     Schema,
     conversations,
     last_policy,
@@ -25,16 +22,12 @@ from acc.cli.opening import (
     plain_policy,
     reading,
     schema_of,
-    thread_named,
 )  # fmt: skip
 from acc.cli.options import flag, model_named, option
 from acc.errors import ConfigurationError, extra
-from acc.folders import opened_for_text
 from acc.inspector.acts import OperatorActs
-from acc.inspector.page import exported_page
 from acc.inspector.states import StateReader
-from acc.inspector.threads import Threads, name_of
-from acc.journal import Journal
+from acc.inspector.threads import Threads
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.turn.observations import Channel
@@ -51,43 +44,26 @@ def inspect(
     port: Annotated[int, option("N", "The port; 0 takes any free one.", min=0, max=65535)] = 8766,
     operator: Annotated[bool, flag("--operator", "Offer retire, hold and erase to who has the token that is "
         "printed.")] = False,
-    thread: options.ThreadOption = None,
-    export: Annotated[Path | None, option("FILE", "Write the page of --thread to this file, and end.")] = None,
 ) -> None:  # fmt: skip
     """Serve a local page over the threads of a memory.
 
     It follows a running agent: it reads the journal alone. Only this machine reaches it.
     """
-    with reading(memory) as journal:
-        if export is not None:
-            _export(journal, thread_named(journal, thread), export)
-        else:
-            _inspect(journal, memory, port, operator=operator)
-
-
-def _export(journal: Journal, place: NamedBranch, out: Path) -> None:
-    threads = Threads(journal, StateReader(_schema))
-    page = exported_page(threads, name_of(place.thread), place.label, place.branch)
-    with opened_for_text(out) as file:
-        file.write(page)
-    print(f"{out} shows {place.label}")
-
-
-def _inspect(journal: Journal, memory: Memory, port: int, *, operator: bool) -> None:
     with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
         from acc.inspector.server import Inspector, application, bound, new_token, server
 
-    first = next(conversations(journal), None)
-    policy = last_policy(journal, first) if first else plain_policy()
-    acts = OperatorActs(partial(opened, memory, policy=policy)) if operator else None
-    token, pause = new_token() if operator else "", partial(asyncio.sleep, 1.0)
-    app = application(Inspector(Threads(journal, StateReader(_schema)), pause, acts, token))
-    with bound(port) as socket, suppress(KeyboardInterrupt):
-        print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
-        if operator:
-            print(f"operator's token: {token}", flush=True)
-        print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
-        server(app).run(sockets=[socket])
+    with reading(memory) as journal:
+        first = next(conversations(journal), None)
+        policy = last_policy(journal, first) if first else plain_policy()
+        acts = OperatorActs(partial(opened, memory, policy=policy)) if operator else None
+        token, pause = new_token() if operator else "", partial(asyncio.sleep, 1.0)
+        app = application(Inspector(Threads(journal, StateReader(_schema)), pause, acts, token))
+        with bound(port) as socket, suppress(KeyboardInterrupt):
+            print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
+            if operator:
+                print(f"operator's token: {token}", flush=True)
+            print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
+            server(app).run(sockets=[socket])
 
 
 def _schema(name: str) -> Schema | None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from acc.clock import SystemClock
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import InputError
 from acc.journal import Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
@@ -49,12 +48,6 @@ class Base:
         for key in self.journal.threads(**wanted):
             if all(getattr(key, name) == value for name, value in wanted.items()):
                 yield key
-
-
-def missing(what: str, key: ThreadKey) -> InputError:
-    """Return the error for a ref or a turn that a thread does not have."""
-    hint = "acc show and acc search list what there is"
-    return InputError(f"there is no {what}", where=str(key), hint=hint)
 
 
 def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:

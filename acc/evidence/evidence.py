@@ -3,28 +3,95 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from acc.controller.documents import document, is_home, whole_of
-from acc.errors import InputError
-from acc.evidence.base import missing
+from acc.errors import AccError, InputError
 from acc.evidence.documents import Documents, parts_of
 from acc.evidence.erasure import Erasure, ErasurePlan, Proof, Receipt
-from acc.evidence.health import Upkeep
 from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
-from acc.journal import Feedback, Hold, ThreadKey
+from acc.journal import Feedback, Hold, Journal, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
 from acc.step import Step
 from acc.turn.observations import is_ingested
 
+AROUND = 120
+"""Characters that are shown on either side of the first word."""
 
-class Evidence(Documents, Retention, Moving, Upkeep):
-    """Erasure, holds, retention, documents, moving and upkeep of a memory. It works while agents run.
 
-    Its methods block; beside an event loop: ``await memory.beside(evidence.erase, target)``.
+@dataclass(frozen=True)
+class Hit:
+    """A message that holds all the words; ``text`` is the passage around the first."""
+
+    thread: ThreadKey
+    branch: str
+    ref: str
+    channel: str
+    name: str
+    at: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Lag:
+    """How many messages of a branch wait: for the index, or for a commit."""
+
+    thread: ThreadKey
+    branch: str
+    messages: int
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a memory is.
+
+    Attributes:
+        threads: Number of threads.
+        branches: Number of their branches.
+        messages: Number of messages.
+        commits: Number of commits.
+        sizes: Bytes of its files: ``journal``, ``log``, ``index``, ``other``.
+        free_bytes: Bytes of the journal that are free.
+        lag: What the index lacks.
+        open: Turns that no commit took: recorded, or of a step that failed. The thread's next step takes them.
+        problems: What is wrong: damaged pages, an index that cannot be used.
+    """
+
+    threads: int
+    branches: int
+    messages: int
+    commits: int
+    sizes: Mapping[str, int]
+    free_bytes: int
+    lag: tuple[Lag, ...]
+    open: tuple[Lag, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing is wrong and nothing lags."""
+        return not self.problems and not self.lag
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """What was indexed anew: threads, and the messages that were missing."""
+
+    threads: int
+    messages: int
+
+
+class Evidence(Documents, Retention, Moving):
+    """Erasure, holds, feedback, search and health of a memory; documents, retention and moving are those of its bases.
+
+    It works while agents run. Its methods block; beside an event loop: ``await memory.beside(evidence.erase, target)``.
 
     Args:
         memory: The open memory.
@@ -60,7 +127,7 @@ class Evidence(Documents, Retention, Moving, Upkeep):
             raise InputError("a hold needs a reason", where=ref, hint="say who asks, and why")
         key = key_of(thread)
         if ref and not self._has(key, ref):
-            raise missing(f"evidence {ref!r}", key)
+            raise _missing(f"evidence {ref!r}", key)
         return self.journal.hold(key, ref, reason=reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:
@@ -108,11 +175,102 @@ class Evidence(Documents, Retention, Moving, Upkeep):
                 is_ingested(turn) and document(journal, key, turn)
             )
             if not is_there:
-                raise missing(f"evidence {turn!r}", key)
+                raise _missing(f"evidence {turn!r}", key)
             journal.rate(key, Feedback(branch, 0, turn, float(utility)))
             return 1
         commits = (each for each in journal.commits(key, branch) if each.turn == turn)
         if not (found := [each for each in commits if each.span[1]]):
-            raise missing(f"turn {turn}", key)
+            raise _missing(f"turn {turn}", key)
         journal.rate(key, Feedback(branch, turn, "", float(utility)))
         return len({ref for each in found for ref in admitted_in(each.record)})
+
+    def search(
+        self, words: str, *, thread: Key | None = None, limit: int = 20, **scope: str | None
+    ) -> tuple[Hit, ...]:
+        """Return the newest messages and passages of documents that hold all the words, in any case.
+
+        Raises:
+            InputError: There are no words.
+        """
+        wanted = words.split()
+        if not wanted:
+            raise InputError("there are no words to search for", where="search", hint="name some")
+        key = key_of(thread) if thread is not None else None
+        names = {name: value for name, value in scope.items() if value is not None}
+        return tuple(
+            Hit(
+                where, branch, message.ref, message.channel.value, message.observation.name,
+                message.at, _passage(message.text, wanted[0]),
+            )
+            for where, branch, message in self.journal.holding(wanted, limit, key, names)
+        )  # fmt: skip
+
+    def health(self) -> Health:
+        """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
+        journal, index = self.journal, self.parts.index
+        problems = [*index.warnings, *(f"journal: {each}" for each in journal.database.damages())]
+        sizes, lag = journal.sizes(), list[Lag]()
+        open_ = [Lag(*name, size.open) for name, size in sizes.items() if size.open]
+        try:
+            lag += [Lag(*name, lacks) for name, lacks in index.lacking(sizes)]
+        except AccError as error:
+            problems.append(f"index: {error}")
+        return Health(
+            len({thread for thread, _ in sizes}), len(sizes),
+            sum(size.messages for size in sizes.values()), sum(size.commits for size in sizes.values()),
+            _sizes(journal, self.files), journal.database.free_bytes(), tuple(lag), tuple(open_),
+            tuple(dict.fromkeys(problems)),
+        )  # fmt: skip
+
+    def reindex(self) -> Reindexed:
+        """Make the index what the journal says: delete what is not in the journal, add what is missing.
+
+        Raises:
+            InputError: The memory has no index.
+            StoreError: It cannot be used.
+        """
+        index, store, journal = self.parts.index, self.parts.index.store, self.journal
+        if store is None:
+            why = "; ".join(index.warnings) or "it was opened with index='none'"
+            raise InputError("the memory has no index", where=why, hint="open it with index='now'")
+        if store.stale:
+            store.clear()
+        index.note(alone=True)
+        index.clean()
+        taken: Counter[ThreadKey] = Counter()
+        for (key, _), size in journal.sizes().items():
+            taken[key] += size.taken
+        messages = 0
+        for key, count in taken.items():
+            if store.count(key) > count:
+                messages += index.erase(key)
+            else:
+                messages += sum(index.refill(key, h.branch) for h in journal.branches(key))
+        return Reindexed(len(taken), messages)
+
+
+def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:
+    names = {
+        path.absolute(): "log" if path.name.endswith(("-wal", "-shm")) else "journal"
+        for path in journal.files
+    }
+    found = dict.fromkeys(("journal", "log", "index", "other"), 0)
+    if not names:  # a server has them
+        found["journal"] = journal.size()
+    for each in files:
+        kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")
+        found[kind] += each.stat().st_size
+    return found
+
+
+def _missing(what: str, key: ThreadKey) -> InputError:
+    """Return the error for a ref or a turn that a thread does not have."""
+    hint = "acc show and acc search list what there is"
+    return InputError(f"there is no {what}", where=str(key), hint=hint)
+
+
+def _passage(text: str, word: str) -> str:
+    at = max(0, text.casefold().find(word.casefold()))
+    first, last = max(0, at - AROUND), at + len(word) + AROUND
+    cut = " ".join(text[first:last].split())
+    return f"{'[...] ' if first else ''}{cut}{' [...]' if last < len(text) else ''}"

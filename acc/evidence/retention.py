@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args
@@ -56,11 +56,11 @@ class PrunePlan:
     judged: int
     doomed: tuple[Doom, ...]
     kept: tuple[Doom, ...]
-    work: Pruning = field(repr=False, compare=False)
+    act: Callable[[Sequence[Doom]], Pruned] = field(repr=False, compare=False)
 
     def apply(self) -> Pruned:
         """Delete what goes, without what was cited or held since."""
-        return self.work.pruned(self.doomed)
+        return self.act(self.doomed)
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,30 @@ class Retention(Base):
         if unknown := set(kinds) - set(get_args(Kind)):
             what = f"{', '.join(sorted(unknown))} is no kind of evidence"
             raise ConfigurationError(what, where="prune", hint="use messages, documents")
-        keys = [key for key in self.threads(thread, **scope) if kind_of(key) in kinds]
-        return Pruning(self.parts, keys).plan(policy, self._clock.now())
+        doomed, kept, judged = list[Doom](), list[Doom](), 0
+        shield, now = Shield(self.journal), self._clock.now()
+        for key in (key for key in self.threads(thread, **scope) if kind_of(key) in kinds):
+            ledger = Ledger(self.journal, readers_of(self.journal, key))
+            groups = {str(n): group for n, group in enumerate(groups_of(self.journal, key))}
+            usages = [ledger.usage(name, group, now) for name, group in groups.items()]
+            judged += len(usages)
+            for name, why in policy(usages, len(ledger.ticks)).items():
+                protection = shield.over(groups[name])
+                place = kept if protection else doomed
+                place.append(Doom(key, groups[name].ref, kind_of(key), protection or why))
+        return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
+
+    def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
+        """Delete what is doomed and still not protected."""
+        shield, count = Shield(self.journal), 0
+        wanted = {(doom.thread, doom.ref) for doom in doomed}
+        for key in dict.fromkeys(doom.thread for doom in doomed):
+            groups = [g for g in groups_of(self.journal, key) if (key, g.ref) in wanted]
+            going = [group for group in groups if not shield.over(group)]
+            rows = [(group.branch, each.seq) for group in going for each in group.rows]
+            count += len(rows)
+            self.journal.prune(key, rows, "pruned")
+        return Pruned(count, 0, tuple(self.parts.index.clean()))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
         """Delete what a policy deletes; arguments are those of `plan_prune`."""
@@ -141,52 +163,17 @@ class Group:
         return [each.message.ref for each in self.rows]
 
 
-class Pruning:
-    """Applies a policy to the evidence of threads."""
+class Shield:
+    """What protects evidence from a policy, as the journal says now."""
 
-    def __init__(self, parts: Parts[Any], threads: Iterable[ThreadKey]) -> None:
-        self._parts, self._journal, self._threads = parts, parts.journal, threads
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._held = journal, journal.held()
         self._cited: dict[ThreadKey, dict[str, str]] = {}
 
-    def plan(self, policy: Deletion, now: datetime) -> PrunePlan:
-        """Return what a policy deletes."""
-        doomed, kept, judged = list[Doom](), list[Doom](), 0
-        held = self._journal.held()
-        for key in self._threads:
-            ledger = Ledger(self._journal, readers_of(self._journal, key))
-            groups = {str(number): group for number, group in enumerate(self._groups(key))}
-            usages = [ledger.usage(name, group, now) for name, group in groups.items()]
-            judged += len(usages)
-            for name, why in policy(usages, len(ledger.ticks)).items():
-                shield = self._shield(groups[name], held)
-                place = kept if shield else doomed
-                place.append(Doom(key, groups[name].ref, kind_of(key), shield or why))
-        return PrunePlan(judged, tuple(doomed), tuple(kept), self)
-
-    def pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        """Delete what is doomed and still not protected."""
-        self._cited.clear()
-        held, count = self._journal.held(), 0
-        wanted = {(doom.thread, doom.ref) for doom in doomed}
-        for key in dict.fromkeys(doom.thread for doom in doomed):
-            going = [g for g in self._groups(key)
-                     if (key, g.ref) in wanted and not self._shield(g, held)]  # fmt: skip
-            rows = [(group.branch, each.seq) for group in going for each in group.rows]
-            count += len(rows)
-            self._journal.prune(key, rows, "pruned")
-        return Pruned(count, 0, tuple(self._parts.index.clean()))
-
-    def _groups(self, key: ThreadKey) -> Iterable[Group]:
-        found: dict[tuple[str, str], Group] = {}
-        for branch, each in rows_of(self._journal, key):
-            ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
-            found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
-        return found.values()
-
-    def _shield(self, group: Group, held: Sequence[Hold]) -> str:
+    def over(self, group: Group) -> str:
         """Return what protects a piece of evidence; empty if nothing does."""
         names = {"", group.ref, *group.refs}
-        for hold in held:
+        for hold in self._held:
             if hold.thread == group.thread and hold.ref in names:
                 return f"held: {hold.reason}"
         if any(not each.version for each in group.rows):
@@ -278,6 +265,15 @@ def age_of(at: str, now: datetime) -> timedelta:
     except ValueError:
         return timedelta()
     return now - then if then.tzinfo is not None else timedelta()
+
+
+def groups_of(journal: Journal, key: ThreadKey) -> Iterable[Group]:
+    """Return the evidence of a thread: its messages, or a home's documents."""
+    found: dict[tuple[str, str], Group] = {}
+    for branch, each in rows_of(journal, key):
+        ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
+        found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
+    return found.values()
 
 
 def readers_of(journal: Journal, key: ThreadKey) -> tuple[ThreadKey, ...]:

@@ -1,1 +1,1 @@
-"""The inspector: one page over the threads of a memory, live from its journal or exported as a file."""
+"""The inspector: one page over the threads of a memory, live from its journal."""

@@ -12,8 +12,8 @@ const inTurn = load => { busy = busy.then(load).catch(notice); };
 
 function route() {
   const wanted = new URLSearchParams(location.hash.slice(1));
-  if (page.live && !wanted.get("log")) return showList();
-  return showThread(wanted.get("log") ?? "", wanted.get("at"), wanted.get("branch") ?? "");
+  if (!wanted.get("log")) return showList();
+  return showThread(wanted.get("log"), wanted.get("at"), wanted.get("branch") ?? "");
 }
 
 // Lets go of a thread's texts: an erasure must find none in a page that is open.
@@ -80,7 +80,7 @@ async function showThread(name, at, wanted = "") {
     }
     by("list").hidden = true;
     by("thread").hidden = false;
-    if (at === null || at === undefined) by("follow").checked = page.live;
+    if (at === null || at === undefined) by("follow").checked = true;
   }
   const index = at === null || at === undefined ? path.length - 1 : path.findIndex(entry => entry.version >= +at);
   go(index < 0 ? path.length - 1 : index, false);
@@ -156,7 +156,7 @@ async function detail(version, signal) {
 function go(index, byHand = true) {
   place = Math.max(0, Math.min(path.length - 1, index));
   const entry = path[place];
-  if (byHand) by("follow").checked = page.live && place === path.length - 1;
+  if (byHand) by("follow").checked = place === path.length - 1;
   by("slider").value = place;
   by("slider").setAttribute("aria-valuetext", `turn ${entry.turn}, version ${entry.version}, ${entry.tokens} tokens`);
   by("number").value = entry.turn;
@@ -165,7 +165,7 @@ function go(index, byHand = true) {
   const kind = entry.kind === "turn" ? "" : ` · ${KINDS[entry.kind] ?? entry.kind}`;
   fill("where", shown(`of ${number(path.at(-1).turn)} · version ${number(entry.version)}${kind} · ${number(entry.tokens)} + ${number(entry.tail)} tokens · ${entry.outcome}${entry.at ? ` · ${time(entry.at)}` : ""}`));
   mark();
-  const hash = new URLSearchParams({ ...(log ? { log } : {}), ...(branch ? { branch } : {}), at: entry.version });
+  const hash = new URLSearchParams({ log, ...(branch ? { branch } : {}), at: entry.version });
   history.replaceState(null, "", `#${hash}`);
   waiting?.abort();
   waiting = new AbortController();
@@ -189,7 +189,7 @@ const again = () => shownTurn && fill("turn", turnView(...shownTurn, { openItem,
 
 // Offers a comparison with any earlier version; it opens beside the commit.
 function compare(entry) {
-  if (!page.live || path.length < 2) return null;
+  if (path.length < 2) return null;
   const box = made("input", { type: "number", min: path[0].version, max: path.at(-1).version, "aria-label": "Version to compare with", placeholder: "version" });
   box.addEventListener("change", async () => {
     if (!box.value) return;
@@ -280,7 +280,7 @@ async function changed(logs) {
   }
 }
 
-const STATES = { live: "Live", away: "Reconnecting", fault: "The journal cannot be read", file: "Exported page" };
+const STATES = { live: "Live", away: "Reconnecting", fault: "The journal cannot be read" };
 function state(word, why = "") {
   by("live").dataset.state = word;
   by("live").textContent = STATES[word];
@@ -310,7 +310,5 @@ addEventListener("keydown", event => {
   go(to);
 });
 by("find").addEventListener("change", find);
-for (const each of ["follow-label", "find-label"]) by(each).hidden = !page.live;
-if (page.live) listen(logs => inTurn(() => changed(logs)), state);
-else state("file");
+listen(logs => inTurn(() => changed(logs)), state);
 inTurn(route);

@@ -16,11 +16,11 @@ const CHARTS = {
 };
 
 function seriesOf(chart, entries) {
-  const sums = new Map((chart.order ?? []).map(name => [name, 0]));
+  const sums = new Map();
   for (const entry of entries)
     for (const [name, value] of Object.entries(chart.of(entry))) sums.set(name, (sums.get(name) ?? 0) + value);
   const names = [...sums.keys()].filter(name => sums.get(name) > 0);
-  return chart.order || chart.lines ? names : names.sort((one, other) => sums.get(other) - sums.get(one) || (one < other ? -1 : 1));
+  return chart.lines ? names : names.sort((one, other) => sums.get(other) - sums.get(one) || (one < other ? -1 : 1));
 }
 
 function roundStep(greatest) {

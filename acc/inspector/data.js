@@ -1,4 +1,4 @@
-// Where the page's data comes from: the server of a live page, or the page itself.
+// Asks the server for the page's data.
 const page = JSON.parse(by("data").textContent);
 
 async function ask(path, wanted = {}, options = {}) {
@@ -14,7 +14,7 @@ async function ask(path, wanted = {}, options = {}) {
   }
 }
 
-const live = {
+const data = {
   threads: async () => (await ask("threads")).threads,
   thread: (log, branch, known, mark) => ask("thread", { log, branch, after: known.length, mark }),
   turn: (log, branch, version, signal) => ask("turn", { log, branch, version }, { signal }),
@@ -22,19 +22,6 @@ const live = {
   diff: async (log, branch, one, other) => (await ask("diff", { log, branch, one, other })).changes,
   search: async (log, branch, words) => (await ask("search", { log, branch, words })).found,
 };
-
-const kept = value => page.pool[value];
-const exported = {
-  threads: async () => [],
-  thread: async () => ({ after: 0, mark: "", entries: page.entries, branches: page.branches }),
-  turn: async (_, __, version) => {
-    const turn = page.turns.find(each => each.version === version);
-    return { ...turn, items: turn.items.map(kept), tail: turn.tail.map(kept), rendered: turn.rendered && turn.rendered.map(kept).join("\n") };
-  },
-  source: async (_, __, ref) => page.sources[ref] ?? { ref, unavailable: "the page does not have this text" },
-};
-
-const data = page.live ? live : exported;
 
 // Calls `changed` with the logs that changed, while the page is seen; `state` gets a word and why.
 function listen(changed, state) {

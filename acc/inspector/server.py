@@ -13,7 +13,7 @@ from typing import Any
 from acc.errors import AccError, ConfigurationError, InputError, extra
 from acc.folders import file_errors
 from acc.inspector.acts import OperatorActs
-from acc.inspector.page import live_page
+from acc.inspector.page import page_and_policy
 from acc.inspector.threads import Details, Threads, key_of
 from acc.journal.names import MAIN
 
@@ -131,7 +131,7 @@ class Guard:
 
 def application(inspector: Inspector) -> Starlette:
     """Return the ASGI application."""
-    page, policy = live_page(operator=inspector.acts is not None)
+    page, policy = page_and_policy(operator=inspector.acts is not None)
 
     async def front(_: Request) -> Response:
         return HTMLResponse(page, headers={"content-security-policy": policy})

@@ -157,12 +157,10 @@ class Details:
     Attributes:
         threads: The threads.
         index: The branch's list of commits.
-        most: Number of characters of a text to give; None for all.
     """
 
     threads: Threads
     index: Index
-    most: int | None = None
 
     def of(self, version: int) -> dict[str, Any]:
         """Return the details of a version. Items, notes and claims stand in it as the journal has them."""
@@ -176,7 +174,7 @@ class Details:
             "author": proposal.get("author", ""), "mode": proposal.get("mode", ""),
             "failure": record.get("failure", ""), "outcome": record.get("outcome", ""),
             "usage": record.get("usage", {}), "no_room": record.get("no_room", []),
-            "said": [self._said(each) for each in self._took(commit)],
+            "said": [_said(each) for each in self._took(commit)],
             **self._state(commit.state, entry["fault"]),
             "notes": [_grouped(note) for note in record.get("notes", ())],
             "changes": list(_explained(old, commit.state or old, record.get("notes", ()))),
@@ -189,7 +187,7 @@ class Details:
         journal, key = self.threads.journal, self.index.key
         found = next(iter(self._texts([ref])), None) or document(journal, key, ref)
         if found is not None:
-            return self._said(found)
+            return _said(found)
         rows = journal.messages(key, branch=self.index.branch, also_open=True)
         if any(each.message.ref == ref and not each.digest for each in rows):
             return {"ref": ref, "unavailable": "an erasure removed this text"}
@@ -220,7 +218,7 @@ class Details:
     def _waiting(self) -> list[dict[str, Any]]:
         """Return what was said and no commit took: of a step that failed or was killed."""
         waiting = self.threads.journal.waiting(self.index.key, self.index.branch)
-        return [self._said(each) for each in waiting]
+        return [_said(each) for each in waiting]
 
     def _state(self, state: Body | None, fault: str) -> dict[str, Any]:
         if state is None:
@@ -237,7 +235,7 @@ class Details:
     def _tail(self, state: Body) -> list[dict[str, Any]]:
         """Return the messages that the agent reads word for word beside the state."""
         entries = state.get("unread", ())
-        texts = {m.ref: self._said(m) for m in self._texts([each["ref"] for each in entries])}
+        texts = {m.ref: _said(m) for m in self._texts([each["ref"] for each in entries])}
         return [{**each, **texts.get(each["ref"], {"text": None})} for each in entries]
 
     def _verdict(self, ref: str, place: int, reason: str) -> dict[str, Any]:
@@ -246,14 +244,13 @@ class Details:
         text = parts[place] if place < len(parts) else ""
         return {"ref": ref, "place": place, "reason": reason, "text": text}
 
-    def _said(self, message: Message) -> dict[str, Any]:
-        seen, text = message.observation, message.text
-        cut = max(0, len(text) - self.most) if self.most is not None else 0
-        return {
-            "ref": message.ref, "channel": message.channel.value, "name": seen.name,
-            "at": message.at, "turn": message.turn, "text": text[: self.most],
-            "left_out": seen.left_out + cut,
-        }  # fmt: skip
+
+def _said(message: Message) -> dict[str, Any]:
+    seen = message.observation
+    return {
+        "ref": message.ref, "channel": message.channel.value, "name": seen.name,
+        "at": message.at, "turn": message.turn, "text": message.text, "left_out": seen.left_out,
+    }  # fmt: skip
 
 
 def _grouped(note: Body) -> dict[str, Any]:

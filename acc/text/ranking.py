@@ -11,7 +11,7 @@ The 1 in idf, as in Lucene, keeps the score above 0 for a term that most documen
 In a conversation, the topic of an utterance is often in a nearby one. tf therefore also counts
 the terms of the predecessor, with a lower weight and before saturation (BM25F, same source). A
 matching document also gets a share of the scores around it, which decays with distance
-(`acc.artifacts.lexical`):
+(`LexicalIndex.in_context`):
 
     score(d) = bm25(d) + share * sum over other matching e of  decay ** |d - e| * bm25(e)
 
@@ -24,7 +24,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
 from threading import local
@@ -126,54 +126,53 @@ HEAD = 160
 """Terms of a predecessor that are indexed with its successor: about a thousand characters."""
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Weights of the parts of a score.
+K1, B = 0.9, 0.4
+"""Saturation, and length normalization: common values for short passages."""
 
-    ``k1`` and ``b`` have common values for short passages. The other three weigh the thread's
-    context. Tuned on one half of the LoCoMo conversations, they reach R@16 of 0.763 and 0.778 on
-    the other half (values 0.3, 0.3, 0.8 and 0.5, 0.45, 0.7); the defaults reach 0.763 and 0.788;
-    without context R@16 is 0.666.
-    """
+PREDECESSOR, SHARE, DECAY = 0.3, 0.3, 0.8
+"""What weighs the context: a term's occurrence in the predecessor (one in the document counts 1), the share of the
+scores around it, and its decay per position.
 
-    k1: float = 0.9
-    """Saturation: how quickly further occurrences of a term stop counting."""
-    b: float = 0.4
-    """Length normalization, from 0 (none) to 1 (full)."""
-    predecessor: float = 0.3
-    """Weight of an occurrence in the predecessor; an occurrence in the document itself counts 1."""
-    share: float = 0.3
-    """Share of its neighbors' scores that a document gets; 0 for none."""
-    decay: float = 0.8
-    """Factor per position of distance, below 1."""
+Tuned on one half of the LoCoMo conversations, they reach R@16 of 0.763 and 0.788 on the two halves; without context
+R@16 is 0.666.
+"""
 
+NEAR = 2
+"""Difference of the rows of documents that follow each other: between them, the call of a tool is left out."""
 
-def rarity(count: int, df: int) -> float:
-    """Return idf(t) of a term that ``df`` of ``count`` documents contain."""
-    return math.log1p((count - df + 0.5) / (df + 0.5))
+_REACH = 48  # DECAY to this power is 0.00002
+
+Numbers = NDArray[np.float64]
 
 
 class LexicalIndex:
-    """Documents in the order of adding, scored by words. Not thread-safe."""
+    """Documents of a thread, added in any order, each with its row; scored by words. Not thread-safe.
 
-    def __init__(self, weights: Weights = Weights()) -> None:
-        self._weights = weights
+    Scores are in the order of adding.
+    """
+
+    def __init__(self) -> None:
         self._postings: dict[str, tuple[array[int], array[float]]] = {}
+        self._holders: dict[str, array[int]] = {}
         self._lengths: array[float] = array("d")
+        self._rows = array("q")
         self._total = 0.0
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self._rows)
 
-    def add(self, text: str, predecessor: str = "") -> int:
-        """Append a document, indexed with the first terms of its ``predecessor``; return its position, from 0.
+    def add(self, text: str, predecessor: str = "", row: int | None = None) -> int:
+        """Add a document with the first terms of its ``predecessor``; return its position, from 0.
 
-        Takes time linear in the two texts, independent of the number of documents.
+        Its row is its position if none is given. Takes time linear in the two texts.
         """
         position = len(self)
-        counts: dict[str, float] = dict(Counter(terms(text)))
+        own = Counter(terms(text))
+        for term in own:
+            self._holders.setdefault(term, array("i")).append(position)
+        counts: dict[str, float] = dict(own)
         for term in terms(predecessor)[:HEAD]:
-            counts[term] = counts.get(term, 0.0) + self._weights.predecessor
+            counts[term] = counts.get(term, 0.0) + PREDECESSOR
         for term, count in counts.items():
             places, frequencies = self._postings.setdefault(term, (array("i"), array("f")))
             places.append(position)
@@ -181,21 +180,56 @@ class LexicalIndex:
         length = sum(counts.values())
         self._lengths.append(length)
         self._total += length
+        self._rows.append(position if row is None else row)
         return position
 
-    def bm25(self, query: str) -> NDArray[np.float64]:
-        """Return the BM25 score of each position, without the scores around it."""
+    def bm25(self, query: str) -> Numbers:
+        """Return the BM25 score of each document, without the scores around it."""
         count = len(self)
         asked = dict.fromkeys(terms(query))
         found = [self._postings[term] for term in asked if term in self._postings]
         if not found:
             return np.zeros(count)
-        k1, b, lengths = self._weights.k1, self._weights.b, np.frombuffer(self._lengths)
-        scale = k1 * (1 - b) + k1 * b * count / (self._total or 1.0) * lengths
+        lengths = np.frombuffer(self._lengths)
+        scale = K1 * (1 - B) + K1 * B * count / (self._total or 1.0) * lengths
         # One operation over all postings; one operation per query term takes twice as long.
         places = np.concatenate([np.frombuffer(places, np.int32) for places, _ in found])
         tf = np.concatenate([np.frombuffer(tf, np.float32) for _, tf in found])
         gains = tf / (scale[places] + tf)
         held = [len(places) for places, _ in found]
-        gains *= np.repeat([rarity(count, df) * (k1 + 1) for df in held], held)
+        gains *= np.repeat([_idf(count, df) * (K1 + 1) for df in held], held)
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
+
+    def in_context(self, own: Numbers) -> Numbers:
+        """Return scores with their share of those around them, in the order of the rows."""
+        rows = np.array(self._rows)
+        order = np.argsort(rows, kind="stable")
+        scores, rows, spread = own[order], rows[order], np.zeros(len(own))
+        for step in range(1, min(_REACH, len(own))):
+            is_near = rows[step:] - rows[:-step] <= NEAR * step
+            faded = DECAY**step * is_near
+            spread[step:] += faded * scores[:-step]
+            spread[:-step] += faded * scores[step:]
+        found = np.zeros(len(own))
+        found[order] = np.where(scores > 0, scores + SHARE * spread, 0)
+        return found
+
+    def best(self, scores: Numbers, limit: int) -> list[int]:
+        """Return the positions of the highest scores above 0, the best first; the later row wins ties."""
+        order = np.lexsort((-np.arange(len(self)), -np.array(self._rows), -scores))[:limit].tolist()
+        return [position for position in order if scores[position] > 0]
+
+    def rarity(self, term: str) -> float:
+        """Return idf(t) among the documents that hold a term themselves."""
+        return _idf(len(self), len(self._holders.get(term, ())))
+
+    def worths(self, weights: Mapping[str, float]) -> Numbers:
+        """Return for each document the weights together of those terms that it holds itself."""
+        found = np.zeros(len(self))
+        for term, weight in weights.items():
+            found[np.array(self._holders.get(term, ()), int)] += weight
+        return found
+
+
+def _idf(count: int, df: int) -> float:
+    return math.log1p((count - df + 0.5) / (df + 0.5))

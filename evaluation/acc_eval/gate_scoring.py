@@ -25,18 +25,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from acc.errors import InputError
 from acc.folders import file_errors
 from acc.gate import Gate, qualify
-from acc.recall import Candidate, ThreadIndex
+from acc.recall import Candidate
 from acc.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.ground_truth import Matcher, Probe
-from acc_eval.memories.acc import DEFAULT_GATE, AccMemory, make_acc
+from acc_eval.memories.acc import DEFAULT_GATE, AccMemory, ThreadRecall, make_acc
 from acc_eval.scenarios import Scenario
 
 NOT_FOUND = "not_found"
 """Why a wanted message was not admitted if recall did not find it."""
-
-MOST = 64
-"""Maximum number of passages of a case, as in recall."""
 
 
 @dataclass(frozen=True)
@@ -244,10 +241,10 @@ def case_of(
     in_tail: frozenset[str] = frozenset(),
 ) -> LabelledCase:
     """A case of one question to a thread of ``messages``."""
-    index = ThreadIndex()
+    index = ThreadRecall()
     for message in messages:
         index.add(message)
-    found = index.recall(question, MOST)
+    found = index.recall(question)
     return LabelledCase(question, found, labels, messages, read, in_tail)
 
 

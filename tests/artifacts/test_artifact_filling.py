@@ -10,9 +10,9 @@ import pytest
 from messages import THREAD, Journal
 
 from acc.artifacts.filling import Filling
-from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact, ThreadName
 from acc.artifacts.rows import StoredRow
+from acc.artifacts.store import InMemoryArtifacts
 from acc.errors import StoreError
 
 

@@ -8,13 +8,12 @@ import pytest
 from messages import THREAD, Journal
 
 from acc.artifacts.embedding import HashedWords
-from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.scope import PartialIndex
+from acc.artifacts.store import InMemoryArtifacts
 from acc.gate import qualify
-from acc.recall import ThreadIndex
 from acc.testing.artifact_conformance import said
+from acc.text.ranking import LexicalIndex
 
 TEXTS = [
     "We deploy billing on Fridays. Lunch is at noon.",
@@ -46,14 +45,14 @@ def journal(texts: Sequence[str] = TEXTS) -> Journal:
     return made
 
 
-def test_a_partial_index_scores_the_same_whatever_the_order() -> None:
+def test_an_index_scores_the_same_whatever_the_order() -> None:
     texts = [*TEXTS, *TEXTS[::-1]]
 
     def scored(rows: Sequence[int]) -> dict[int, float]:
-        index = PartialIndex()
+        index = LexicalIndex()
         for row in rows:
-            index.add(row, texts[row], texts[row - 1] if row else "")
-        scores = index.in_context(index.own_scores("deploy billing budget"))
+            index.add(texts[row], texts[row - 1] if row else "", row)
+        scores = index.in_context(index.bm25("deploy billing budget"))
         return dict(zip(rows, scores.tolist(), strict=True))
 
     wanted = scored(range(10))
@@ -61,15 +60,9 @@ def test_a_partial_index_scores_the_same_whatever_the_order() -> None:
     assert scored([7, 8, 9, 0, 1, 2, 3, 4, 5, 6]) == pytest.approx(wanted)
 
 
-def test_candidates_are_those_of_the_cores_recall() -> None:
-    made, index = journal(), ThreadIndex()
-    for row in made.rows:
-        index.add(row.message)
-    question = "When do we deploy billing?"
+def test_the_gate_admits_what_answers() -> None:
+    made, question = journal(), "When do we deploy billing?"
     found = Recall(None).recall(THREAD, question, made.newest, made.around)
-    wanted = index.recall(question)
-    assert [c.evidence for c in found] == [c.evidence for c in wanted]
-    assert [c.score for c in found] == pytest.approx([c.score for c in wanted], rel=0.1)
     admitted, _ = qualify(found, question, "", frozenset())
     assert admitted[0].text.startswith("We deploy billing on Fridays.")
 

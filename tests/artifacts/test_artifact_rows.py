@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact, ArtifactStore, key_of
 from acc.artifacts.rows import artifacts_of, id_of, part_id, parts, rows_of, seq_of, whole_id
+from acc.artifacts.store import InMemoryArtifacts
 from acc.journal import ThreadKey
 from acc.tail import Message
 from acc.testing.artifact_conformance import kept, said
@@ -53,7 +53,7 @@ def test_text_channel_and_place_come_back(
     seen = Observation(channel=channel, text=text, ref=ref)
     artifact = Artifact(Message(seen, 0), branch, seq)
     rows = list(rows_of(thread, artifact))
-    assert artifacts_of([(row.id, row.text, row.metadata) for row in rows[::-1]]) == [artifact]
+    assert artifacts_of(rows[::-1]) == [artifact]
     assert all(len(row.metadata) == 3 for row in rows if len(rows) == 1)
 
 

@@ -15,7 +15,7 @@ from chromadb.config import Settings
 from messages import THREAD
 
 from acc.artifacts.chroma import NAME, ChromaStore
-from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.store import InMemoryArtifacts
 from acc.errors import StoreError, StoreLockedError, StoreMismatchError
 from acc.journal import ThreadKey
 from acc.testing.artifact_conformance import check_artifacts, said

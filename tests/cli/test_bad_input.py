@@ -138,11 +138,8 @@ def test_no_output_takes_the_place_of_a_file_of_a_memory(
 ) -> None:
     file = as_lines(tmp_path / "a.jsonl", operations(1))
     before, journal = files_of(folder), folder / "journal.sqlite3"
-    for arguments in (
-        ["replay", file, "--model", "m@http://localhost:1", "--record", journal],
-        ["inspect", "--memory", folder, "--export", journal],
-    ):
-        assert "the output would overwrite a file of a memory" in failing(capsys, *arguments)
+    arguments = ["replay", file, "--model", "m@http://localhost:1", "--record", journal]
+    assert "the output would overwrite a file of a memory" in failing(capsys, *arguments)
     assert files_of(folder) == before
 
 

@@ -117,19 +117,6 @@ def test_mcp_is_served_over_http(tmp_path: Path) -> None:
     assert process.wait(30) in (0, 143, -signal.SIGTERM)
 
 
-def test_the_page_of_a_thread_is_written_to_a_file(tmp_path: Path, capsys: Capsys) -> None:
-    file = as_lines(tmp_path / "nodes.jsonl", operations(3))
-    memory, page = tmp_path / "memory", tmp_path / "out.html"
-    printed(capsys, "replay", file, "--memory", memory)
-    assert "out.html shows nodes" in printed(
-        capsys, "inspect", "--memory", memory, "--export", page
-    )
-    text = page.read_text(encoding="utf-8")
-    (inside,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
-    assert len(json.loads(inside)["turns"]) >= 3
-    assert "Never restart db-3" in inside
-
-
 def test_schemas_are_listed_though_one_of_them_cannot_be_loaded(
     monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.store import InMemoryArtifacts
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow, StateError
 from acc.journal import Journal, ThreadKey

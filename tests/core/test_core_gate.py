@@ -8,9 +8,12 @@ from core_threads import turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acc.artifacts.protocol import Artifact
+from acc.artifacts.recall import Recall
 from acc.gate import Gate, Verdict, qualify
-from acc.recall import ThreadIndex, passages
-from acc.tail import messages_of
+from acc.journal import ThreadKey
+from acc.recall import Candidate, passages
+from acc.tail import Message, messages_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
@@ -27,9 +30,23 @@ GATE = Gate()
 QUESTION = "What is the disk quota of db-7?"
 
 
-def index_of(*turns: Sequence[tuple[str, str]], others: bool = True) -> ThreadIndex:
-    """Return the index of the turns, after six that speak of something else."""
-    index = ThreadIndex()
+class Thread:
+    """The messages of a thread, and recall over them."""
+
+    def __init__(self) -> None:
+        self.rows: list[Artifact] = []
+
+    def add(self, message: Message) -> None:
+        self.rows.append(Artifact(message, "main", len(self.rows)))
+
+    def recall(self, question: str) -> list[Candidate]:
+        newest = reversed(self.rows)
+        return Recall(None).recall(ThreadKey("t"), question, lambda: newest, lambda _: ())
+
+
+def index_of(*turns: Sequence[tuple[str, str]], others: bool = True) -> Thread:
+    """Return the thread of the turns, after six that speak of something else."""
+    index = Thread()
     said = [[("user", text)] for text in OTHERS] if others else []
     for number, each in enumerate([*said, *turns], 1):
         for message in messages_of(turn(*each, number=number)):
@@ -38,7 +55,7 @@ def index_of(*turns: Sequence[tuple[str, str]], others: bool = True) -> ThreadIn
 
 
 def gated(
-    index: ThreadIndex,
+    index: Thread,
     question: str = QUESTION,
     read: str = "",
     tail: Sequence[str] = (),
@@ -80,7 +97,7 @@ class TestRecall:
     def test_calls_and_empty_messages_are_left_out(self) -> None:
         call = Observation(channel=Channel.AGENT, text="disk quota db-7", name="df", call_id="1")
         empty = Observation(channel=Channel.USER, text=" \n")
-        index = ThreadIndex()
+        index = Thread()
         for message in messages_of(Turn(observations=(call, empty)).numbered(1)):
             index.add(message)
         assert index.recall(QUESTION) == []

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from helpers_evidence import check_gone, evidence_of, opened, talk
 
-from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.store import InMemoryArtifacts
 from acc.controller.documents import home
 from acc.errors import InputError
-from acc.evidence.parsing import text_of
+from acc.evidence.documents import text_of
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn

@@ -16,8 +16,8 @@ import pytest
 from helpers_evidence import evidence_of, left_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.rows import id_of
+from acc.artifacts.store import InMemoryArtifacts
 from acc.board.board import BoardState
 from acc.cli import run
 from acc.controller.controller import MemoryController

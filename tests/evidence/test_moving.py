@@ -12,7 +12,7 @@ import pytest
 from helpers_evidence import evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.store import InMemoryArtifacts
 from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.checkpoints import delete_checkpoints
 from acc.evidence.moving import read_heads

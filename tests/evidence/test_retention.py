@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers_evidence import evidence_of, opened, talk
 
-from acc.artifacts.memory import InMemoryArtifacts
+from acc.artifacts.store import InMemoryArtifacts
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.policies import (
@@ -89,7 +89,7 @@ def test_documents_that_nobody_needs_are_pruned(tmp_path: Path) -> None:
         assert evidence.search("canteen") == ()
         assert memory.journal.verify([memory.policy]).is_clean
         assert plain(plan)["judged"] == 2
-        assert "work" not in plain(plan)
+        assert "act" not in plain(plan)
 
 
 def test_ratings_count_for_what_a_turn_admitted(tmp_path: Path) -> None:

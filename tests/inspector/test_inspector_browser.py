@@ -15,13 +15,10 @@ from typing import Any
 import pytest
 from helpers_inspector import (
     HOSTILE,
-    OPS,
     SAID,
     remembered,
-    threads_of,
 )
 
-from acc.inspector.page import exported_page
 from acc.journal import Journal, ThreadKey
 
 pytest.importorskip("playwright", reason="playwright is not installed")
@@ -86,7 +83,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def own(url: str) -> bool:
-    return url.startswith(("http://127.0.0.1:", "file://"))
+    return url.startswith("http://127.0.0.1:")
 
 
 @contextmanager
@@ -351,14 +348,3 @@ def test_hundreds_of_turns_open_with_what_a_few_need(page: Page, tmp_path: Path)
         page.locator("#slider").fill("200")
         expect(page.locator("#turn .message")).not_to_have_count(0)
         expect(page.locator("#number")).to_have_value("201")
-
-
-def test_an_exported_page_is_the_same_page(page: Page, tmp_path: Path) -> None:
-    out = tmp_path / "out.html"
-    text = exported_page(threads_of(remembered(tmp_path / "memory")), OPS, "ops")
-    out.write_text(text, "utf-8")
-    page.goto(out.as_uri())
-    expect(page.locator("#live")).to_have_text("Exported page")
-    page.locator(".item", has_text="Never restart db-1").first.click()
-    expect(page.locator("#drawer mark").first).to_have_text("Never restart db-1.")
-    expect(page.locator("#find-label")).not_to_be_visible()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.text.ranking import HEAD, LONGEST, LexicalIndex, Weights, terms
+from acc.text.ranking import HEAD, K1, LONGEST, PREDECESSOR, B, LexicalIndex, terms
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates and NUL included
 WORDS = st.sampled_from(["lisbon", "hotel", "budget", "flight", "INC-4211", "the"])
@@ -30,11 +30,11 @@ def scores(index: LexicalIndex, query: str) -> dict[int, float]:
 
 def by_formula(documents: list[str], query: str, *, linked: bool) -> dict[int, float]:
     """The module's docstring, written down word for word."""
-    weights = Weights(predecessor=Weights().predecessor if linked else 0)
+    share = PREDECESSOR if linked else 0
     counts = [Counter(terms(document)) for document in documents]
     before = [Counter[str](), *counts]
     tf = [
-        {t: own[t] + weights.predecessor * past[t] for t in (own | past if linked else own)}
+        {t: own[t] + share * past[t] for t in (own | past if linked else own)}
         for own, past in zip(counts, before, strict=False)
     ]
     lengths = [sum(each.values()) for each in tf]
@@ -45,8 +45,8 @@ def by_formula(documents: list[str], query: str, *, linked: bool) -> dict[int, f
         idf = math.log(1 + (len(tf) - df + 0.5) / (df + 0.5))
         for at, each in enumerate(tf):
             if t in each:
-                norm = weights.k1 * (1 - weights.b + weights.b * lengths[at] / average)
-                gain = idf * each[t] * (weights.k1 + 1) / (each[t] + norm)
+                norm = K1 * (1 - B + B * lengths[at] / average)
+                gain = idf * each[t] * (K1 + 1) / (each[t] + norm)
                 bm25[at] = bm25.get(at, 0.0) + gain
     return bm25
 

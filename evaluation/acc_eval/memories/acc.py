@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
+from acc.artifacts.protocol import Artifact
+from acc.artifacts.recall import Recall
 from acc.commit.commit import Commit
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.driving import perform
 from acc.errors import ConfigurationError
 from acc.gate import Gate, qualify
+from acc.journal import ThreadKey
+from acc.journal.names import MAIN
 from acc.models.choosing import as_model
 from acc.models.protocol import ChatModel
 from acc.models.recorded import RecordedModel, RecordingModel
-from acc.recall import ThreadIndex
+from acc.recall import Candidate
 from acc.state.items import Goal, Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy, Style
@@ -32,6 +36,23 @@ from acc.update import KEYLESS, WITH_A_MODEL, Options, memory_of
 from acc_eval.memories.protocol import HeldItem, Reading, imported
 
 DEFAULT_GATE = Gate()
+
+
+class ThreadRecall:
+    """Recall by words over the messages of one thread, as the library does it without a store."""
+
+    def __init__(self) -> None:
+        self._rows: list[Artifact] = []
+        self._recall = Recall(None)
+
+    def add(self, message: Message) -> None:
+        """Append a message."""
+        self._rows.append(Artifact(message, MAIN, len(self._rows)))
+
+    def recall(self, question: str) -> list[Candidate]:
+        """Return passages, the best first."""
+        thread = ThreadKey("evaluated")
+        return self._recall.recall(thread, question, lambda: reversed(self._rows), lambda _: ())
 
 
 class AccMemory:
@@ -53,7 +74,7 @@ class AccMemory:
         """Create a memory; ``gate`` None shows no evidence for a question."""
         self._memory = memory
         self._gate = gate
-        self._index = ThreadIndex()
+        self._index = ThreadRecall()
         self._tail: tuple[Message, ...] = ()
         self.journal: list[Message] = []
         self.state: CompressedCognitiveState = self._policy.schema.empty()
