@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from http import HTTPStatus
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from acc.models.protocol import Usage
 from acc.text.tokens import utf8_quarter
-
-Format: TypeAlias = Literal["json_schema", "json_object", "text"]
-"""The form of the answer that a request asks for."""
-
-FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ class Request:
         body: Its body; empty if it is no JSON object.
         model: Name of the model.
         messages: The prompt, in order.
-        format: The form of the answer that it asks for.
+        format: The type of its ``response_format``.
         schema: JSON Schema of the answer; None without one.
         strict: Whether it asks for the schema strictly.
         malformed: Why the body cannot be read; empty if it can.
@@ -47,7 +42,7 @@ class Request:
     body: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     messages: tuple[Message, ...] = ()
-    format: Format = "text"
+    format: str = "text"
     schema: Mapping[str, Any] | None = None
     strict: bool = False
     malformed: str = ""
@@ -78,15 +73,12 @@ def read_request(raw: bytes, **received: Any) -> Request:
 
 
 def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = body.get("response_format") or {}
-    format_ = wanted.get("type", "text")
-    if format_ not in FORMATS:
-        raise ValueError(f"{format_!r} is not a format")
-    named = wanted["json_schema"] if format_ == "json_schema" else {}
+    wanted = body.get("response_format") or {"type": "text"}
+    named = wanted["json_schema"] if wanted["type"] == "json_schema" else {}
     return {
         "model": str(body.get("model") or ""),
         "messages": tuple(Message(_role(each), _text(each)) for each in body["messages"]),
-        "format": format_,
+        "format": wanted["type"],
         "schema": named["schema"] if named else None,
         "strict": bool(named.get("strict")),
     }
@@ -106,42 +98,17 @@ def _text(message: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response, and how to send it.
-
-    Attributes:
-        headers: Additional headers; they replace the default ones.
-        claimed: Bytes that content-length claims in excess of the body.
-        delay: Seconds before the first byte; infinite for never.
-        chunk: Bytes of the body to send at a time, every ``every`` seconds; 0 for all at once.
-        bytes_sent: Bytes of the body to send; None for all, -1 for no body and no headers.
-        end: What happens to the connection afterwards.
-    """
+    """An HTTP response, and how to send it: whole, never, as a closed connection, or broken off after half."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
-    claimed: int = 0
-    delay: float = 0.0
-    chunk: int = 0
-    every: float = 0.0
-    bytes_sent: int | None = None
-    end: Literal["keep", "close", "reset"] = "keep"
-
-    @property
-    def head(self) -> bytes:
-        """Status line and headers."""
-        lines = {"content-type": "application/json"} | dict(self.headers)
-        lines["content-length"] = str(len(self.body) + self.claimed)
-        if self.end != "keep":
-            lines["connection"] = "close"
-        first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"
-        text = "\r\n".join([first, *(f"{name}: {value}" for name, value in lines.items())])
-        return f"{text}\r\n\r\n".encode("latin-1")
+    sending: Literal["whole", "never", "closed", "broken"] = "whole"
 
 
 def json_response(status: int, body: Any) -> Response:
     """A response with ``body`` as JSON."""
-    return Response(status, json.dumps(body).encode())
+    return Response(status, json.dumps(body).encode(), {"content-type": "application/json"})
 
 
 def error_response(status: int, message: str, code: str = "") -> Response:
@@ -152,67 +119,58 @@ def error_response(status: int, message: str, code: str = "") -> Response:
 
 
 @dataclass(frozen=True)
-class Usage:
-    """Billed tokens of a call. ``cached`` counts the tokens of ``input`` that the provider had in its cache."""
-
-    input: int
-    output: int
-    cached: int = 0
-
-
-@dataclass(frozen=True)
-class Completion:
-    """One answer of a model.
+class Reply:
+    """A model's answer.
 
     Attributes:
-        text: Its text; None for no output.
-        refusal: Its refusal, sent instead of the text.
+        content: A text, or a JSON value to send as text.
+        usage: Tokens to bill; None for UTF-8 bytes / 4 of prompt and answer.
+        refusal: Its refusal, sent instead of the content.
         finish: Why it ends.
-        error: What a gateway reports in place of an answer, despite status 200.
-        usage: What it cost; None for what the server counts.
-        reported: Whether the body's usage is present, null, or absent.
+        is_billed: Whether the response tells the usage.
     """
 
-    text: str | None
+    content: Any = field(default_factory=dict)
+    usage: Usage | None = None
     refusal: str = ""
     finish: Literal["stop", "length", "content_filter"] = "stop"
-    error: str = ""
-    usage: Usage | None = None
-    reported: Literal["full", "null", "absent"] = "full"
+    is_billed: bool = True
 
-    def cut(self, limit: int | None) -> Completion:
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        if isinstance(self.content, str):
+            return self.content
+        return json.dumps(self.content, ensure_ascii=False)
+
+    def cut(self, limit: int | None) -> Reply:
         """Return the answer with ``limit`` tokens at most."""
-        if limit is None or self.text is None or utf8_quarter(self.text) <= limit:
+        if limit is None or utf8_quarter(self.text) <= limit:
             return self
         text = self.text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore")
-        return Completion(text, finish="length", usage=self.usage)
+        return replace(self, content=text, finish="length")
 
     def body(self, request: Request) -> dict[str, Any]:
         """Return the body of the response to ``request``."""
-        if self.error:
-            return {"error": {"message": self.error, "code": 502}}
-        said = self.refusal or self.text or ""
-        usage = self.usage or Usage(request.input_tokens, utf8_quarter(said))
         message = {"role": "assistant", "content": self.text, "refusal": None}
         if self.refusal:
             message |= {"content": None, "refusal": self.refusal}
         choice = {"index": 0, "finish_reason": self.finish, "logprobs": None, "message": message}
-        body: dict[str, Any] = {
+        body = {
             "id": f"chatcmpl-{request.number}",
             "object": "chat.completion",
             "created": 0,
             "model": request.model,
-            "choices": [] if self.text is None else [choice],
+            "choices": [choice],
         }
-        if self.reported != "absent":
-            body["usage"] = None if self.reported == "null" else _billed(usage)
-        return body
+        return body | ({"usage": self._bill(request)} if self.is_billed else {})
 
-
-def _billed(usage: Usage) -> dict[str, Any]:
-    return {
-        "prompt_tokens": usage.input,
-        "completion_tokens": usage.output,
-        "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cached},
-    }
+    def _bill(self, request: Request) -> dict[str, Any]:
+        said = self.refusal or self.text
+        usage = self.usage or Usage(1, request.input_tokens, utf8_quarter(said))
+        return {
+            "prompt_tokens": usage.input,
+            "completion_tokens": usage.output,
+            "total_tokens": usage.input + usage.output,
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
+        }

@@ -95,9 +95,7 @@ def test_a_state_that_nobody_committed_is_refused(
 
 
 def _model(server: ModelServer) -> OpenAIModel:
-    return OpenAIModel(
-        "m", base_url=server.base_url, api_key="none", sleep=lambda _: None, attempts=1
-    )
+    return OpenAIModel("m", base_url=server.base_url, api_key="none", attempts=1)
 
 
 def test_a_model_is_asked_outside_of_any_transaction_and_the_turn_is_there_first(

@@ -33,9 +33,7 @@ LIFTED = {"later": [{"id": "c1", "quote": "restart nginx whenever", "ref": "u2",
 
 
 def _model(server: ModelServer) -> OpenAIModel:
-    return OpenAIModel(
-        "m", base_url=server.base_url, api_key="none", sleep=lambda _: None, attempts=1
-    )
+    return OpenAIModel("m", base_url=server.base_url, api_key="none", attempts=1)
 
 
 def test_a_state_and_its_tail_go_into_the_next_call() -> None:
