@@ -1,9 +1,8 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
 from acc.testing.artifact_conformance import check_artifacts
-from acc.testing.chat_api import Message, Reply, Request
+from acc.testing.chat_api import FAULTS, Fault, Message, Reply, Request
 from acc.testing.journal_conformance import check_journal
-from acc.testing.model_faults import FAULTS, Fault
 from acc.testing.model_server import ModelServer
 from acc.testing.scripted import FixedClock, ScriptedCompressor
 

@@ -20,6 +20,7 @@ from threading import Lock, Thread
 from typing import Any, TypeAlias
 
 from acc.testing.chat_api import (
+    Fault,
     Reply,
     Request,
     Response,
@@ -27,7 +28,6 @@ from acc.testing.chat_api import (
     json_response,
     read_request,
 )
-from acc.testing.model_faults import Fault
 
 Answer: TypeAlias = Reply | Fault | str | Mapping[str, Any]
 """The result of a request: a reply, its content alone, or a fault with an empty object as content."""
@@ -37,7 +37,7 @@ Faults: TypeAlias = Sequence[Fault | None] | Callable[[Request], Fault | None]
 
 
 class ModelServer:
-    """Answers POST /v1/chat/completions (it does not stream) and GET /v1/models.
+    """Answers POST /v1/chat/completions (it does not stream).
 
     The server listens on a free port of 127.0.0.1 from its creation until it is closed. A thread
     serves each connection. An answer is truncated at the client's limit of output tokens.
@@ -67,7 +67,7 @@ class ModelServer:
                 `Request`. Without an entry there is no fault. A fault that replaces an answer
                 leaves the answer to the next request.
             repeats: Repeat the last answer of a list.
-            models: Existing models, which GET /v1/models lists; others get a 404. Empty accepts any.
+            models: Existing models; others get a 404. Empty accepts any.
             api_key: The accepted key; others get a 401. Empty accepts any key and no key.
             refuses_schema: What a request for a format gets; None for an endpoint that takes formats.
         """
@@ -121,10 +121,6 @@ class ModelServer:
         return replace(response, headers=named)
 
     def _response(self, request: Request) -> Response:
-        if request.path == "/v1/models":
-            models = self._models or ("test-model",)
-            listed = [{"id": m, "object": "model", "created": 0, "owned_by": "acc"} for m in models]
-            return self._wrong_key(request) or json_response(200, {"data": listed})
         fault = self._fault(request)
         if instead := (fault.response() if fault else None) or self._refused(request):
             return instead
@@ -137,14 +133,11 @@ class ModelServer:
         spoken = json_response(200, fault.spoken(reply).body(request))
         return fault.response() or fault.sent(spoken)
 
-    def _wrong_key(self, request: Request) -> Response | None:
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        return Fault("401").response() if self._api_key not in ("", given) else None
-
     def _refused(self, request: Request) -> Response | None:
         """Return the error for a request that no model reads; None if a model reads it."""
-        if wrong := self._wrong_key(request):
-            return wrong
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if self._api_key not in ("", given):
+            return Fault("401").response()
         if request.path != "/v1/chat/completions":
             return json_response(404, {"detail": "Not Found"})
         if request.malformed:
@@ -247,8 +240,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.read(1)  # returns when the client hangs up or the server closes
         elif response.sending != "closed":
             self._send(response)
-
-    do_GET = do_POST  # noqa: N815
 
     def _send(self, response: Response) -> None:
         self.send_response(response.status)

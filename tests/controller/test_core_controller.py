@@ -16,8 +16,7 @@ from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
 from acc.step import Cadence
-from acc.testing.model_faults import Fault
-from acc.testing.model_server import ModelServer
+from acc.testing import Fault, ModelServer
 from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn

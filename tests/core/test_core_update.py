@@ -22,8 +22,7 @@ from acc.errors import (
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
 from acc.step import Cadence
-from acc.testing.model_faults import Fault
-from acc.testing.model_server import ModelServer
+from acc.testing import Fault, ModelServer
 from acc.turn.turn import Turn
 from acc.update import aupdate_state, update_state
 

@@ -23,9 +23,8 @@ from acc.models import (
     Usage,
     as_model,
 )
+from acc.testing import Fault, ModelServer
 from acc.testing.chat_model import ScriptedChatModel
-from acc.testing.model_faults import Fault
-from acc.testing.model_server import ModelServer
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 ASKED = [PromptMessage("user", "Hi")]
