@@ -57,7 +57,8 @@ class Request(NamedTuple):
 class AskedModel(ABC):
     """A `ChatModel` over `send` and `asend`, which make one request each.
 
-    If the endpoint refuses the schema as ``response_format``, it is asked again in words, and from then on at once.
+    If the endpoint refuses a request with a ``response_format``, it is asked again in words. One that never took a
+    schema is asked in words from then on.
     """
 
     def __init__(self, name: str, *, price: Price | None = None, format: Format = "schema") -> None:
@@ -112,14 +113,12 @@ class AskedModel(ABC):
 
     def _learned(self, request: Request, got: Completion) -> Completion:
         if request.schema is not None:
-            self._format = request.format
             self._takes_schema |= request.format == "schema"
+            self._format = "schema" if self._takes_schema else "words"
         return replace(got, usage=replace(got.usage, requests=request.number))
 
     def _in_words(self, request: Request, error: Exception) -> Request:
         """Return the request in words, if its format may be what was refused.
-
-        After a schema was taken, only a complaint about the format counts; before, any bad request.
 
         Raises:
             AccError: Something else failed.
@@ -127,8 +126,7 @@ class AskedModel(ABC):
         if isinstance(error, ConfigurationError):
             raise error
         failure = failure_of(error)
-        unproven = failure.outcome == "bad_request" and not self._takes_schema
-        if request.response_format and (failure.names_format or unproven):
+        if request.response_format and failure.outcome in _MAYBE_OF_FORMAT:
             return request._replace(format="words", number=request.number + 1)
         usage = replace(getattr(error, "usage", Usage()), requests=request.number)
         raise error_of(failure, self.where, self.secret, usage) from error
@@ -185,6 +183,9 @@ _OUTCOMES: Mapping[int | str, str] = {
     "ConnectionError": "unreachable",
 }  # fmt: skip
 
+_MAYBE_OF_FORMAT = ("bad_request", "not_found")
+"""How endpoints refuse a format; a gateway says that it finds no model for it."""
+
 _FIXES = {
     "key_refused": "set a valid key: OPENAI_API_KEY, api_key=, or a client that has one",
     "forbidden": "allow the model for the key's project, or name a model that the key may use",
@@ -200,16 +201,6 @@ _FIXES = {
     "content_filter": "look at what the model was given to read, or use another model",
 }
 
-_OVERFLOW = re.compile(
-    r"context.{0,20}(?:length|window|size)|maximum (?:context|input|prompt)|reduce the length|"
-    r"too many (?:input )?tokens|(?:prompt|input|request) is too long",
-    re.I,
-)
-_FORMAT = re.compile(
-    r"response_format|json_?schema|json_?object|json mode|structured|grammar|guided|schema|"
-    r"\bstrict\b|requested parameters",
-    re.I,
-)
 _SECRET = re.compile(r"(?i:\bbearer\s+)[^\s'\"]+|\b(?:sk|key)-[\w*-]{6,}|(?<=//)[^/@\s]+@")
 
 
@@ -219,12 +210,10 @@ class Failure(NamedTuple):
     Attributes:
         outcome: The name of what happened.
         detail: What the endpoint or the SDK said. It may hold the key; `error_of` removes it.
-        names_format: The endpoint complains about the output format. Some do so with 404 or 500.
     """
 
     outcome: str
     detail: str
-    names_format: bool
 
 
 def failure_of(error: Exception) -> Failure:
@@ -240,18 +229,11 @@ def failure_of(error: Exception) -> Failure:
     causes = ": ".join(dict.fromkeys(str(e) for e in chain if isinstance(e, Exception) and str(e)))
     said = f"{status or ''} {body.get('message') or causes} {body.get('param') or ''}"
     names = [kind.__name__ for each in chain for kind in type(each).__mro__]
-    outcome = getattr(error, "outcome", "") or _outcome(status, code, said, names)
-    names_format = (
-        status in (400, 404, 422, 500, 501)
-        and outcome not in ("context_overflow", "invalid_json")
-        and _FORMAT.search(said) is not None
-    )
-    return Failure(outcome, " ".join(said.split()), names_format)
+    outcome = getattr(error, "outcome", "") or _outcome(status, code, names)
+    return Failure(outcome, " ".join(said.split()))
 
 
-def _outcome(status: int, code: str, said: str, names: list[str]) -> str:
-    if status in (400, 413, 422, 500) and _OVERFLOW.search(said):
-        return "context_overflow"
+def _outcome(status: int, code: str, names: list[str]) -> str:
     if not status:
         return next((_OUTCOMES[name] for name in _OUTCOMES if name in names), "error")
     known = _OUTCOMES.get(code) or _OUTCOMES.get(status)

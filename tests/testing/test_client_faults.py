@@ -119,7 +119,6 @@ def of_client(status: int) -> httpx2.HTTPStatusError:
     [
         (ResponseError("llama-x does not support tools", 400), "bad_request"),
         (ResponseError("overloaded", 503), "server_error"),
-        (ResponseError("maximum context length is 8192", 400), "context_overflow"),
         (ClientError("Resource exhausted", code=429), "rate_limited"),
         (ClientError("Throttled", response=aws(429)), "rate_limited"),
         (of_client(429), "rate_limited"),
