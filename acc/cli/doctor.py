@@ -21,7 +21,7 @@ from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence, Health, Lag
 from acc.journal.opened import FILE
 from acc.models.answers import AnswerError, object_in
-from acc.models.asking import Call, Format
+from acc.models.asking import Format, Request
 from acc.models.openai_client import OpenAIModel
 from acc.models.protocol import Completion, PromptMessage
 from acc.text.lines import count, inert_line
@@ -42,10 +42,8 @@ _MESSAGES = (
     PromptMessage("user", "Greet me with one word, and tell how many letters it has."),
 )
 _IN_WORDS: Mapping[Format, str] = {
-    "strict": "the server enforces the JSON Schema, strictly",
-    "json_schema": "the server enforces the JSON Schema",
-    "json_object": "the server ensures JSON; the prompt states the schema",
-    "text": "plain text; the prompt states the schema",
+    "schema": "the server enforces the JSON Schema",
+    "words": "plain text; the prompt states the JSON Schema",
 }
 
 
@@ -162,17 +160,17 @@ class _Probe(OpenAIModel):
     """Keeps which formats were asked for."""
 
     def __init__(self, name: str, url: str) -> None:
-        super().__init__(name, base_url=url or None, timeout=TIMEOUT, deadline=TIMEOUT, attempts=1)
+        super().__init__(name, base_url=url or None, timeout=TIMEOUT, attempts=1)
         self.asked: list[Format] = []
 
-    def send(self, call: Call) -> Completion:
+    def send(self, request: Request) -> Completion:
         """Make one request."""
-        self.asked.append(call.format)
-        return super().send(call)
+        self.asked.append(request.format)
+        return super().send(request)
 
 
 def _endpoint(given: str) -> Iterator[Finding]:
-    """Ask a model's server a small question as a compressor asks, in the strictest format that it takes."""
+    """Ask a model's server a small question as a compressor asks, in the format that it takes."""
     name, _, url = given.rpartition("@") if "://" in given else (given, "", "")
     try:
         if not name:
@@ -184,8 +182,8 @@ def _endpoint(given: str) -> Iterator[Finding]:
     except (ConfigurationError, CompressionError) as error:
         yield Finding.of_error(error)
         return
-    for refused in dict.fromkeys(probe.asked[:-1]):
-        yield Finding("note", f"output format {refused}: the server refuses it")
+    if len(probe.asked) > 1:
+        yield Finding("note", "the server refuses a JSON Schema as response_format")
     yield _shape(probe, answer)
     if not answer.usage.input and not answer.usage.output:
         yield Finding("note", "the server does not report used tokens: acc cannot count the cost")

@@ -1,47 +1,41 @@
-"""How a model is asked: one generator decides each request and wait, two short loops act."""
+"""How a model is asked: in which format, what its failures mean, and which error says so.
+
+Trying again is the SDK's: OpenAI's client and LangChain's chat models wait and repeat by themselves.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import random
-import time
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Generator
-from dataclasses import replace
-from itertools import count
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from acc.clock import Clock, SystemClock
-from acc.errors import ConfigurationError
-from acc.models.failures import Failure, ReplyFailed, error_of, failure_of
+from acc.errors import AccError, AuthenticationError, CompressionError, ConfigurationError
 from acc.models.protocol import Completion, Messages, Price, Schema, Usage
 
-Format: TypeAlias = Literal["strict", "json_schema", "json_object", "text"]
-"""How the endpoint learns the schema. It enforces the first two; in the last two the prompt states it."""
-
-FORMATS: tuple[Format, ...] = get_args(Format)
-
-FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+Format: TypeAlias = Literal["schema", "words"]
+"""How the endpoint learns the JSON Schema: as ``response_format``, which it enforces, or in the prompt's words."""
 
 
-class Call(NamedTuple):
-    """One request; ``seconds`` is how long it may wait for bytes."""
+class Request(NamedTuple):
+    """One request to an endpoint; ``number`` is 2 where it has refused the format of the first."""
 
     messages: Messages
     schema: Schema
     format: Format
     max_tokens: int | None
-    seconds: float = 0.0
+    number: int = 1
 
     @property
     def response_format(self) -> dict[str, Any]:
-        """The argument of OpenAI's API that asks for the format; empty for text."""
-        if self.schema is None or self.format == "text":
+        """The argument of OpenAI's API that asks for the format; empty for words."""
+        if self.schema is None or self.format == "words":
             return {}
-        if self.format == "json_object":
-            return {"response_format": {"type": "json_object"}}
-        named = {"name": "answer", "strict": self.format == "strict", "schema": self.schema}
+        # a strict schema has no optional properties
+        is_strict = set(self.schema.get("required", ())) == set(self.schema.get("properties", ()))
+        named = {"name": "answer", "strict": is_strict, "schema": self.schema}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 
     @property
@@ -49,7 +43,7 @@ class Call(NamedTuple):
         """The messages, with the schema in the system message where the format needs it there."""
         # UTF-8 cannot carry the halves of surrogate pairs
         said = [(m.role, m.content.encode("utf-8", "replace").decode()) for m in self.messages]
-        if self.schema is not None and self.format in ("json_object", "text"):
+        if self.schema is not None and self.format == "words":
             role, system = said.pop(0) if said and said[0][0] == "system" else ("system", "")
             fields = ", ".join(f'"{name}"' for name in self.schema.get("properties", ()))
             asked = (
@@ -63,35 +57,19 @@ class Call(NamedTuple):
 class AskedModel(ABC):
     """A `ChatModel` over `send` and `asend`, which make one request each.
 
-    A request that fails for a while is made again: after the time that the endpoint asks for, or else after half
-    a second and longer. A format that the endpoint refuses is left for the next one, and the one that worked is
-    remembered. No request begins later than ``deadline`` seconds after the first one.
+    If the endpoint refuses a request with a ``response_format``, it is asked again in words. One that never took a
+    schema is asked in words from then on.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        price: Price | None = None,
-        format: Format | None = None,
-        timeout: float = 60.0,
-        attempts: int = 3,
-        deadline: float = 120.0,
-        clock: Clock | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        asleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        if not name or min(timeout, deadline, attempts) <= 0 or format not in (None, *FORMATS):
+    def __init__(self, name: str, *, price: Price | None = None, format: Format = "schema") -> None:
+        if not name or format not in get_args(Format):
             raise ConfigurationError(
-                f"the model {name!r} cannot be asked with timeout {timeout}, deadline {deadline}, "
-                f"attempts {attempts}, format {format!r}",
-                hint=f"name a model, give positive numbers, and a format of {', '.join(FORMATS)}",
+                f"the model {name!r} cannot be asked with format {format!r}",
+                hint=f"name a model, and a format of {', '.join(get_args(Format))}",
             )
         self.name, self.price = name, price
-        self._timeout, self._attempts, self._deadline = timeout, attempts, deadline
-        self._clock, self._sleep, self._asleep = clock or SystemClock(), sleep, asleep
         # Threads share both. A lost update costs one more refused request.
-        self._first, self._worked = FORMATS.index(format or "strict"), set[Format]()
+        self._format, self._takes_schema = format, False
 
     @property
     def where(self) -> str:
@@ -104,90 +82,65 @@ class AskedModel(ABC):
         return None
 
     @abstractmethod
-    def send(self, call: Call) -> Completion:
+    def send(self, request: Request) -> Completion:
         """Make one request. Any exception means that it failed."""
 
     @abstractmethod
-    async def asend(self, call: Call) -> Completion:
+    async def asend(self, request: Request) -> Completion:
         """Asynchronous `send`."""
 
     def complete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer (`ChatModel.complete`)."""
-        steps = self._steps(messages, schema, max_tokens)
-        got: Completion | Exception | None = None
-        while not isinstance(step := steps.send(got), Completion):
+        request = Request(messages, schema, self._format, max_tokens)
+        while True:
             try:
-                got = self._sleep(step) if isinstance(step, float) else self.send(step)
+                return self._learned(request, self.send(request))
             except Exception as error:
-                got = error
-        return step
+                request = self._in_words(request, error)
 
     async def acomplete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer (`ChatModel.acomplete`)."""
-        steps = self._steps(messages, schema, max_tokens)
-        got: Completion | Exception | None = None
-        while not isinstance(step := steps.send(got), Completion):
+        request = Request(messages, schema, self._format, max_tokens)
+        while True:
             try:
-                got = await (self._asleep(step) if isinstance(step, float) else self.asend(step))
+                return self._learned(request, await self.asend(request))
             except Exception as error:
-                got = error
-        return step
+                request = self._in_words(request, error)
 
-    def _steps(
-        self, messages: Messages, schema: Schema, max_tokens: int | None
-    ) -> Generator[Call | float | Completion, Any, None]:
-        """Yield requests and waits in seconds, receive answers and exceptions; the answer is last."""
-        until = self._clock.seconds() + self._deadline
-        call, failed = Call(messages, schema, self._format_for(schema), max_tokens), 0
-        for requests in count(1):
-            left = max(0.01, until - self._clock.seconds())
-            got = yield call._replace(seconds=min(self._timeout, left))
-            if isinstance(got, Completion):
-                self._learn(call)
-                yield replace(got, usage=replace(got.usage, requests=requests))
-            if isinstance(got, ConfigurationError):
-                raise got
-            failure, failed = failure_of(got, self._clock.now()), failed + 1
-            wait = failure.wait
-            if wait is None:
-                wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0**failed) * random.uniform(0.5, 1.0)
-            late = self._clock.seconds() + wait >= until
-            if failure.passing and failed < self._attempts and not late:
-                yield wait
-            elif self._clock.seconds() < until and (below := self._below(call, failure)):
-                call, failed = call._replace(format=below), 0
-            else:
-                usage = replace(getattr(got, "usage", Usage()), requests=requests)
-                raise error_of(failure, self.where, self.secret, usage) from got
+    def _learned(self, request: Request, got: Completion) -> Completion:
+        if request.schema is not None:
+            self._takes_schema |= request.format == "schema"
+            self._format = "schema" if self._takes_schema else "words"
+        return replace(got, usage=replace(got.usage, requests=request.number))
 
-    def _format_for(self, schema: Schema) -> Format:
-        """The first format to ask for. Strict output demands that each property is required."""
-        schema = schema or {}
-        is_loose = set(schema.get("required", ())) != set(schema.get("properties", ()))
-        return FORMATS[max(self._first, int(is_loose))]
+    def _in_words(self, request: Request, error: Exception) -> Request:
+        """Return the request in words, if its format may be what was refused.
 
-    def _below(self, call: Call, failure: Failure) -> Format | None:
-        """The next format down, if a refusal may be about this one; None if it is not.
-
-        A format that has worked goes only if the endpoint complains about it, a new one at any bad request.
+        Raises:
+            AccError: Something else failed.
         """
-        unproven = failure.outcome == "bad_request" and call.format not in self._worked
-        if not call.response_format or not (failure.names_format or unproven):
-            return None
-        return FORMATS[FORMATS.index(call.format) + 1]
-
-    def _learn(self, call: Call) -> None:
-        if call.schema is not None:
-            self._worked.add(call.format)
-            if call.format != self._format_for(call.schema):
-                self._first = max(self._first, FORMATS.index(call.format))
+        if isinstance(error, ConfigurationError):
+            raise error
+        failure = failure_of(error)
+        if request.response_format and failure.outcome in _MAYBE_OF_FORMAT:
+            return request._replace(format="words", number=request.number + 1)
+        usage = replace(getattr(error, "usage", Usage()), requests=request.number)
+        raise error_of(failure, self.where, self.secret, usage) from error
 
 
-def judged(text: str, finish: str, refusal: str, usage: Usage, model: str) -> Completion:
+class ReplyFailed(Exception):
+    """A reply with status 200 and without an answer; ``usage`` is what it cost."""
+
+    def __init__(self, outcome: str, detail: str, usage: Usage | None = None) -> None:
+        super().__init__(detail)
+        self.outcome, self.usage = outcome, usage or Usage()
+
+
+def answered(text: str, finish: str, refusal: str, usage: Usage, model: str) -> Completion:
     """Return the completion of an answer; raise `ReplyFailed` if the model gave none.
 
     ``finish`` is the provider's reason why the answer ends.
@@ -200,3 +153,116 @@ def judged(text: str, finish: str, refusal: str, usage: Usage, model: str) -> Co
     if not text.strip() and not cut_off:
         raise ReplyFailed("empty", "the answer has no text", usage)
     return Completion(text, usage, model, cut_off)
+
+
+# Exceptions are read by attribute and class name, so that no SDK is imported here.
+
+_OUTCOMES: Mapping[int | str, str] = {
+    # by code
+    "context_length_exceeded": "context_overflow", "string_above_max_length": "context_overflow",
+    "content_filter": "content_filter", "content_policy_violation": "content_filter",
+    "insufficient_quota": "quota", "billing_hard_limit_reached": "quota",
+    "billing_not_active": "quota", "model_not_found": "not_found",
+    "json_validate_failed": "invalid_json", "tool_use_failed": "invalid_json",
+    "output_parse_failed": "invalid_json",
+    # by status
+    401: "key_refused", 403: "forbidden", 404: "not_found", 408: "timeout", 409: "conflict",
+    413: "too_large", 429: "rate_limited", 504: "timeout",
+    # by class: the first name that a class in the chain of causes has
+    "UnsupportedProtocol": "unsendable", "InvalidURL": "unsendable",
+    "LocalProtocolError": "unsendable", "UnicodeEncodeError": "unsendable",
+    "ModelAuthenticationError": "key_refused", "ModelPermissionDeniedError": "forbidden",
+    "ModelNotFoundError": "not_found", "ModelRateLimitError": "rate_limited",
+    "ContextOverflowError": "context_overflow", "ModelInvalidRequestError": "bad_request",
+    "ModelRefusalError": "refusal", "ModelAPIError": "server_error",
+    "DecodingError": "malformed_reply", "JSONDecodeError": "malformed_reply",
+    "UnicodeDecodeError": "malformed_reply", "APIResponseValidationError": "malformed_reply",
+    "ModelTimeoutError": "timeout", "APITimeoutError": "timeout", "TimeoutException": "timeout",
+    "TimeoutError": "timeout", "ModelConnectionError": "unreachable",
+    "APIConnectionError": "unreachable", "TransportError": "unreachable",
+    "ConnectionError": "unreachable",
+}  # fmt: skip
+
+_MAYBE_OF_FORMAT = ("bad_request", "not_found")
+"""How endpoints refuse a format; a gateway says that it finds no model for it."""
+
+_FIXES = {
+    "key_refused": "set a valid key: OPENAI_API_KEY, api_key=, or a client that has one",
+    "forbidden": "allow the model for the key's project, or name a model that the key may use",
+    "not_found": "name a model that GET /v1/models lists; base URLs usually end with /v1",
+    "unsendable": "check the base URL (http:// or https://, host, /v1) and the key's characters",
+    "quota": "raise the limit in the provider's billing settings, or use another key",
+    "context_overflow": "use a model that reads more, or compress earlier (compress_over)",
+    "unreachable": "check that the server runs, and that the base URL names it",
+    "timeout": "pass a longer timeout, or use a faster model",
+    "rate_limited": "make fewer requests at once, or ask the provider for a higher limit",
+    "malformed_reply": "check that the base URL is the address of a chat completions API",
+    "refusal": "look at what the model was given to read, or use another model",
+    "content_filter": "look at what the model was given to read, or use another model",
+}
+
+_SECRET = re.compile(r"(?i:\bbearer\s+)[^\s'\"]+|\b(?:sk|key)-[\w*-]{6,}|(?<=//)[^/@\s]+@")
+
+
+class Failure(NamedTuple):
+    """What an exception means.
+
+    Attributes:
+        outcome: The name of what happened.
+        detail: What the endpoint or the SDK said. It may hold the key; `error_of` removes it.
+    """
+
+    outcome: str
+    detail: str
+
+
+def failure_of(error: Exception) -> Failure:
+    """Return what ``error`` means."""
+    chain: list[Any] = [error]
+    while len(chain) < 8 and (cause := chain[-1].__cause__ or chain[-1].__context__):
+        chain.append(cause)
+    told = next((each for each in chain if _status(each)), error)
+    status, body = _status(told), getattr(told, "body", None)
+    body = body.get("error", body) if isinstance(body, Mapping) else body
+    body = body if isinstance(body, Mapping) else {"message": body}
+    code = str(body.get("code") or getattr(told, "code", None) or body.get("type"))
+    causes = ": ".join(dict.fromkeys(str(e) for e in chain if isinstance(e, Exception) and str(e)))
+    said = f"{status or ''} {body.get('message') or causes} {body.get('param') or ''}"
+    names = [kind.__name__ for each in chain for kind in type(each).__mro__]
+    outcome = getattr(error, "outcome", "") or _outcome(status, code, names)
+    return Failure(outcome, " ".join(said.split()))
+
+
+def _outcome(status: int, code: str, names: list[str]) -> str:
+    if not status:
+        return next((_OUTCOMES[name] for name in _OUTCOMES if name in names), "error")
+    known = _OUTCOMES.get(code) or _OUTCOMES.get(status)
+    return known or ("server_error" if status >= 500 else "bad_request")
+
+
+def _status(error: Any) -> int:
+    """The HTTP status of an exception: Google calls it ``code``, Mistral ``http_status``, HTTP clients and AWS have it
+    in the response.
+    """
+    response = getattr(error, "response", None)
+    aws = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
+    values = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
+    values.append(getattr(response, "status_code", None))
+    values.append(aws.get("HTTPStatusCode") if isinstance(aws, Mapping) else None)
+    return next((n for n in values if type(n) is int and 400 <= n < 600), 0)
+
+
+def error_of(failure: Failure, where: str, secret: str | None, usage: Usage) -> AccError:
+    """Return the error for ``failure``, without ``secret`` and without what looks like a key."""
+    detail = failure.detail.replace(secret, "[key]") if secret else failure.detail
+    detail = re.sub(r"<[^>]{0,200}>", " ", _SECRET.sub("[key]", detail))[:400]
+    what = f"the model did not answer: {failure.outcome}: {detail}"
+    fix = _FIXES.get(
+        failure.outcome, "read what the endpoint says, and check the settings of the model"
+    )
+    if failure.outcome in ("key_refused", "forbidden"):
+        return AuthenticationError(what, where=where, hint=fix)
+    if failure.outcome in ("not_found", "unsendable"):
+        return ConfigurationError(what, where=where, hint=fix)
+    spent = asdict(usage)
+    return CompressionError(what, where=where, hint=fix, outcome=failure.outcome, usage=spent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from acc.errors import ConfigurationError
-from acc.models.asking import AskedModel, Call, judged
+from acc.models.asking import AskedModel, Request, answered
 from acc.models.openai_client import OpenAIModel, completion_in, tokens
 from acc.models.protocol import ChatModel, Completion, Price
 
@@ -81,30 +81,30 @@ class LangChainModel(AskedModel):
     def __init__(self, chat_model: BaseChatModel, price: Price | None = None) -> None:
         names = (getattr(chat_model, name, None) for name in ("model_name", "model"))
         name = next((n for n in names if isinstance(n, str) and n), type(chat_model).__name__)
-        form: Any = "strict" if _is_a(chat_model, "BaseChatOpenAI") else "text"
-        super().__init__(name, price=price, format=form, attempts=1)
+        form: Any = "schema" if _is_a(chat_model, "BaseChatOpenAI") else "words"
+        super().__init__(name, price=price, format=form)
         self._chat: Any = chat_model
         if getattr(chat_model, "streaming", False) is True:  # streams often leave the usage out
             self._chat = chat_model.model_copy(update={"streaming": False})
 
-    def send(self, call: Call) -> Completion:
+    def send(self, request: Request) -> Completion:
         """Make one request."""
         try:
-            return self._read(self._bound(call).invoke(call.prompt, _RUN))
+            return self._read(self._bound(request).invoke(request.prompt, _RUN))
         except Exception as error:
             return self._kept_in(error)
 
-    async def asend(self, call: Call) -> Completion:
+    async def asend(self, request: Request) -> Completion:
         """Make one request."""
         try:
-            return self._read(await self._bound(call).ainvoke(call.prompt, _RUN))
+            return self._read(await self._bound(request).ainvoke(request.prompt, _RUN))
         except Exception as error:
             return self._kept_in(error)
 
-    def _bound(self, call: Call) -> Any:
-        takes_limit = call.max_tokens and hasattr(self._chat, "max_tokens")
-        limit = {"max_tokens": call.max_tokens} if takes_limit else {}
-        return self._chat.bind(**limit, **call.response_format)
+    def _bound(self, request: Request) -> Any:
+        takes_limit = request.max_tokens and hasattr(self._chat, "max_tokens")
+        limit = {"max_tokens": request.max_tokens} if takes_limit else {}
+        return self._chat.bind(**limit, **request.response_format)
 
     def _read(self, message: Any) -> Completion:
         about, usage = message.response_metadata or {}, message.usage_metadata or {}
@@ -113,7 +113,7 @@ class LangChainModel(AskedModel):
         refusal = str(message.additional_kwargs.get("refusal") or "")
         spent = tokens(usage.get("input_tokens"), usage.get("output_tokens"), cached)
         model = str(about.get("model_name") or about.get("model") or self.name)
-        return judged(message.text, finish, refusal, spent, model)
+        return answered(message.text, finish, refusal, spent, model)
 
     def _kept_in(self, error: Exception) -> Completion:
         """The completion in an error: OpenAI's SDK raises one for an answer that is cut off."""

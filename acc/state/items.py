@@ -18,7 +18,6 @@ from acc.turn.observations import Channel, Trust
 LONGEST = 600
 """Maximum length of a record's field in characters. A longer one is cut, and a note says so."""
 
-
 LONGEST_WORDS = 4_000
 """Maximum length of somebody's words in characters: a list's heading and three sentences."""
 
@@ -42,7 +41,6 @@ Text = Annotated[str, _if_text(one_line), StringConstraints(max_length=LONGEST)]
 
 Name = Annotated[Text, StringConstraints(min_length=1)]
 """A `Text` that is not empty: what an item is about."""
-
 
 Verbatim = Annotated[
     str,
@@ -264,7 +262,6 @@ class Cue(Item):
 
     @property
     def text_of(self) -> str:
-        """The announcement."""
         return self.words.text
 
 
@@ -281,7 +278,6 @@ class Event(Computed):
 
     @property
     def text_of(self) -> str:
-        """The range of refs."""
         return f"{self.first} to {self.last}"
 
 
@@ -293,7 +289,6 @@ class Artifact(Computed):
 
     @property
     def text_of(self) -> str:
-        """The ref."""
         return self.ref
 
 

@@ -1,15 +1,13 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
 from acc.testing.artifact_conformance import check_artifacts
-from acc.testing.chat_api import Message, Request, Usage
+from acc.testing.chat_api import FAULTS, Fault, Message, Reply, Request
 from acc.testing.journal_conformance import check_journal
-from acc.testing.model_faults import FAULTS, Capabilities, Fault
-from acc.testing.model_server import ModelServer, Reply
+from acc.testing.model_server import ModelServer
 from acc.testing.scripted import FixedClock, ScriptedCompressor
 
 __all__ = [
     "FAULTS",
-    "Capabilities",
     "Fault",
     "FixedClock",
     "Message",
@@ -17,7 +15,6 @@ __all__ = [
     "Reply",
     "Request",
     "ScriptedCompressor",
-    "Usage",
     "check_artifacts",
     "check_journal",
 ]

@@ -1,19 +1,17 @@
-"""OpenAI's chat completions as the model server speaks them: requests are read, answers and errors are written."""
+"""OpenAI's chat completions as the model server speaks them: requests, answers, and faults by name.
+
+Each fault is one that a client has to treat in a way of its own.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from http import HTTPStatus
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
+from acc.models.protocol import Usage
 from acc.text.tokens import utf8_quarter
-
-Format: TypeAlias = Literal["json_schema", "json_object", "text"]
-"""The form of the answer that a request asks for."""
-
-FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Request:
         body: Its body; empty if it is no JSON object.
         model: Name of the model.
         messages: The prompt, in order.
-        format: The form of the answer that it asks for.
+        format: The type of its ``response_format``.
         schema: JSON Schema of the answer; None without one.
         strict: Whether it asks for the schema strictly.
         malformed: Why the body cannot be read; empty if it can.
@@ -47,7 +45,7 @@ class Request:
     body: Mapping[str, Any] = field(default_factory=dict)
     model: str = ""
     messages: tuple[Message, ...] = ()
-    format: Format = "text"
+    format: str = "text"
     schema: Mapping[str, Any] | None = None
     strict: bool = False
     malformed: str = ""
@@ -78,15 +76,12 @@ def read_request(raw: bytes, **received: Any) -> Request:
 
 
 def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = body.get("response_format") or {}
-    format_ = wanted.get("type", "text")
-    if format_ not in FORMATS:
-        raise ValueError(f"{format_!r} is not a format")
-    named = wanted["json_schema"] if format_ == "json_schema" else {}
+    wanted = body.get("response_format") or {"type": "text"}
+    named = wanted["json_schema"] if wanted["type"] == "json_schema" else {}
     return {
         "model": str(body.get("model") or ""),
         "messages": tuple(Message(_role(each), _text(each)) for each in body["messages"]),
-        "format": format_,
+        "format": wanted["type"],
         "schema": named["schema"] if named else None,
         "strict": bool(named.get("strict")),
     }
@@ -106,42 +101,17 @@ def _text(message: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response, and how to send it.
-
-    Attributes:
-        headers: Additional headers; they replace the default ones.
-        claimed: Bytes that content-length claims in excess of the body.
-        delay: Seconds before the first byte; infinite for never.
-        chunk: Bytes of the body to send at a time, every ``every`` seconds; 0 for all at once.
-        bytes_sent: Bytes of the body to send; None for all, -1 for no body and no headers.
-        end: What happens to the connection afterwards.
-    """
+    """An HTTP response, and how to send it: whole, never, as a closed connection, or broken off after half."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
-    claimed: int = 0
-    delay: float = 0.0
-    chunk: int = 0
-    every: float = 0.0
-    bytes_sent: int | None = None
-    end: Literal["keep", "close", "reset"] = "keep"
-
-    @property
-    def head(self) -> bytes:
-        """Status line and headers."""
-        lines = {"content-type": "application/json"} | dict(self.headers)
-        lines["content-length"] = str(len(self.body) + self.claimed)
-        if self.end != "keep":
-            lines["connection"] = "close"
-        first = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"
-        text = "\r\n".join([first, *(f"{name}: {value}" for name, value in lines.items())])
-        return f"{text}\r\n\r\n".encode("latin-1")
+    sending: Literal["whole", "never", "closed", "broken"] = "whole"
 
 
 def json_response(status: int, body: Any) -> Response:
     """A response with ``body`` as JSON."""
-    return Response(status, json.dumps(body).encode())
+    return Response(status, json.dumps(body).encode(), {"content-type": "application/json"})
 
 
 def error_response(status: int, message: str, code: str = "") -> Response:
@@ -152,67 +122,146 @@ def error_response(status: int, message: str, code: str = "") -> Response:
 
 
 @dataclass(frozen=True)
-class Usage:
-    """Billed tokens of a call. ``cached`` counts the tokens of ``input`` that the provider had in its cache."""
-
-    input: int
-    output: int
-    cached: int = 0
-
-
-@dataclass(frozen=True)
-class Completion:
-    """One answer of a model.
+class Reply:
+    """A model's answer.
 
     Attributes:
-        text: Its text; None for no output.
-        refusal: Its refusal, sent instead of the text.
+        content: A text, or a JSON value to send as text.
+        usage: Tokens to bill; None for UTF-8 bytes / 4 of prompt and answer.
+        refusal: Its refusal, sent instead of the content.
         finish: Why it ends.
-        error: What a gateway reports in place of an answer, despite status 200.
-        usage: What it cost; None for what the server counts.
-        reported: Whether the body's usage is present, null, or absent.
+        is_billed: Whether the response tells the usage.
     """
 
-    text: str | None
+    content: Any = field(default_factory=dict)
+    usage: Usage | None = None
     refusal: str = ""
     finish: Literal["stop", "length", "content_filter"] = "stop"
-    error: str = ""
-    usage: Usage | None = None
-    reported: Literal["full", "null", "absent"] = "full"
+    is_billed: bool = True
 
-    def cut(self, limit: int | None) -> Completion:
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        if isinstance(self.content, str):
+            return self.content
+        return json.dumps(self.content, ensure_ascii=False)
+
+    def cut(self, limit: int | None) -> Reply:
         """Return the answer with ``limit`` tokens at most."""
-        if limit is None or self.text is None or utf8_quarter(self.text) <= limit:
+        if limit is None or utf8_quarter(self.text) <= limit:
             return self
         text = self.text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore")
-        return Completion(text, finish="length", usage=self.usage)
+        return replace(self, content=text, finish="length")
 
     def body(self, request: Request) -> dict[str, Any]:
         """Return the body of the response to ``request``."""
-        if self.error:
-            return {"error": {"message": self.error, "code": 502}}
-        said = self.refusal or self.text or ""
-        usage = self.usage or Usage(request.input_tokens, utf8_quarter(said))
         message = {"role": "assistant", "content": self.text, "refusal": None}
         if self.refusal:
             message |= {"content": None, "refusal": self.refusal}
         choice = {"index": 0, "finish_reason": self.finish, "logprobs": None, "message": message}
-        body: dict[str, Any] = {
+        body = {
             "id": f"chatcmpl-{request.number}",
             "object": "chat.completion",
             "created": 0,
             "model": request.model,
-            "choices": [] if self.text is None else [choice],
+            "choices": [choice],
         }
-        if self.reported != "absent":
-            body["usage"] = None if self.reported == "null" else _billed(usage)
-        return body
+        return body | ({"usage": self._bill(request)} if self.is_billed else {})
+
+    def _bill(self, request: Request) -> dict[str, Any]:
+        said = self.refusal or self.text
+        usage = self.usage or Usage(1, request.input_tokens, utf8_quarter(said))
+        return {
+            "prompt_tokens": usage.input,
+            "completion_tokens": usage.output,
+            "total_tokens": usage.input + usage.output,
+            "prompt_tokens_details": {"cached_tokens": usage.cached},
+        }
 
 
-def _billed(usage: Usage) -> dict[str, Any]:
-    return {
-        "prompt_tokens": usage.input,
-        "completion_tokens": usage.output,
-        "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cached},
-    }
+_STATUS: Mapping[str, tuple[int, str, str]] = {
+    "400": (400, "invalid_value", "Invalid value in the request."),
+    "401": (401, "invalid_api_key", "Incorrect API key provided."),
+    "403": (403, "unsupported_country_region_territory", "Country or region not supported."),
+    "404": (404, "model_not_found", "The model does not exist or you do not have access to it."),
+    "413": (413, "", "The request is too large."),
+    "429": (429, "rate_limit_exceeded", "Rate limit reached for requests."),
+    "500": (500, "", "The server had an error while processing your request."),
+    "context_overflow": (400, "context_length_exceeded", "The maximum context length is 8192."),
+}
+"""An error in OpenAI's form: status, code, message."""
+
+_PAGE = b"<!doctype html><html><head><title>Welcome</title></head><body></body></html>"
+_FAILED = {"error": {"message": "The server had an error.", "code": 502}}
+
+_INSTEAD: Mapping[str, Response] = {
+    "html_page": Response(200, _PAGE, {"content-type": "text/html; charset=utf-8"}),
+    "failed": json_response(200, _FAILED),
+    "no_response": Response(200, b"", sending="closed"),
+    "hang": Response(200, b"", sending="never"),
+}
+"""What is sent in place of an answer: a page like that of a wrong address; an error despite status 200, as gateways
+send it; a connection that closes before any byte; nothing until the client or the server hangs up."""
+
+_OF_ANSWER = (
+    "refusal", "content_filter", "truncated", "empty", "wrong_shape", "fenced", "missing_usage",
+)  # fmt: skip
+"""Faults of the answer itself: ``truncated`` is half of it; ``wrong_shape`` is JSON with none of the requested
+fields; ``fenced`` stands within other text."""
+
+FAULTS = (*_STATUS, *_INSTEAD, *_OF_ANSWER, "broken_off")
+"""The names; ``broken_off`` resets the connection after half of the answer."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+        name: One of `FAULTS`.
+        code: Error code instead of the default one, such as "insufficient_quota".
+        message: Error message instead of the default one.
+        body: The whole JSON body of a status, for servers whose errors have another form than OpenAI's.
+        headers: Additional headers of the response. By default a status tells clients to try again at once, so that
+            no test sleeps; with ``{"retry-after": "2"}`` after two seconds.
+
+    Raises:
+        ValueError: The name is unknown.
+    """
+
+    name: str
+    code: str = ""
+    message: str = ""
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=lambda: {"retry-after-ms": "1"})
+
+    def __post_init__(self) -> None:
+        if self.name not in FAULTS:
+            raise ValueError(f"unknown fault {self.name!r}; the faults are {', '.join(FAULTS)}")
+
+    def response(self) -> Response | None:
+        """Return what is sent instead of an answer; None if the model answers."""
+        if self.name not in _STATUS:
+            return _INSTEAD.get(self.name)
+        status, code, message = _STATUS[self.name]
+        told = error_response(status, self.message or message, self.code or code)
+        told = told if self.body is None else json_response(status, self.body)
+        return replace(told, headers={**told.headers, **self.headers})
+
+    def spoken(self, reply: Reply) -> Reply:
+        """Return ``reply`` with a fault of the answer itself."""
+        text = reply.text
+        changes: Mapping[str, dict[str, Any]] = {
+            "refusal": {"refusal": "I'm sorry, but I can't help with that."},
+            "content_filter": {"content": "", "finish": "content_filter"},
+            "truncated": {"content": text[: max(1, len(text) // 2)], "finish": "length"},
+            "empty": {"content": ""},
+            "wrong_shape": {"content": '{"unexpected": [1, 2, {"three": null}]}'},
+            "fenced": {"content": f"Here it is:\n\n```json\n{text}\n```\nAnything else?"},
+            "missing_usage": {"is_billed": False},
+        }
+        return replace(reply, **changes.get(self.name, {}))
+
+    def sent(self, response: Response) -> Response:
+        """Return the response with the answer, broken off if that is the fault."""
+        return replace(response, sending="broken") if self.name == "broken_off" else response

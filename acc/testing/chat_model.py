@@ -7,7 +7,6 @@ model = ScriptedChatModel(script=[AIMessage("", tool_calls=[call("search", q="po
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -99,8 +98,9 @@ class ScriptedChatModel(BaseChatModel):
 
 def call(name: str, call_id: str | None = None, **args: Any) -> ToolCall:
     """Build a tool call. Without ``call_id``, the name and the arguments form its id."""
-    made = call_id or re.sub(r"\W+", "-", f"{name}-{'-'.join(map(str, args.values()))}")[:40]
-    return ToolCall(name=name, args=args, id=made, type="tool_call")
+    named = "-".join(map(str, (name, *args.values())))
+    made = "".join(char if char.isalnum() or char == "_" else "-" for char in named)[:40]
+    return ToolCall(name=name, args=args, id=call_id or made, type="tool_call")
 
 
 def _check(messages: Sequence[BaseMessage]) -> None:
@@ -129,7 +129,8 @@ def _check(messages: Sequence[BaseMessage]) -> None:
 
 
 def _pieces(message: AIMessage) -> Iterator[AIMessageChunk]:
-    words = re.findall(r"\s*\S+\s*$|\s*\S+", str(message.text)) or [""]
+    first, *others = str(message.text).split(" ")
+    words = [first, *(f" {word}" for word in others)]
     for word in words[:-1]:
         yield AIMessageChunk(content=word)
     chunks = [

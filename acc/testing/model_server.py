@@ -8,52 +8,26 @@ with ModelServer([Fault("429"), {"goal": "ship"}]) as server:
 
 from __future__ import annotations
 
-import json
-import math
 import socket
 import socketserver
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from itertools import count
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import Any, TypeAlias
 
 from acc.testing.chat_api import (
-    Completion,
+    Fault,
+    Reply,
     Request,
     Response,
-    Usage,
     error_response,
     json_response,
     read_request,
 )
-from acc.testing.model_faults import Capabilities, Fault
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A model's answer.
-
-    Attributes:
-        content: A text, or a JSON value to send as text.
-        usage: Tokens to bill; None for UTF-8 bytes / 4 of prompt and answer.
-        fault: A fault of the answer; None for none.
-    """
-
-    content: Any = field(default_factory=dict)
-    usage: Usage | None = None
-    fault: Fault | None = None
-
-    @property
-    def text(self) -> str:
-        """The content as text."""
-        if isinstance(self.content, str):
-            return self.content
-        return json.dumps(self.content, ensure_ascii=False)
-
 
 Answer: TypeAlias = Reply | Fault | str | Mapping[str, Any]
 """The result of a request: a reply, its content alone, or a fault with an empty object as content."""
@@ -63,7 +37,7 @@ Faults: TypeAlias = Sequence[Fault | None] | Callable[[Request], Fault | None]
 
 
 class ModelServer:
-    """Answers POST /v1/chat/completions (it does not stream) and GET /v1/models.
+    """Answers POST /v1/chat/completions (it does not stream).
 
     The server listens on a free port of 127.0.0.1 from its creation until it is closed. A thread
     serves each connection. An answer is truncated at the client's limit of output tokens.
@@ -79,8 +53,10 @@ class ModelServer:
         answers: Answers = (),
         *,
         faults: Faults = (),
-        capabilities: Capabilities | None = None,
         repeats: bool = False,
+        models: tuple[str, ...] = (),
+        api_key: str = "",
+        refuses_schema: Fault | None = None,
     ) -> None:
         """Start the server.
 
@@ -89,14 +65,16 @@ class ModelServer:
                 `Request`, which runs in the thread of each connection.
             faults: A list with one entry per request, None for no fault, or a function of the
                 `Request`. Without an entry there is no fault. A fault that replaces an answer
-                leaves the answer to the next request. Any other fault replaces that of the `Reply`.
-            capabilities: The endpoint's capabilities; everything by default.
+                leaves the answer to the next request.
             repeats: Repeat the last answer of a list.
+            models: Existing models; others get a 404. Empty accepts any.
+            api_key: The accepted key; others get a 401. Empty accepts any key and no key.
+            refuses_schema: What a request for a format gets; None for an endpoint that takes formats.
         """
         self._answers = answers if callable(answers) else tuple(answers)
         self._faults = faults if callable(faults) else tuple(faults)
-        self._can = capabilities or Capabilities()
-        self._repeats = repeats
+        self._repeats, self._refuses_schema = repeats, refuses_schema
+        self._models, self._api_key = models, api_key
         self._answered, self._faulted, self._lock = count(), count(), Lock()
         self._requests: list[Request] = []
         self.defects: list[BaseException] = []
@@ -143,23 +121,34 @@ class ModelServer:
         return replace(response, headers=named)
 
     def _response(self, request: Request) -> Response:
-        if request.path == "/v1/models":
-            models = self._can.models or ("test-model",)
-            listed = [{"id": m, "object": "model", "created": 0, "owned_by": "acc"} for m in models]
-            return self._can.refused(request) or json_response(200, {"data": listed})
         fault = self._fault(request)
-        if fault is not None and fault.replaces_answer:
-            return fault.response()
-        if refused := self._can.refused(request):
-            return fault.sent(refused) if fault else refused
-        reply = self._reply(request)
-        fault = fault or reply.fault
-        if fault is not None and fault.replaces_answer:
-            return fault.response()
-        answer = Completion(reply.text, usage=reply.usage).cut(request.limit)
-        answer = fault.spoken(answer) if fault else answer
-        response = json_response(200, answer.body(request))
-        return fault.sent(response) if fault else response
+        if instead := (fault.response() if fault else None) or self._refused(request):
+            return instead
+        answer = self._answer(request)
+        if isinstance(answer, Fault):
+            fault, answer = fault or answer, Reply()
+        reply = _as_reply(answer).cut(request.limit)
+        if fault is None:
+            return json_response(200, reply.body(request))
+        spoken = json_response(200, fault.spoken(reply).body(request))
+        return fault.response() or fault.sent(spoken)
+
+    def _refused(self, request: Request) -> Response | None:
+        """Return the error for a request that no model reads; None if a model reads it."""
+        given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if self._api_key not in ("", given):
+            return Fault("401").response()
+        if request.path != "/v1/chat/completions":
+            return json_response(404, {"detail": "Not Found"})
+        if request.malformed:
+            return error_response(400, f"We could not parse the body: {request.malformed}.")
+        if request.body.get("stream"):
+            return error_response(400, "This server does not stream.", "unsupported_value")
+        if self._models and request.model not in self._models:
+            return Fault("404").response()
+        if self._refuses_schema and request.format != "text":
+            return self._refuses_schema.response()
+        return None
 
     def _fault(self, request: Request) -> Fault | None:
         if callable(self._faults):
@@ -167,23 +156,21 @@ class ModelServer:
         place = next(self._faulted)
         return self._faults[place] if place < len(self._faults) else None
 
-    def _reply(self, request: Request) -> Reply:
+    def _answer(self, request: Request) -> Answer:
         if callable(self._answers):
-            return _as_reply(self._answers(request))
+            return self._answers(request)
         place = next(self._answered)
         if place >= len(self._answers) and not (self._repeats and self._answers):
             raise AssertionError(
                 f"the script has {len(self._answers)} answers, and this is call {place + 1} "
                 f"of the model, in request {request.number}"
             )
-        return _as_reply(self._answers[min(place, len(self._answers) - 1)])
+        return self._answers[min(place, len(self._answers) - 1)]
 
 
 def _as_reply(answer: Answer) -> Reply:
     if isinstance(answer, Reply):
         return answer
-    if isinstance(answer, Fault):
-        return Reply(fault=answer)
     if isinstance(answer, str | Mapping):
         return Reply(answer)
     raise TypeError(f"{type(answer).__name__} is not an answer; wrap JSON values in Reply(...)")
@@ -202,7 +189,7 @@ class _Listener(socketserver.ThreadingTCPServer):
 
     def __init__(self, respond: _Respond) -> None:
         self.respond = respond
-        self.closing = Event()
+        self._is_closed = False
         self._open: set[socket.socket] = set()
         super().__init__((HOST, 0), _Handler)
         self.port = int(self.server_address[1])
@@ -211,9 +198,9 @@ class _Listener(socketserver.ThreadingTCPServer):
 
     def close(self) -> None:
         """Abort every connection. Returns when no thread and no socket is left."""
-        if self.closing.is_set():
+        if self._is_closed:
             return
-        self.closing.set()
+        self._is_closed = True
         self.shutdown()
         self._accepting.join()
         for connection in list(self._open):
@@ -233,66 +220,40 @@ class _Listener(socketserver.ThreadingTCPServer):
         """Print nothing: the client hung up, or the server closes."""
 
 
+_RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER with timeout 0: closing sends RST instead of FIN."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # each chunk of a drip must arrive on its own
+    disable_nagle_algorithm = (
+        True  # else a body waits until the client has acknowledged the headers
+    )
     server: _Listener
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         response = self.server.respond(self.path.partition("?")[0], headers, raw)
-        goes_on = _send(self.connection, response, self.server.closing)
-        self.close_connection |= not goes_on
-        if response.end == "reset":
-            # a later shutdown by the listener would end the connection cleanly
-            self.connection.close()
+        self.close_connection |= response.sending != "whole"
+        if response.sending == "never":
+            self.rfile.read(1)  # returns when the client hangs up or the server closes
+        elif response.sending != "closed":
+            self._send(response)
 
-    do_GET = do_POST  # noqa: N815
+    def _send(self, response: Response) -> None:
+        self.send_response(response.status)
+        for name, value in response.headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(response.body)))
+        self.end_headers()
+        if response.sending == "whole":
+            self.wfile.write(response.body)
+            return
+        self.wfile.write(response.body[: len(response.body) // 2])
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        # a later shutdown by the listener would end the connection cleanly
+        self.connection.close()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the server records the requests."""
-
-
-_RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER with timeout 0: closing sends RST instead of FIN."""
-
-
-def _send(connection: socket.socket, response: Response, closing: Event) -> bool:
-    """Send ``response``; False if the connection is no longer usable.
-
-    A wait ends when ``closing`` is set and the connection is shut down, or when the client hangs
-    up. Raises OSError if the client has disconnected.
-    """
-    if response.delay and _is_left(connection, response.delay, closing):
-        return False
-    if response.bytes_sent == -1:
-        return False
-    if not response.chunk:
-        connection.sendall(response.head + response.body[: response.bytes_sent])
-        if response.end == "reset":
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        return response.end == "keep"
-    connection.sendall(response.head)
-    for start in range(0, len(response.body), response.chunk):
-        connection.sendall(response.body[start : start + response.chunk])
-        if _is_left(connection, response.every, closing):
-            return False
-    return True
-
-
-def _is_left(connection: socket.socket, seconds: float, closing: Event) -> bool:
-    """Wait for ``seconds``. Returns True at once if the client hangs up or the server closes."""
-    if closing.is_set():
-        return True
-    connection.settimeout(None if math.isinf(seconds) else seconds)
-    try:
-        received = connection.recv(1, socket.MSG_PEEK)
-    except TimeoutError:
-        return closing.is_set()
-    finally:
-        connection.settimeout(None)
-    if not received:
-        return True
-    # the client has sent its next request
-    return closing.wait(None if math.isinf(seconds) else seconds)

@@ -13,7 +13,7 @@ from helpers_cli import Capsys, MonkeyPatch, files_of, one_line, printed, taken,
 
 from acc.cli import run
 from acc.controller.controller import MemoryController
-from acc.testing import Capabilities, Fault, ModelServer, Request
+from acc.testing import Fault, ModelServer, Request
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -32,22 +32,17 @@ def asked(server: ModelServer, capsys: Capsys, *more: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("formats", "says"),
-    [
-        (("json_schema", "json_object"), "enforces the JSON Schema"),
-        (("json_object",), "the server ensures JSON"),
-        ((), "plain text"),
-    ],
+    ("refuses", "says"), [(None, "enforces the JSON Schema"), (Fault("400"), "plain text")]
 )
-def test_the_strictest_format_that_the_server_takes_is_told(
-    formats: Any, says: str, capsys: Capsys
+def test_the_format_that_the_server_takes_is_told(
+    refuses: Fault | None, says: str, capsys: Capsys
 ) -> None:
-    with ModelServer(greets, capabilities=Capabilities(formats=formats)) as server:
+    with ModelServer(greets, refuses_schema=refuses) as server:
         code, said = asked(server, capsys)
     assert code == 0
     assert says in said
     assert "a request took" in said
-    assert ("output format strict: the server refuses it" in said) == ("json_schema" not in formats)
+    assert ("the server refuses a JSON Schema" in said) == bool(refuses)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +80,7 @@ def test_an_address_is_no_name_of_a_model(capsys: Capsys) -> None:
 def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
     name: str, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
-    with ModelServer(greets, capabilities=Capabilities(api_key="right", models=(name,))) as server:
+    with ModelServer(greets, api_key="right", models=(name,)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "right")
         assert name in printed(capsys, "doctor", "--endpoint", name)

@@ -16,8 +16,7 @@ from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
 from acc.step import Cadence
-from acc.testing.model_faults import Fault
-from acc.testing.model_server import ModelServer
+from acc.testing import Fault, ModelServer
 from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -95,9 +94,7 @@ def test_a_state_that_nobody_committed_is_refused(
 
 
 def _model(server: ModelServer) -> OpenAIModel:
-    return OpenAIModel(
-        "m", base_url=server.base_url, api_key="none", sleep=lambda _: None, attempts=1
-    )
+    return OpenAIModel("m", base_url=server.base_url, api_key="none", attempts=1)
 
 
 def test_a_model_is_asked_outside_of_any_transaction_and_the_turn_is_there_first(

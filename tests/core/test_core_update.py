@@ -22,8 +22,7 @@ from acc.errors import (
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
 from acc.step import Cadence
-from acc.testing.model_faults import Fault
-from acc.testing.model_server import ModelServer
+from acc.testing import Fault, ModelServer
 from acc.turn.turn import Turn
 from acc.update import aupdate_state, update_state
 
@@ -33,9 +32,7 @@ LIFTED = {"later": [{"id": "c1", "quote": "restart nginx whenever", "ref": "u2",
 
 
 def _model(server: ModelServer) -> OpenAIModel:
-    return OpenAIModel(
-        "m", base_url=server.base_url, api_key="none", sleep=lambda _: None, attempts=1
-    )
+    return OpenAIModel("m", base_url=server.base_url, api_key="none", attempts=1)
 
 
 def test_a_state_and_its_tail_go_into_the_next_call() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -11,25 +10,22 @@ import pytest
 
 from acc.errors import AuthenticationError, CompressionError, ConfigurationError
 from acc.models import OpenAIModel
-from acc.models.failures import error_of, failure_of
+from acc.models.asking import error_of, failure_of
 from acc.models.openai_client import completion_in
 from acc.models.protocol import Usage
 from acc.step import Cadence
-from acc.testing import FAULTS, Fault, FixedClock, ModelServer, ScriptedCompressor
+from acc.testing import FAULTS, Fault, ModelServer, ScriptedCompressor
 from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.turn import Turn
 from acc.update import update_state
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RULE = "Never restart nginx."
 GOOD = {"rules": [{"quote": RULE, "ref": "u1"}]}
 RAISED = {"401": AuthenticationError, "403": AuthenticationError, "404": ConfigurationError}
 
 
 def model_at(url: str) -> OpenAIModel:
-    return OpenAIModel(
-        "m", base_url=url, api_key="none", attempts=1, timeout=0.2, clock=FixedClock()
-    )
+    return OpenAIModel("m", base_url=url, api_key="none", attempts=1, timeout=0.2)
 
 
 def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
@@ -41,11 +37,10 @@ def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_after_each_fault_the_turn_is_in_the_state_or_still_in_the_tail(name: str) -> None:
-    needs = {"seconds": 0.001, "chunk": 64} if name in ("delay", "slow_drip") else {}
     broken = [True]
 
     def fault(_: Any) -> Fault | None:
-        return Fault(name, **needs) if broken[0] else None  # type: ignore[arg-type]
+        return Fault(name) if broken[0] else None
 
     with ModelServer(lambda _: GOOD, faults=fault) as server:
         model = model_at(server.base_url)
@@ -109,13 +104,13 @@ class ClientError(Exception):
         self.__dict__.update(told)
 
 
-def aws(status: int, **headers: str) -> dict[str, Any]:
-    return {"ResponseMetadata": {"HTTPStatusCode": status, "HTTPHeaders": headers}}
+def aws(status: int) -> dict[str, Any]:
+    return {"ResponseMetadata": {"HTTPStatusCode": status}}
 
 
 def of_client(status: int) -> httpx2.HTTPStatusError:
     request = httpx2.Request("POST", "http://127.0.0.1/v1")
-    response = httpx2.Response(status, headers={"Retry-After": "3"}, request=request)
+    response = httpx2.Response(status, request=request)
     return httpx2.HTTPStatusError("refused", request=request, response=response)
 
 
@@ -124,7 +119,6 @@ def of_client(status: int) -> httpx2.HTTPStatusError:
     [
         (ResponseError("llama-x does not support tools", 400), "bad_request"),
         (ResponseError("overloaded", 503), "server_error"),
-        (ResponseError("maximum context length is 8192", 400), "context_overflow"),
         (ClientError("Resource exhausted", code=429), "rate_limited"),
         (ClientError("Throttled", response=aws(429)), "rate_limited"),
         (of_client(429), "rate_limited"),
@@ -135,7 +129,7 @@ def of_client(status: int) -> httpx2.HTTPStatusError:
     ],
 )
 def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: str) -> None:
-    failure = failure_of(error, NOW)
+    failure = failure_of(error)
     assert failure.outcome == outcome
     assert isinstance(error_of(failure, "m", None, Usage()), CompressionError)
 
@@ -150,17 +144,15 @@ def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: s
     ],
 )
 def test_what_can_never_work_is_an_error_with_the_fix(error: Exception, kind: type) -> None:
-    found = error_of(failure_of(error, NOW), "m at 127.0.0.1", None, Usage())
+    found = error_of(failure_of(error), "m at 127.0.0.1", None, Usage())
     assert isinstance(found, kind)
     assert found.hint
 
 
-def test_an_error_that_wraps_an_sdks_is_read_through_with_its_wait() -> None:
+def test_an_error_that_wraps_an_sdks_is_read_through() -> None:
     wrapped = ValueError("the chat model failed")
     wrapped.__cause__ = of_client(503)
-    found = failure_of(wrapped, NOW)
-    assert (found.outcome, found.wait, found.passing) == ("server_error", 3.0, True)
-    assert failure_of(ClientError("slow", response=aws(429, **{"retry-after": "7"})), NOW).wait == 7
+    assert failure_of(wrapped).outcome == "server_error"
 
 
 @pytest.mark.parametrize("kind", ["thinking", "reasoning", "redacted_thinking"])
@@ -174,12 +166,12 @@ def test_parts_of_a_message_that_hold_reasoning_are_no_answer(kind: str) -> None
 def test_a_report_of_one_bad_answer_is_no_refusal_of_the_format(code: str) -> None:
     bad = Fault("400", code=code, message="Failed to validate JSON. Please adjust your prompt.")
     with ModelServer(lambda _: GOOD, faults=[bad]) as server:
-        waits: list[float] = []
-        model = OpenAIModel("m", base_url=server.base_url, api_key="none", sleep=waits.append)
+        model = model_at(server.base_url)
         step = stepped(model)
+        assert step.failure.startswith("invalid_json")
+        step = stepped(model, step, "Why?")
         assert {request.format for request in server.requests} == {"json_schema"}
     assert [rule.words.text for rule in step.state.constraints] == [RULE]
-    assert step.usage.requests == 2
 
 
 # --- the scripted compressor --------------------------------------------------------------

@@ -23,9 +23,8 @@ from acc.models import (
     Usage,
     as_model,
 )
+from acc.testing import Fault, ModelServer
 from acc.testing.chat_model import ScriptedChatModel
-from acc.testing.model_faults import Capabilities, Fault
-from acc.testing.model_server import ModelServer
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 ASKED = [PromptMessage("user", "Hi")]
@@ -85,13 +84,12 @@ def test_errors_of_any_provider_are_named(way, error, seen) -> None:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_an_openai_chat_model_gets_the_schema_and_goes_down(way) -> None:
-    can = Capabilities(formats=("json_object",))
-    with ModelServer([{"a": "x"}], repeats=True, capabilities=can) as server:
+    with ModelServer([{"a": "x"}], repeats=True, refuses_schema=Fault("400")) as server:
         chat = ChatOpenAI(model="m", base_url=server.base_url, api_key="k", max_retries=0)
         model = LangChainModel(chat)
-        assert ask(model, way).usage.requests == 3
+        assert ask(model, way).usage.requests == 2
         assert ask(model, "sync", max_tokens=1).cut_off
-        assert [r.format for r in server.requests] == ["json_schema"] * 2 + ["json_object"] * 2
+        assert [r.format for r in server.requests] == ["json_schema", "text", "text"]
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -203,8 +201,7 @@ def test_a_file_that_is_no_record_is_refused(tmp_path) -> None:
 
 
 def test_threads_record_whole_lines_and_share_what_is_learned(tmp_path) -> None:
-    can = Capabilities(formats=())
-    with ModelServer([{"a": "x"}], repeats=True, capabilities=can) as server:
+    with ModelServer([{"a": "x"}], repeats=True, refuses_schema=Fault("400")) as server:
         inner = OpenAIModel("m", base_url=server.base_url, api_key="k")
         model = RecordingModel(inner, tmp_path / "r.jsonl")
         threads = [Thread(target=ask, args=(model,)) for _ in range(8)]
