@@ -252,11 +252,11 @@ class Evidence(Documents, Retention, Moving):
 def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:
     names = {
         path.absolute(): "log" if path.name.endswith(("-wal", "-shm")) else "journal"
-        for path in journal.files
+        for path in journal.database.files
     }
     found = dict.fromkeys(("journal", "log", "index", "other"), 0)
     if not names:  # a server has them
-        found["journal"] = journal.size()
+        found["journal"] = journal.database.size()
     for each in files:
         kind = names.get(each.absolute()) or ("index" if "chroma" in each.parts else "other")
         found[kind] += each.stat().st_size
