@@ -179,7 +179,7 @@ class Sqlite(Database):
             try:
                 yield connection
             finally:
-                if len(self._idle) < KEPT and _is_reusable(connection):
+                if not self._is_closed and len(self._idle) < KEPT and _is_reusable(connection):
                     self._idle.append(connection)
                 else:
                     connection.close()
