@@ -253,5 +253,4 @@ def split(observations: Iterable[Observation]) -> Iterator[Observation]:
         *documents, own = user_observations(observation.text)
         origin = {"message": observation.message, "at": observation.at}
         yield from (d.model_copy(update=origin) for d in documents)
-        text = own.text if documents else without_html(observation.text)
-        yield observation.model_copy(update={"text": text}).as_split()
+        yield observation.model_copy(update={"text": own.text}).as_split()
