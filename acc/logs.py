@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from acc.text.lines import inert_line
 
 
-class Conversation(Protocol):
+class NamedThread(Protocol):
     """What names a thread in log lines: its name, and a key that tells it from those of other users."""
 
     @property
@@ -32,7 +32,7 @@ class Conversation(Protocol):
         ...
 
 
-CONVERSATION: ContextVar[Conversation | None] = ContextVar("acc_conversation", default=None)
+CONVERSATION: ContextVar[NamedThread | None] = ContextVar("acc_conversation", default=None)
 """The thread that the current context works for. Worker threads inherit it; all lines of a step name it."""
 
 LONGEST = 200

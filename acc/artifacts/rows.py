@@ -30,7 +30,7 @@ _NO_END = 1 << 53
 
 
 @dataclass(frozen=True)
-class Row:
+class StoredRow:
     """One row of the collection."""
 
     id: str
@@ -38,7 +38,7 @@ class Row:
     metadata: Mapping[str, Any]
 
 
-def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[Row]:
+def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[StoredRow]:
     """Yield the rows of an artifact. A plain client of Chroma reads thread and channel off each."""
     message = artifact.message
     metadata: dict[str, Any] = {
@@ -52,7 +52,7 @@ def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[Row]:
     id_ = id_of(thread, artifact.branch, message.ref)
     for number, text in enumerate(texts):
         part = {"part": number} if number else {}
-        yield Row(part_id(id_, number), text, {**metadata, **part})
+        yield StoredRow(part_id(id_, number), text, {**metadata, **part})
 
 
 def seq_of(branch: str) -> str:

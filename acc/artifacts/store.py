@@ -12,7 +12,7 @@ from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.faults import translated
 from acc.artifacts.protocol import MAIN, Artifact, Branches, Messages, ThreadName
 from acc.artifacts.rows import (
-    Row,
+    StoredRow,
     artifacts_of,
     filter_of,
     id_of,
@@ -170,7 +170,7 @@ class Store:
                 raise StoreMismatchError(self._stale, where=self.where, hint=hint)
             yield
 
-    def _write(self, rows: Sequence[Row]) -> None:
+    def _write(self, rows: Sequence[StoredRow]) -> None:
         texts = [row.text for row in rows]
         vectors = embedded(self.embedder, texts)
         with self._writing:

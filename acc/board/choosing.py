@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from acc.board.board import Board, Shareable
-from acc.board.hearing import Beside, Marks, is_earlier
+from acc.board.hearing import LaterWords, SharingMarks, is_earlier
 from acc.board.writing import Delivery
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
@@ -37,13 +37,17 @@ class Choosing:
     """
 
     def __init__(
-        self, board: Board, delivery: Delivery, marks: Marks | None, to_all: Sequence[Message]
+        self,
+        board: Board,
+        delivery: Delivery,
+        marks: SharingMarks | None,
+        to_all: Sequence[Message],
     ) -> None:
         self._board, self._delivery, self._marks = board, delivery, marks
         self._to_all = {message.ref: message for message in to_all}
         self.why = Why()
 
-    def choose(self, beside: Iterable[Beside]) -> None:
+    def choose(self, beside: Iterable[LaterWords]) -> None:
         """Choose among what the batch brought, and the words ``beside`` items of the board."""
         delivery = self._delivery
         for slot, item in delivery.batch.brought:
@@ -70,7 +74,7 @@ class Choosing:
         held = held_on(delivery.state, slot, item)
         if held is not None:
             if delivery.is_news(item.words) and not is_earlier(item.words, held.words):
-                delivery.stand_beside(Beside(slot, held, item.words, "again"))
+                delivery.stand_beside(LaterWords(slot, held, item.words, "again"))
             return
         if not delivery.is_news(words):
             return
@@ -118,7 +122,7 @@ class Choosing:
     def _stays(self, words: Words, why: str) -> None:
         self.why.private.append(f"{_named(words)} stays private: {why}")
 
-    def _may_stand(self, each: Beside) -> bool:
+    def _may_stand(self, each: LaterWords) -> bool:
         """Whether words about an item of the board may be read by all.
 
         Words that end it may, whomever they were said to, if a second reading agrees.

@@ -64,7 +64,7 @@ class Heard(Proposal):
         )  # fmt: skip
 
 
-class Marks:
+class SharingMarks:
     """Which sentences of a batch are private, and which the user says to all; over the agent's own refs.
 
     A mark keeps a sentence off the board by the listener's word alone. It brings one there only with words of the
@@ -136,7 +136,7 @@ def tried(heard: Heard, batch: Batch, state: State, policy: Policy) -> Commit[St
 
 
 @dataclass(frozen=True)
-class Beside:
+class LaterWords:
     """Words of an agent's thread about an item as the board holds it, with the agent's ref.
 
     Attributes:
@@ -157,7 +157,7 @@ class Beside:
 
 def beside(
     heard: Heard, batch: Batch, state: State, policy: Policy, agreed: Collection[str]
-) -> tuple[Beside, ...]:
+) -> tuple[LaterWords, ...]:
     """Return what comes of a listener's words on the board's state.
 
     ``agreed`` are the claims, by their digests, of which a second reading says that the rule ended.
@@ -175,7 +175,7 @@ def beside(
 
 def _beside(
     slot: SlotField, held: Pinned, item: Pinned, agreed: Collection[str]
-) -> Iterator[Beside]:
+) -> Iterator[LaterWords]:
     ending = item.ending if item.ending != held.ending else None
     is_over = ending is not None and (ending.verdict == "ends" or claim_digest(item) in agreed)
     by = ending.words.text if ending is not None and ending.words is not None else ""
@@ -183,12 +183,12 @@ def _beside(
         if is_earlier(words, held.words) or same_words(words.text, item.words.text):
             continue
         if ending is not None and by and same_words(by, words.text):
-            yield Beside(slot, held, words, "later", True, ending.begins, is_over)
+            yield LaterWords(slot, held, words, "later", True, ending.begins, is_over)
         elif words.ref:
-            yield Beside(slot, held, words, "later")
+            yield LaterWords(slot, held, words, "later")
     done = item.done if isinstance(item, Goal) else None
     if done is not None and _local(done).ref:
-        yield Beside(slot, held, _local(done), "done")
+        yield LaterWords(slot, held, _local(done), "done")
 
 
 def _local(words: Words) -> Words:

@@ -8,7 +8,7 @@ from typing import Any
 
 from acc.board.board import Board, To
 from acc.board.choosing import Choosing, Why, held_on
-from acc.board.hearing import Heard, Marks, beside, tried
+from acc.board.hearing import Heard, SharingMarks, beside, tried
 from acc.board.listener import Listener
 from acc.board.origins import Batch, Known, State
 from acc.board.writing import Delivery, Desk, writing
@@ -205,7 +205,7 @@ class Telling:
         """Return the commit on a state of the board; None if it would change nothing but times."""
         policy = self.desk.policy
         agreed = {each.digest for each in judged if each.verdict == "ends"}
-        marks = Marks(heard, batch, policy) if heard is not None else None
+        marks = SharingMarks(heard, batch, policy) if heard is not None else None
         delivery = Delivery(batch, state, known)
         to_all = batch.said if to == "all" else ()
         choosing = Choosing(self.board, delivery, marks, to_all)

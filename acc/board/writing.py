@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acc.artifacts.protocol import Artifact
-from acc.board.hearing import Beside
+from acc.board.hearing import LaterWords
 from acc.board.origins import Batch, Known, Origin, Origins, State
 from acc.commit.commit import Commit, commit
 from acc.controller.indexing import Indexing
@@ -90,7 +90,7 @@ class Delivery:
         self._pins[slot].append(pin)
         self._later += [ProposedLater(label, words.text, self._said(words)) for words in item.later]
 
-    def stand_beside(self, each: Beside) -> None:
+    def stand_beside(self, each: LaterWords) -> None:
         """Bring words about an item of the board. Those of a message that closes a goal stay where they are."""
         words, item_id = each.words, each.item.id
         if each.kind == "done":

@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from acc import __version__
 from acc.cli import options
-from acc.cli.opening import CHROMA, Memory, Place, check_memory, looking, opened
+from acc.cli.opening import CHROMA, Memory, NamedBranch, check_memory, looking, opened
 from acc.cli.options import option
 from acc.cli.output import print_json
 from acc.controller.indexing import FOLDER
 from acc.errors import AccError, CompressionError, ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.evidence.health import Health, Waiting
+from acc.evidence.health import Health, Lag
 from acc.journal.opened import FILE
 from acc.models.answers import AnswerError, object_in
 from acc.models.asking import Call, Format
@@ -155,8 +155,8 @@ def _index(health: Health, *, has_index: bool) -> Iterator[Finding]:
         yield Finding("ok", "the index has every message")
 
 
-def _label(each: Waiting) -> str:
-    return Place(each.thread, each.branch).label
+def _label(each: Lag) -> str:
+    return NamedBranch(each.thread, each.branch).label
 
 
 class _Probe(OpenAIModel):

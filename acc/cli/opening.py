@@ -44,7 +44,7 @@ Memory = Path | str
 Schema: TypeAlias = type[CompressedCognitiveState]
 
 
-class Place(NamedTuple):
+class NamedBranch(NamedTuple):
     """A branch of a thread."""
 
     thread: ThreadKey
@@ -165,19 +165,19 @@ def policy_for(journal: Journal, fingerprint: str) -> Policy:
     return found
 
 
-def last_policy(journal: Journal, place: Place) -> Policy:
+def last_policy(journal: Journal, place: NamedBranch) -> Policy:
     """Return the policy of a branch's last commit; errors are those of `policy_for`."""
     head = journal.head(place.thread, place.branch)
     last = next(journal.commits(place.thread, place.branch, max(0, head.version - 1)), None)
     return policy_for(journal, last.policy if last else "")
 
 
-def conversations(journal: Journal) -> Iterator[Place]:
+def conversations(journal: Journal) -> Iterator[NamedBranch]:
     """Yield the threads of a journal, without those that hold documents."""
-    return (Place(key) for key in journal.threads() if not is_home(key))
+    return (NamedBranch(key) for key in journal.threads() if not is_home(key))
 
 
-def thread_named(journal: Journal, name: str | None) -> Place:
+def thread_named(journal: Journal, name: str | None) -> NamedBranch:
     """Return the thread that ``--thread`` names: by its name, by its label, or as ``NAME@BRANCH``.
 
     None is the memory's only thread.
@@ -200,7 +200,7 @@ def thread_named(journal: Journal, name: str | None) -> Place:
     raise InputError(what, where=journal.where, hint=hint if listed else "step a thread first")
 
 
-def erased_named(journal: Journal, name: str) -> Place:
+def erased_named(journal: Journal, name: str) -> NamedBranch:
     """Return the thread that ``--thread`` names, be it deleted: the journal keeps a digest of its names.
 
     Raises:
@@ -212,18 +212,18 @@ def erased_named(journal: Journal, name: str) -> Place:
         for owners in combinations(("tenant", "user", "agent"), cut):
             key = ThreadKey(thread, **dict(zip(owners, parts[:cut], strict=True)))
             if thread and journal.was_deleted(key) and not journal.branches(key):
-                return Place(key)
+                return NamedBranch(key)
     return thread_named(journal, name)
 
 
-def _matching(journal: Journal, name: str) -> Iterator[Place]:
+def _matching(journal: Journal, name: str) -> Iterator[NamedBranch]:
     exact = [h for h in journal.heads(thread=name) if h.thread.thread == name]
     heads = exact or list(journal.heads())
-    places = [Place(h.thread) for h in heads]
+    places = [NamedBranch(h.thread) for h in heads]
     found = places if exact else [p for p in places if name in (str(p.thread), p.full_name)]
     yield from found
     base, at, branch = name.rpartition("@")
     if not found and at:
         keys = {place.thread for place in _matching(journal, base)}
         named = (h for h in heads if h.branch == branch and h.thread in keys)
-        yield from (Place(h.thread, branch) for h in named)
+        yield from (NamedBranch(h.thread, branch) for h in named)

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from acc.cli import options
 from acc.cli.opening import Memory, opened, plain_policy
 from acc.cli.options import argument, flag, model_named, option
-from acc.cli.replay_rows import HEADING, Row
+from acc.cli.replay_rows import HEADING, TurnRow
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
@@ -103,7 +103,7 @@ class _Run:
     total: int
     kept_in: Memory | None
     as_json: bool
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TurnRow] = field(default_factory=list)
 
     def replay(self) -> None:
         """Step the turns, and print the summary."""
@@ -125,7 +125,7 @@ class _Run:
             raise KeyboardInterrupt(kept if self.kept_in else "the memory was temporary") from error
         self._finish(time.perf_counter() - started)
 
-    def _taken(self, turn: Turn, transcript: int, state: CompressedCognitiveState) -> Row:
+    def _taken(self, turn: Turn, transcript: int, state: CompressedCognitiveState) -> TurnRow:
         began = time.perf_counter()
         try:
             step: Step[Any] = self.controller.step(state, dated(turn, UNDATED), thread=self.key)
@@ -134,9 +134,9 @@ class _Run:
         ms = 1_000 * (time.perf_counter() - began)
         made = self.controller.history(self.key, after=state.version)
         records = [each.record or {} for each in made if each.version <= step.state.version]
-        return Row(len(self.rows) + 1, transcript, step, records, ms)
+        return TurnRow(len(self.rows) + 1, transcript, step, records, ms)
 
-    def _tell(self, row: Row) -> None:
+    def _tell(self, row: TurnRow) -> None:
         self.rows.append(row)
         if self.as_json:
             print(jsonlib.dumps(row.as_json(), ensure_ascii=False), flush=True)

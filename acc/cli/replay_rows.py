@@ -27,7 +27,7 @@ _LOST = (Reason.NO_ROOM, Reason.GIVEN_UP, Reason.MISSING)
 
 
 @dataclass(frozen=True)
-class Row:
+class TurnRow:
     """One committed turn of a conversation.
 
     Attributes:

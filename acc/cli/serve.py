@@ -17,7 +17,7 @@ from acc.cli import options
 from acc.cli.opening import (
     SCHEMA,
     Memory,
-    Place,
+    NamedBranch,
     Schema,
     conversations,
     last_policy,
@@ -32,7 +32,7 @@ from acc.errors import ConfigurationError, extra
 from acc.folders import opened_for_text
 from acc.inspector.acts import OperatorActs
 from acc.inspector.page import exported_page
-from acc.inspector.states import Reader
+from acc.inspector.states import StateReader
 from acc.inspector.threads import Threads, name_of
 from acc.journal import Journal
 from acc.schema.catalog import schema_named
@@ -65,8 +65,8 @@ def inspect(
             _inspect(journal, memory, port, operator=operator)
 
 
-def _export(journal: Journal, place: Place, out: Path) -> None:
-    threads = Threads(journal, Reader(_schema))
+def _export(journal: Journal, place: NamedBranch, out: Path) -> None:
+    threads = Threads(journal, StateReader(_schema))
     page = exported_page(threads, name_of(place.thread), place.label, place.branch)
     with opened_for_text(out) as file:
         file.write(page)
@@ -81,7 +81,7 @@ def _inspect(journal: Journal, memory: Memory, port: int, *, operator: bool) -> 
     policy = last_policy(journal, first) if first else plain_policy()
     acts = OperatorActs(partial(opened, memory, policy=policy)) if operator else None
     token, pause = new_token() if operator else "", partial(asyncio.sleep, 1.0)
-    app = application(Inspector(Threads(journal, Reader(_schema)), pause, acts, token))
+    app = application(Inspector(Threads(journal, StateReader(_schema)), pause, acts, token))
     with bound(port) as socket, suppress(KeyboardInterrupt):
         print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
         if operator:

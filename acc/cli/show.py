@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Annotated, Any
 
 from acc.cli import options
-from acc.cli.opening import Place, last_policy, looking, policy_for, reading, thread_named
+from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
 from acc.cli.options import argument, flag, option
 from acc.cli.output import print_json, print_table, tell
 from acc.controller.documents import is_home
@@ -75,7 +75,7 @@ def show(
 
 
 def _state_after(
-    journal: Journal, place: Place, turn: int | None = None
+    journal: Journal, place: NamedBranch, turn: int | None = None
 ) -> tuple[Policy, CompressedCognitiveState, tuple[Message, ...]]:
     """Return policy, state and tail of a branch after a turn, or at its head."""
     if turn is None:
@@ -91,7 +91,7 @@ def _state_after(
     return policy, state, marked(state.unread, texts)
 
 
-def _commits(journal: Journal, place: Place, first: int, last: int) -> list[StoredCommit]:
+def _commits(journal: Journal, place: NamedBranch, first: int, last: int) -> list[StoredCommit]:
     """Return the commits of the turns from ``first`` to ``last``."""
     # A turn makes one commit or more, so that its first has at least its number.
     found = commits_of(journal, place.thread, place.branch, max(0, first - 1))
@@ -99,7 +99,7 @@ def _commits(journal: Journal, place: Place, first: int, last: int) -> list[Stor
 
 
 def _last_of(
-    journal: Journal, place: Place, turn: int, commits: Iterable[StoredCommit]
+    journal: Journal, place: NamedBranch, turn: int, commits: Iterable[StoredCommit]
 ) -> StoredCommit:
     """Return the last of the commits that a turn made.
 
@@ -205,7 +205,7 @@ def _lines(change: Mapping[str, Any]) -> Iterator[str]:
         yield f"    turn {why['turn']}: {why['reason']}{detail}"
 
 
-def _show_shadow(journal: Journal, place: Place, *, json: bool) -> None:
+def _show_shadow(journal: Journal, place: NamedBranch, *, json: bool) -> None:
     """Show the messages of a thread that would leave the model's prompt, what would come, and what would stay."""
     policy, state, tail = _state_after(journal, place)
     every = [each.message for each in journal.messages(place.thread, branch=place.branch)]
@@ -252,7 +252,7 @@ def threads(
         tell("no thread has a commit", value, as_json=json)
         return
     rows = [
-        (Place(h.thread).label, f"{commits:,}", f"{said:,}", " ".join(forks))
+        (NamedBranch(h.thread).label, f"{commits:,}", f"{said:,}", " ".join(forks))
         for h, forks, commits, said in counted
     ]
     print_table(("thread", "commits", "messages", "branches"), rows, wrap=("thread", "branches"))

@@ -11,7 +11,7 @@ from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
 from acc.tail import Message
 from acc.text.normal import normalised
-from acc.text.quoting import Found, NotFound, Quotable
+from acc.text.quoting import FoundQuote, NotFound, Quotable
 from acc.turn.observations import Channel, Evidence, Trust
 
 SPEECH = (Channel.OPERATOR, Channel.USER, Channel.AGENT)
@@ -147,7 +147,7 @@ class Sources:
             cuts = [(message.cut_start, message.cut_end) for message in run]
             self._quotable[key] = Quotable([message.text for message in run], cuts)
         found = self._quotable[key].find(quote)
-        return words_of(run[found.index], found.text) if isinstance(found, Found) else found
+        return words_of(run[found.index], found.text) if isinstance(found, FoundQuote) else found
 
 
 def refusal(reason: Reason, quote: str, why: str, of: str, ref: str = "") -> Note:

@@ -23,8 +23,8 @@ from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.base import Base, branches_of, refs_in, rows_of
 from acc.evidence.losses import Line, Loss, own_policy, price_of, read_lines
 from acc.evidence.replay import Replay
-from acc.evidence.target import Found, Row, Target
-from acc.evidence.traces import Searched, Trace, Traces
+from acc.evidence.target import Target, Targeted, TargetRow
+from acc.evidence.traces import ErasedTraces, Searched, Trace
 from acc.journal import Head, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.rewriting import Anew
@@ -108,7 +108,7 @@ class ErasurePlan:
     target: Target
     proof: Proof
     deleted: tuple[ThreadKey, ...]
-    messages: tuple[Row, ...]
+    messages: tuple[TargetRow, ...]
     commits: int
     leaving: tuple[Leaving, ...]
     requests: int
@@ -140,10 +140,10 @@ class Erasure:
         self.base, self.parts, self.journal = base, base.parts, base.journal
         self.proof, self.words = proof, target.words
         self.policies = (base.parts.memory.policy, Policy(schema=BoardState), *base.policies)
-        self.found = Found(self.journal, target)
+        self.found = Targeted(self.journal, target)
         self.earlier = self.parts.index.unindexed()
         texts = (*self.found.texts, *filter(None, self.earlier.values()))
-        self.traces = Traces(texts, self.words)
+        self.traces = ErasedTraces(texts, self.words)
         self.losses = tuple(self._losses())
 
     def _losses(self) -> Iterator[Loss]:
@@ -228,7 +228,7 @@ class Erasure:
 
     def _check(self, plan: ErasurePlan) -> None:
         """Raise if something was said or committed since the plan that it would have to take, too."""
-        now = Found(self.journal, plan.target)
+        now = Targeted(self.journal, plan.target)
         if now.rows != self.found.rows or now.deleted != plan.deleted:
             raise ConflictError(
                 "the memory has changed since the erasure was planned; nothing was erased",

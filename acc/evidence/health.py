@@ -12,7 +12,7 @@ from acc.journal import Journal, ThreadKey
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Lag:
     """How many messages of a branch wait: for the index, or for a commit."""
 
     thread: ThreadKey
@@ -42,8 +42,8 @@ class Health:
     commits: int
     sizes: Mapping[str, int]
     free_bytes: int
-    lag: tuple[Waiting, ...]
-    open: tuple[Waiting, ...]
+    lag: tuple[Lag, ...]
+    open: tuple[Lag, ...]
     problems: tuple[str, ...]
 
     @property
@@ -67,10 +67,10 @@ class Upkeep(Base):
         """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
         journal, index = self.journal, self.parts.index
         problems = [*index.warnings, *(f"journal: {each}" for each in journal.check_pages())]
-        heads, said, lag = list(journal.heads()), journal.said(), list[Waiting]()
-        open_ = [Waiting(each.thread, each.branch, each.open) for each in said if each.open]
+        heads, said, lag = list(journal.heads()), journal.said(), list[Lag]()
+        open_ = [Lag(each.thread, each.branch, each.open) for each in said if each.open]
         try:
-            lag += [Waiting(each.thread, each.branch, lacks) for each, lacks in index.lacking(said)]
+            lag += [Lag(each.thread, each.branch, lacks) for each, lacks in index.lacking(said)]
         except AccError as error:
             problems.append(f"index: {error}")
         counts = journal.counts()

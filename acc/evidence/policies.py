@@ -24,7 +24,7 @@ from acc.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
-class Usage:
+class RecordUse:
     """A record and its use.
 
     Attributes:
@@ -53,7 +53,7 @@ class Usage:
         return sum(self.utilities) / len(self.utilities) if self.utilities else None
 
 
-Deletion: TypeAlias = Callable[[Sequence[Usage], int], Mapping[str, str]]
+Deletion: TypeAlias = Callable[[Sequence[RecordUse], int], Mapping[str, str]]
 """Says why each record goes at a time, by key; those that stay are left out."""
 
 
@@ -77,7 +77,7 @@ class Period:
     def __post_init__(self) -> None:
         _check(self.period >= 1 and self.alpha >= 0, self, "period >= 1, alpha >= 0")
 
-    def __call__(self, usages: Sequence[Usage], t: int) -> dict[str, str]:
+    def __call__(self, usages: Sequence[RecordUse], t: int) -> dict[str, str]:
         """Apply freq_t - freq_t' <= alpha to what came before the period."""
         since, doomed = t - self.period, dict[str, str]()
         for usage in usages if since >= 0 else ():
@@ -103,7 +103,7 @@ class History:
     def __post_init__(self) -> None:
         _check(self.n >= 0 and math.isfinite(self.beta), self, "n >= 0 and a finite beta")
 
-    def __call__(self, usages: Sequence[Usage], t: int) -> dict[str, str]:
+    def __call__(self, usages: Sequence[RecordUse], t: int) -> dict[str, str]:
         """Apply freq_t > n and mean utility <= beta."""
         doomed = {}
         for usage in usages:
@@ -122,7 +122,7 @@ class Combined:
     history: History = History()
     rule: Literal["union", "intersection"] = "union"
 
-    def __call__(self, usages: Sequence[Usage], t: int) -> dict[str, str]:
+    def __call__(self, usages: Sequence[RecordUse], t: int) -> dict[str, str]:
         """Apply both."""
         one, other = self.period(usages, t), self.history(usages, t)
         both = {key: f"{one[key]}; {other[key]}" for key in one if key in other}
@@ -144,7 +144,7 @@ class Capacity:
     def __post_init__(self) -> None:
         _check(self.limit >= 0, self, "a limit of 0 or more")
 
-    def __call__(self, usages: Sequence[Usage], t: int) -> dict[str, str]:
+    def __call__(self, usages: Sequence[RecordUse], t: int) -> dict[str, str]:
         """Delete what is over the limit."""
         worth = {usage.key: usage.mean_utility or 0.0 for usage in usages}
         found = sorted(usages, key=lambda u: (worth[u.key], len(u.retrieved), u.order))
@@ -158,7 +158,7 @@ class Age:
 
     older_than: timedelta
 
-    def __call__(self, usages: Sequence[Usage], t: int) -> dict[str, str]:
+    def __call__(self, usages: Sequence[RecordUse], t: int) -> dict[str, str]:
         """Delete what is too old."""
         old = (usage for usage in usages if usage.age > self.older_than)
         return {usage.key: f"age: {usage.age.days} days" for usage in old}

@@ -19,7 +19,7 @@ from acc.controller.documents import is_home, may_read, whole_of
 from acc.controller.settings import Parts
 from acc.errors import ConfigurationError
 from acc.evidence.base import Base, branches_of, refs_in, rows_of
-from acc.evidence.policies import Deletion, Usage
+from acc.evidence.policies import Deletion, RecordUse
 from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
 from acc.journal.opened import Key
 from acc.turn.observations import is_ingested
@@ -249,7 +249,7 @@ class Ledger:
                 for ref in refs:
                     self._utilities[ref].append(said.utility)
 
-    def usage(self, number: str, group: Group, now: datetime) -> Usage:
+    def usage(self, number: str, group: Group, now: datetime) -> RecordUse:
         """Return the use of a piece of evidence, of which the ``number`` tells the place among all."""
         first = group.rows[0]
         times = sorted({time for ref in group.refs for time in self._retrieved[ref]})
@@ -257,7 +257,7 @@ class Ledger:
         added = self._taken.get((first.branch, first.version))
         if added is None or is_ingested(first.message.ref):
             added = bisect_right(self.ticks, first.message.at, key=lambda tick: tick.at)
-        return Usage(number, added, times, rated, int(number), age_of(first.message.at, now))
+        return RecordUse(number, added, times, rated, int(number), age_of(first.message.at, now))
 
 
 def admitted_in(record: object) -> frozenset[str]:

@@ -11,7 +11,7 @@ from acc.board.origins import Origin
 from acc.controller.documents import is_home, may_read, whole_of
 from acc.errors import InputError
 from acc.evidence.base import rows_of
-from acc.evidence.traces import Traces
+from acc.evidence.traces import ErasedTraces
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
@@ -77,7 +77,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Row:
+class TargetRow:
     """A message that goes, or that an earlier erasure or a prune has blanked: its commits may go.
 
     Attributes:
@@ -102,7 +102,7 @@ class Row:
         return self.thread, self.branch, self.seq
 
 
-class Found:
+class Targeted:
     """The rows that a target means, with what agents and tools repeated of them, read from the journal."""
 
     def __init__(self, journal: Journal, target: Target) -> None:
@@ -121,7 +121,7 @@ class Found:
         )  # fmt: skip
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[TargetRow, ...]:
         """The messages that go from threads that stay.
 
         Raises:
@@ -171,13 +171,13 @@ class Found:
         """The words that go."""
         return tuple(dict.fromkeys(self._said(self.rows)))
 
-    def _said(self, rows: Iterable[Row]) -> Iterator[str]:
+    def _said(self, rows: Iterable[TargetRow]) -> Iterator[str]:
         """Yield the words of rows, and of the threads that go whole."""
         yield from (row.text for row in rows if row.text)
         for key in self.deleted:
             yield from (each.message.text for _, each in rows_of(self._journal, key))
 
-    def _guests(self) -> Iterator[Row]:
+    def _guests(self) -> Iterator[TargetRow]:
         """Yield what a user said in threads of others.
 
         Raises:
@@ -204,7 +204,7 @@ class Found:
                 if each.message.observation.name == target.user
             )
 
-    def _own(self) -> Iterator[Row]:
+    def _own(self) -> Iterator[TargetRow]:
         yield from self._guests()
         for key in (key for key in self.scope if key not in self.deleted):
             for branch, each in self._asked(key):
@@ -224,10 +224,10 @@ class Found:
             return target.document in _names(ref)
         return ref in target.refs or target.is_whole or self._words.are_in(each.message.text)
 
-    def _repeated(self, own: Sequence[Row]) -> Iterator[Row]:
+    def _repeated(self, own: Sequence[TargetRow]) -> Iterator[TargetRow]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
         gone = {row.place for row in own}
-        traces, origins = Traces(self._said(own)), _Origins(self.deleted, own)
+        traces, origins = ErasedTraces(self._said(own)), _Origins(self.deleted, own)
         for key in self.readers(own):
             is_board = key.agent == AGENT
             for branch, each in rows_of(self._journal, key):
@@ -238,7 +238,7 @@ class Found:
                 if is_echo or (is_board and origins.lead_to(each)):
                     yield row
 
-    def readers(self, own: Sequence[Row]) -> tuple[ThreadKey, ...]:
+    def readers(self, own: Sequence[TargetRow]) -> tuple[ThreadKey, ...]:
         """Return the threads that stay and may have read the rows, boards last."""
         tenants = {key.tenant for key in (*self.deleted, *(row.thread for row in own))}
         threads = {row.thread for row in own}
@@ -265,7 +265,7 @@ class Found:
 class _Origins:
     """Tells of a board's message whether it comes from what goes."""
 
-    def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[Row]) -> None:
+    def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[TargetRow]) -> None:
         self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
         self._documents = {row.ref for row in own if is_ingested(row.ref)}
         self._since: dict[ThreadKey, int] = {}
@@ -289,9 +289,9 @@ def _names(ref: str) -> tuple[str, ...]:
     return (ref, whole_of(ref)) if is_ingested(ref) else (ref,)
 
 
-def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> Row:
+def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> TargetRow:
     message = each.message
-    return Row(
+    return TargetRow(
         key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
         is_blank=not each.digest,
     )  # fmt: skip

@@ -46,7 +46,7 @@ class Trace:
     what: str
 
 
-class Traces:
+class ErasedTraces:
     """What tells that bytes hold an erased text.
 
     Args:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acc.errors import AuditError, InputError
-from acc.inspector.states import Body, Reader, changes, is_sound, share_of_slots
+from acc.inspector.states import Body, StateReader, changes, is_sound, share_of_slots
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
 from acc.state.reasons import LEFT, REFUSED
@@ -61,7 +61,9 @@ def checked(commit: StoredCommit) -> StoredCommit:
     return commit
 
 
-def entry_of(commit: StoredCommit, before: StoredCommit | None, reader: Reader) -> dict[str, Any]:
+def entry_of(
+    commit: StoredCommit, before: StoredCommit | None, reader: StateReader
+) -> dict[str, Any]:
     """Return a commit's line in the list, which follows that of the commit ``before``. It holds nobody's words."""
     record = commit.record or {}
     usage, notes = record.get("usage", {}), [note["reason"] for note in record.get("notes", ())]
@@ -111,7 +113,7 @@ def _outcome_of(commit: StoredCommit) -> str:
     return kind
 
 
-def _figures(state: Body | None, before: Body, reader: Reader) -> dict[str, Any]:
+def _figures(state: Body | None, before: Body, reader: StateReader) -> dict[str, Any]:
     """Return tokens, those of the tail with long messages whole, and how many items changed."""
     if state is None:
         return {"tokens": 0, "tail": 0, "slots": {}, "added": 0, "changed": 0, "removed": 0}
@@ -141,7 +143,7 @@ class Index:
     entries: list[dict[str, Any]] = field(default_factory=list)
     _seq: int = 0
 
-    def update(self, journal: Journal, reader: Reader) -> None:
+    def update(self, journal: Journal, reader: StateReader) -> None:
         """Read what was committed since, or everything if something was erased.
 
         Raises:
@@ -162,7 +164,7 @@ class Index:
         self._count_words(journal)
         self.mark = mark
 
-    def _add_new(self, journal: Journal, reader: Reader) -> bool:
+    def _add_new(self, journal: Journal, reader: StateReader) -> bool:
         """Append what came after the last line; return whether the last commit is still there."""
         last = self.entries[-1] if self.entries else None
         if last is None or last["branch"] != self.branch:
@@ -178,7 +180,10 @@ class Index:
         return True
 
     def _add(
-        self, reader: Reader, commits: Iterable[StoredCommit], before: StoredCommit | None = None
+        self,
+        reader: StateReader,
+        commits: Iterable[StoredCommit],
+        before: StoredCommit | None = None,
     ) -> None:
         for commit in map(checked, commits):
             self.entries.append(entry_of(commit, before, reader))

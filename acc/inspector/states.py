@@ -39,7 +39,7 @@ def generic(name: str) -> type[CompressedCognitiveState] | None:
 
 
 @dataclass(frozen=True)
-class Reading:
+class StateReading:
     """A state that was read.
 
     Attributes:
@@ -72,7 +72,7 @@ class Reading:
 
 
 @dataclass
-class Reader:
+class StateReader:
     """Reads states.
 
     Attributes:
@@ -85,7 +85,7 @@ class Reader:
     policies: dict[str, Body] = field(default_factory=dict)
     counter: TokenCounter = utf8_quarter
 
-    def read(self, body: Body) -> Reading:
+    def read(self, body: Body) -> StateReading:
         """Return what a state says. Without its class, its tokens are estimated."""
         name = str(body.get("schema_name", ""))
         try:
@@ -96,11 +96,11 @@ class Reader:
             return self._estimated(body, str(error))
         style = self.policies.get(state.policy, {}).get("style", "lines")
         text = render(state, style)
-        return Reading(body, text, self.counter(text), state=state)
+        return StateReading(body, text, self.counter(text), state=state)
 
-    def _estimated(self, body: Body, problem: str) -> Reading:
+    def _estimated(self, body: Body, problem: str) -> StateReading:
         tokens = sum(self.counter(words_of(item)) + 1 for _, item in _read_items(body))
-        return Reading(body, None, tokens, problem)
+        return StateReading(body, None, tokens, problem)
 
 
 def is_sound(body: Body, digest: str) -> bool:
@@ -127,7 +127,7 @@ def words_of(item: Body) -> str:
     return " ".join(n if v is True else str(v) for n, v in told if v not in ("", False))
 
 
-def share_of_slots(reading: Reading) -> dict[str, int]:
+def share_of_slots(reading: StateReading) -> dict[str, int]:
     """Split a state's tokens among its slots, by the length of the text that each shows."""
     sizes: dict[str, int] = {}
     for slot, item in _read_items(reading.body):

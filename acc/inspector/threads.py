@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from acc.controller.documents import document
 from acc.errors import AccError, InputError
 from acc.inspector.commits import Index, commit_at, entry_of
-from acc.inspector.states import Body, Reader, changes, items_of
+from acc.inspector.states import Body, StateReader, changes, items_of
 from acc.journal import Head, Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, StoredMessage
 from acc.recall import passages
@@ -55,9 +55,9 @@ class Threads:
         reader: Reads the states.
     """
 
-    def __init__(self, journal: Journal, reader: Reader | None = None) -> None:
+    def __init__(self, journal: Journal, reader: StateReader | None = None) -> None:
         self.journal = journal
-        self.reader = reader or Reader()
+        self.reader = reader or StateReader()
         self._lock = threading.Lock()
         self._rows: dict[tuple[str, str], tuple[End, dict[str, Any]]] = {}
         self._indexes: OrderedDict[tuple[str, str], Index] = OrderedDict()

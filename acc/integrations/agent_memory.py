@@ -26,7 +26,7 @@ from acc.integrations.delegates import branch_of
 from acc.integrations.delegation import calling
 from acc.integrations.history import arrivals, elsewhere, taken_back
 from acc.integrations.identity import Owner
-from acc.integrations.leaving import Given, Looked, Passed, by_ref, changed, channels
+from acc.integrations.leaving import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes
@@ -55,7 +55,7 @@ class AgentMemory(Looking):
     """The memory of an agent in a graph: what node, middleware and summarizer share."""
 
     def _passed(
-        self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
+        self, given: ChannelValues, whose: Owner, *, force: bool = False, is_same_run: bool = False
     ) -> Passed | None:
         """Take what is new; None if a shadow failed: it stops no agent.
 
@@ -66,7 +66,7 @@ class AgentMemory(Looking):
         return self._performed(self._aside(self._passing(given, whose, force, is_same_run)))
 
     async def _apassed(
-        self, given: Given, whose: Owner, *, force: bool = False, is_same_run: bool = False
+        self, given: ChannelValues, whose: Owner, *, force: bool = False, is_same_run: bool = False
     ) -> Passed | None:
         """Like `_passed`, without blocking the event loop."""
         return await self._awaited(self._aside(self._passing(given, whose, force, is_same_run)))
@@ -94,7 +94,9 @@ class AgentMemory(Looking):
         is_awaited = isinstance(act, Own) and not isinstance(self.controller, MemoryController)
         return await (act() if is_awaited else self.controller.beside(act))
 
-    def _passing(self, given: Given, whose: Owner, force: bool, is_same_run: bool) -> Doing[Passed]:
+    def _passing(
+        self, given: ChannelValues, whose: Owner, force: bool, is_same_run: bool
+    ) -> Doing[Passed]:
         tries = 0
         while True:
             try:
@@ -210,7 +212,7 @@ class AgentMemory(Looking):
             result = await handler(handed)
         return self._reviewed(request, result, whose)
 
-    def _handing(self, request: ToolCallRequest, given: Given, whose: Owner) -> Doing[Any]:
+    def _handing(self, request: ToolCallRequest, given: ChannelValues, whose: Owner) -> Doing[Any]:
         shared = self._shared(given.config, whose.thread)
         return self.delegates.handing(request, shared, branch_of(given.raw))
 
@@ -221,7 +223,7 @@ class AgentMemory(Looking):
         return reviewed(request, result, self.voices.marks, who=who, kept=kept)
 
     def _told(
-        self, given: Given, whose: Owner, messages: Sequence[Any]
+        self, given: ChannelValues, whose: Owner, messages: Sequence[Any]
     ) -> tuple[str, list[BaseMessage]]:
         """Return what stands behind the role, and the messages, as the model reads them."""
         state = self._loaded(given.raw)

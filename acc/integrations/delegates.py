@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from acc.driving import Doing, Io, Own
 from acc.integrations.delegation import Caller, caller
 from acc.integrations.identity import Identify, thread_of
-from acc.integrations.leaving import Given
+from acc.integrations.leaving import ChannelValues
 from acc.integrations.messages import as_messages
 from acc.integrations.sharing import Shared
 
@@ -35,7 +35,7 @@ class Delegates:
         self._tools = dict(tools)
         self._identity, self._channels = identity, frozenset(channels)
 
-    def caller(self, given: Given) -> Caller:
+    def caller(self, given: ChannelValues) -> Caller:
         """Return who calls, for the sub-agent."""
         above, others = caller(), {*given.notes.tasks, *given.notes.written}
         humans = (m for m in as_messages(given.messages) if isinstance(m, HumanMessage))

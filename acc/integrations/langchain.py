@@ -28,10 +28,9 @@ from acc.integrations.leaving import Looked, Passed, marked
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
-from acc.integrations.prompting import with_memory
-from acc.integrations.speaking import Settings
+from acc.integrations.prompting import watching, with_memory
+from acc.integrations.speaking import AgentSettings
 from acc.integrations.stepping import Controller
-from acc.integrations.watching import watching
 
 with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
     from langchain.agents.middleware.types import (
@@ -71,7 +70,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         controller: Controller | str,
         *,
         folder: str | Path | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[AgentSettings],
     ) -> None:
         """Set up the middleware.
 
@@ -80,7 +79,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
                 the rules without a model: then the middleware opens the memory. An `AsyncMemoryController` only for
                 an agent that always runs asynchronously.
             folder: Folder of a memory that the middleware opens; ``memory`` in the working folder by default.
-            settings: See `acc.integrations.speaking.Settings`.
+            settings: See `acc.integrations.speaking.AgentSettings`.
 
         Raises:
             ConfigurationError: ``controller`` is neither a memory nor a name, or the settings contradict each other.

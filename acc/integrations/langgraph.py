@@ -30,10 +30,10 @@ from acc.integrations.graph_channels import (
     state_channels,
 )
 from acc.integrations.identity import Owner
-from acc.integrations.leaving import Given, Looked, Passed
+from acc.integrations.leaving import ChannelValues, Looked, Passed
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
-from acc.integrations.speaking import Settings
+from acc.integrations.speaking import AgentSettings
 from acc.integrations.stepping import Controller, Runs
 from acc.integrations.stepping import worth_retrying as worth_retrying
 from acc.journal import ThreadKey
@@ -66,7 +66,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         name: str = "memory",
         role: str = "",
         force: bool = False,
-        **settings: Unpack[Settings],
+        **settings: Unpack[AgentSettings],
     ) -> None:
         """Set up the node.
 
@@ -80,7 +80,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             name: Name in traces.
             role: The agent's role, in that prompt.
             force: Compress at each pass, whatever the size: before a `Send`, a hand-over, a planning node.
-            settings: See `acc.integrations.speaking.Settings`. ``human`` needs the tools in `tool_node`.
+            settings: See `acc.integrations.speaking.AgentSettings`. ``human`` needs the tools in `tool_node`.
 
         Raises:
             ConfigurationError: The settings contradict each other.
@@ -205,7 +205,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         found: str = await self.controller.beside(self.shared, state)
         return found
 
-    def _of(self, state: Any, config: RunnableConfig) -> tuple[Given, Owner]:
+    def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
         raw = read(state, self.state_key)
         if isinstance(raw, Unread) and not self.is_read:
             raise ConfigurationError(
@@ -235,7 +235,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         given, whose = self._of(state, config)
         return self._look(given, whose, self._is_same(given, whose))
 
-    def _is_same(self, given: Given, whose: Owner) -> bool:
+    def _is_same(self, given: ChannelValues, whose: Owner) -> bool:
         """Return whether this run has passed before: then it was given nothing since."""
         return _RUNS.has(given.config, whose.thread)
 
@@ -262,7 +262,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             system = with_memory(system, part)
         return [*([system] if system is not None else []), *messages]
 
-    def _left(self, state: Any, given: Given, passed: Passed | None) -> dict[str, Any]:
+    def _left(self, state: Any, given: ChannelValues, passed: Passed | None) -> dict[str, Any]:
         update = self._update(passed)
         if passed is not None:
             _RUNS.passed(given.config, passed.looked.thread)

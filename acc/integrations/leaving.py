@@ -30,7 +30,7 @@ from acc.turn.turn import Turn
 State = CompressedCognitiveState
 
 
-class Given(NamedTuple):
+class ChannelValues(NamedTuple):
     """What a graph's channels hold.
 
     Attributes:
@@ -67,7 +67,7 @@ class Looked:
 
     thread: ThreadKey
     state: State | None
-    given: Given
+    given: ChannelValues
     role: list[BaseMessage]
     rest: list[BaseMessage]
     reads: list[Read]

@@ -14,9 +14,9 @@ from langchain_core.runnables import RunnableConfig
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import is_running_summary, taken_back
+from acc.integrations.history import is_running_summary, results_left, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
-from acc.integrations.leaving import Given, Looked
+from acc.integrations.leaving import ChannelValues, Looked
 from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown
@@ -33,7 +33,6 @@ from acc.integrations.tailing import (
     unknown,
     without_answers,
 )
-from acc.integrations.unfinished import results_left
 from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
@@ -49,7 +48,7 @@ _LOG = logging.getLogger(__name__)
 class Looking(Speaking):
     """Looks at a graph's channels, and changes nothing but what a guard blocked."""
 
-    def _of(self, state: Any, config: RunnableConfig) -> tuple[Given, Owner]:
+    def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
         """Return what a run's channels hold of its own, and whose memory it works on."""
         messages = read(state, self.input_messages_key) or ()
         raw, notes = read(state, self.state_key), read(state, self.run_key)
@@ -57,7 +56,7 @@ class Looking(Speaking):
 
     def _given(
         self, messages: Sequence[Any], raw: Any, notes: Any, config: RunnableConfig
-    ) -> tuple[Given, Owner]:
+    ) -> tuple[ChannelValues, Owner]:
         """Return what a run's channels hold of its own, and whose memory it works on."""
         noted = Notes.load(notes, self.key)
         whose = owner(config, self.identity, noted.thread, as_messages(messages))
@@ -70,8 +69,8 @@ class Looking(Speaking):
                     where=f"thread {whose.thread.thread!r}",
                     hint="restore the state as it was committed, or begin a new thread",
                 )
-            return Given(messages, raw or None, noted, config), whose
-        return Given(messages, None, Notes(key=self.key), config, raw), whose
+            return ChannelValues(messages, raw or None, noted, config), whose
+        return ChannelValues(messages, None, Notes(key=self.key), config, raw), whose
 
     def _loaded(self, raw: Any) -> State | None:
         """Return the validated state of a channel; None if there is none.
@@ -83,7 +82,7 @@ class Looking(Speaking):
         return found
 
     def _look(
-        self, given: Given, whose: Owner, is_same_run: bool, *, is_entry: bool = False
+        self, given: ChannelValues, whose: Owner, is_same_run: bool, *, is_entry: bool = False
     ) -> Looked:
         """Return what a pass finds; at a run's entry who speaks is enough, once the thread has a state."""
         with self.controller.journal.snapshot() as journal:
@@ -95,7 +94,12 @@ class Looking(Speaking):
         return self._look(given, whose, is_same_run, is_entry=is_entry)
 
     def _found(
-        self, journal: Journal, given: Given, whose: Owner, is_same_run: bool, is_entry: bool
+        self,
+        journal: Journal,
+        given: ChannelValues,
+        whose: Owner,
+        is_same_run: bool,
+        is_entry: bool,
     ) -> tuple[Looked, Mapping[str, list[str]]]:
         """Return what a pass finds, and what the state has to let go of first: refs by reason."""
         role, rest = role_and_rest(as_messages(given.messages))
@@ -159,14 +163,14 @@ class Looking(Speaking):
             thread=looked.thread.thread,
         )  # fmt: skip
 
-    def _is_summary(self, role: BaseMessage, given: Given) -> bool:
+    def _is_summary(self, role: BaseMessage, given: ChannelValues) -> bool:
         """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
         return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
 
     def _recovered(
         self,
         journal: Journal,
-        given: Given,
+        given: ChannelValues,
         whose: Owner,
         state: State | None,
         messages: Sequence[BaseMessage],

@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
     who: str = ""
 
 
-class Marks:
+class ReviewMarks:
     """Signs what a middleware knows of a result, and finds it again."""
 
     def __init__(self, key: bytes) -> None:
@@ -92,7 +92,7 @@ def is_decided(message: BaseMessage) -> bool:
     return message.additional_kwargs.get("lc_source") == _DECIDED
 
 
-def outcome(message: ToolMessage, marks: Marks | None) -> Outcome:
+def outcome(message: ToolMessage, marks: ReviewMarks | None) -> Outcome:
     """Return what became of the call that ``message`` answers; without ``marks`` no field is believed."""
     if marks is not None and is_decided(message):
         return _decided(message)
@@ -119,7 +119,9 @@ def _decided(message: ToolMessage) -> Outcome:
     return Outcome("not run: a human refused", words, is_tools=False)
 
 
-def reviewed(request: Any, result: Any, marks: Marks, *, who: str, kept: Collection[str]) -> Any:
+def reviewed(
+    request: Any, result: Any, marks: ReviewMarks, *, who: str, kept: Collection[str]
+) -> Any:
     """Return a tool's result with what the hook knows of a human's part in the call, and nothing that it brought.
 
     A tool writes neither marks nor the memory's channels, and no other words under the id of a message that is there.

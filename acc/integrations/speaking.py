@@ -21,11 +21,11 @@ from acc.integrations.delegation import misplaced, tasks_of
 from acc.integrations.guards import blocked_in
 from acc.integrations.history import Came, arrivals
 from acc.integrations.identity import Identify, Identity, Owner, thread_of
-from acc.integrations.leaving import Given
+from acc.integrations.leaving import ChannelValues
 from acc.integrations.messages import is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming
-from acc.integrations.reviews import Marks, is_decided
+from acc.integrations.reviews import ReviewMarks, is_decided
 from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.stepping import Controller, check_controller
 from acc.integrations.voices import Voices, heard_by
@@ -34,7 +34,7 @@ from acc.tail import Message
 from acc.turn.observations import Channel
 
 
-class Settings(TypedDict, total=False):
+class AgentSettings(TypedDict, total=False):
     """What an agent's memory can be told, beside which memory it is.
 
     Attributes:
@@ -115,12 +115,12 @@ class Speaking:
 
     def _hook(self) -> None:
         """Believe what the middleware's hook on tools, or the tools' node of this memory, writes beside a result."""
-        self.voices = replace(self.voices, marks=Marks(self.key))
+        self.voices = replace(self.voices, marks=ReviewMarks(self.key))
 
     def _noted(
         self,
         journal: Journal,
-        given: Given,
+        given: ChannelValues,
         whose: Owner,
         rest: Sequence[BaseMessage],
         *,
@@ -168,7 +168,7 @@ class Speaking:
 
     def _strangers(
         self,
-        given: Given,
+        given: ChannelValues,
         rest: Sequence[BaseMessage],
         heard: Sequence[HumanMessage],
         others: set[str],
@@ -193,7 +193,7 @@ class Speaking:
         written |= others & came.keys()
         return written - {name for name, each in came.items() if each.is_given}, came
 
-    def _moves_over(self, journal: Journal, given: Given, thread: ThreadKey) -> bool:
+    def _moves_over(self, journal: Journal, given: ChannelValues, thread: ThreadKey) -> bool:
         """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""
         notes = given.notes
         if not (notes.is_new or notes.is_foreign):

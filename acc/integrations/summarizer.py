@@ -23,7 +23,7 @@ from langchain_core.runnables.config import ensure_config
 
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.identity import Identify, Owner, owner
-from acc.integrations.leaving import Given, Passed
+from acc.integrations.leaving import ChannelValues, Passed
 from acc.integrations.messages import as_messages, is_summary
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND
@@ -77,11 +77,15 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
         """Like `invoke`, without blocking the event loop."""
         return self._summary(await self._apassed(*self._of(input, config), force=True))
 
-    def _of(self, messages: list[AnyMessage], config: RunnableConfig | None) -> tuple[Given, Owner]:
+    def _of(
+        self, messages: list[AnyMessage], config: RunnableConfig | None
+    ) -> tuple[ChannelValues, Owner]:
         """Return the messages without this memory's own summaries; another's is a document."""
         whole = ensure_config(config)
         own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
-        return Given(own, None, Notes(key=self.key), whole), owner(whole, self.identity, None, own)
+        return ChannelValues(own, None, Notes(key=self.key), whole), owner(
+            whole, self.identity, None, own
+        )
 
     def _summary(self, passed: Passed | None) -> str:
         state = passed.state if passed is not None else None

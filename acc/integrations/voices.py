@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, Tool
 from acc.clock import time_in
 from acc.errors import InputError
 from acc.integrations.messages import is_marked
-from acc.integrations.reviews import MADE, Marks, outcome
+from acc.integrations.reviews import MADE, ReviewMarks, outcome
 from acc.logs import log_event
 from acc.tail import digest_of
 from acc.turn.chat_messages import LANGCHAIN, TIMES
@@ -113,7 +113,7 @@ class Voices:
     human: Channel = Channel.OPERATOR
     redact: Redact | None = None
     key: bytes = b""
-    marks: Marks | None = None
+    marks: ReviewMarks | None = None
     cache: Cache = field(default_factory=lambda: Cache(), compare=False, repr=False)
 
     @classmethod
@@ -245,7 +245,7 @@ def _speaker(message: BaseMessage, voiced: Voiced) -> str:
 
 
 def heard_by(
-    voices: Voices, *, redact: Redact | None, key: bytes, marks: Marks | None = None
+    voices: Voices, *, redact: Redact | None, key: bytes, marks: ReviewMarks | None = None
 ) -> Voices:
     """Return the voices as a memory with this redaction and digest key hears them."""
     return replace(voices, redact=redact, key=key, marks=marks)

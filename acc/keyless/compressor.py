@@ -19,9 +19,9 @@ from typing import Any
 
 from acc.compress.protocol import Reading
 from acc.keyless.acts import one_thread
-from acc.keyless.facts import Candidate, replaced_by, told_in, worth_of
+from acc.keyless.facts import FactCandidate, replaced_by, told_in, worth_of
 from acc.keyless.lifting import ENDS, SHOWN, Standing, later_in
-from acc.keyless.reading import Heard, Said, heard
+from acc.keyless.reading import HeardClauses, SaidSentence, heard
 from acc.keyless.rules import done_in, is_goal, is_rule
 from acc.keyless.words import plain
 from acc.state.items import Goal, Pinned, Record, Rule
@@ -76,10 +76,10 @@ class Room:
         """Take the tokens of a rule, which is proposed in any case: commit says loudly if it does not fit."""
         self._used += self._counter(f'- "{text}"\n')
 
-    def kept(self, found: Sequence[Candidate]) -> list[Candidate]:
+    def kept(self, found: Sequence[FactCandidate]) -> list[FactCandidate]:
         """Return the facts that fit, those most worth their tokens first."""
         left = self._most - self._used - self._counter(HEADINGS)
-        kept: list[Candidate] = []
+        kept: list[FactCandidate] = []
         for each in sorted(found, key=self._rank, reverse=True):
             cost = self._cost(each)
             if cost <= left:
@@ -87,10 +87,10 @@ class Room:
                 kept.append(each)
         return kept
 
-    def _cost(self, each: Candidate) -> int:
+    def _cost(self, each: FactCandidate) -> int:
         return self._counter(f"- {each.text}\n")
 
-    def _rank(self, each: Candidate) -> float:
+    def _rank(self, each: FactCandidate) -> float:
         return float((each.worth - FADING * each.age) / (self._cost(each) + FLAT) ** POWER)
 
 
@@ -111,7 +111,7 @@ class _Reader:
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._heard: Heard = heard(reading)
+        self._heard: HeardClauses = heard(reading)
         self._room = Room(reading.state, reading.policy)
         self._rules: list[ProposedPin] = []
         self._goals: list[ProposedPin] = []
@@ -149,7 +149,7 @@ class _Reader:
             if self._room.takes(later.quote, is_beside=True, share=share) or odds >= ENDS:
                 yield later
 
-    def _pin(self, place: int, said: Said) -> None:
+    def _pin(self, place: int, said: SaidSentence) -> None:
         """Propose a sentence as a goal or a rule, if it is one."""
         is_first = not self._goals and not any(goal.done is None for goal in self._held(Goal))
         if is_rule(said):
@@ -166,22 +166,22 @@ class _Reader:
     def _held(self, kind: type[Any]) -> list[Any]:
         return [item for _, item in self._reading.state.items() if isinstance(item, kind)]
 
-    def _stands(self, said: Said, held: Sequence[Pinned]) -> bool:
+    def _stands(self, said: SaidSentence, held: Sequence[Pinned]) -> bool:
         """Return whether the state holds the sentence already, with nothing that speaks against it."""
         return any(same_words(item.words.text, said.text) and item.ending is None for item in held)
 
     def _facts(self) -> tuple[list[ProposedRecord], list[str]]:
         """Return the facts to add or change, and the held ones to drop."""
         held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
-        found: dict[str, Candidate] = {}
+        found: dict[str, FactCandidate] = {}
         for new in told_in(self._heard, self._taken):
             old = replaced_by(new, [item for item in held if item.id not in found])
             key = old.id if old else f"new{len(found)}"
-            found[key] = Candidate(new.text, new.ref, new.worth, 0, old.id if old else "")
+            found[key] = FactCandidate(new.text, new.ref, new.worth, 0, old.id if old else "")
         for item in held:
             if item.id not in found:
                 age = max(0, self._reading.number - item.touched)
-                found[item.id] = Candidate(
+                found[item.id] = FactCandidate(
                     item.text_of, "", worth_of(plain(item.text_of)), age, item.id
                 )
         kept = self._room.kept(list(found.values()))

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from acc.keyless.acts import Linear, acts
-from acc.keyless.reading import Heard, Said
+from acc.keyless.reading import HeardClauses, SaidSentence
 from acc.keyless.words import marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
 
@@ -128,7 +128,7 @@ _LINE = re.compile(
 
 
 @dataclass(frozen=True)
-class Candidate:
+class FactCandidate:
     """A text that may become a fact, or a held fact.
 
     Attributes:
@@ -146,7 +146,7 @@ class Candidate:
     replaces: str = ""
 
 
-def told_in(heard: Heard, ruling: Set[int]) -> Iterator[Candidate]:
+def told_in(heard: HeardClauses, ruling: Set[int]) -> Iterator[FactCandidate]:
     """Yield the new facts of what was read. ``ruling`` are the user's sentences that are rules or goals."""
     asked = stems(" ".join(said.words for said in heard.user))
     for place, said in enumerate(heard.user):
@@ -159,16 +159,16 @@ def told_in(heard: Heard, ruling: Set[int]) -> Iterator[Candidate]:
         name = message.observation.name
         for key, value in _lines(message.text, asked):
             line = f"{name} {key}: {value}".strip()
-            yield Candidate(line, message.ref, TOOL * worth_of(line))
+            yield FactCandidate(line, message.ref, TOOL * worth_of(line))
 
 
-def _pieces(said: Said) -> Iterator[Candidate]:
+def _pieces(said: SaidSentence) -> Iterator[FactCandidate]:
     """Yield the sentence, or those of its longer parts that are worth most, where it is long."""
     text = " ".join(said.text.split())
     for part in parts(text) if len(text) >= LONG else [text]:
         worth = worth_of(plain(part))
         if worth >= LEAST or part == text:
-            yield Candidate(_line(part), said.ref, worth)
+            yield FactCandidate(_line(part), said.ref, worth)
 
 
 def parts(text: str) -> list[str]:
@@ -187,7 +187,7 @@ def _line(text: str) -> str:
     return folded if len(folded) <= LONGEST else f"{folded[: LONGEST - 6].rstrip()} [...]"
 
 
-def _states(said: Said) -> bool:
+def _states(said: SaidSentence) -> bool:
     """Return whether a user's sentence tells something."""
     odds = acts(said.whole)
     told = odds["fact"] + odds["guess"] + odds["done"] + odds["change"] + odds["past"]
@@ -202,7 +202,7 @@ def _lines(text: str, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     yield from wanted[:MOST_OF_OUTPUT]
 
 
-def replaced_by(new: Candidate, held: Sequence[Record]) -> Record | None:
+def replaced_by(new: FactCandidate, held: Sequence[Record]) -> Record | None:
     """Return the held fact that ``new`` gives another value for: the same subject, a value of the same kind."""
     text = plain(new.text)
     said = stems(text)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acc.keyless.acts import ACTS, Act, Trees, acts, word_vectors
-from acc.keyless.reading import Heard, Said
+from acc.keyless.reading import HeardClauses, SaidSentence
 from acc.keyless.words import (
     Clause,
     content,
@@ -63,7 +63,7 @@ _UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 
 
-class Moving(NamedTuple):
+class EndingClause(NamedTuple):
     """A clause with its message and the agent's reply before it."""
 
     clause: Clause
@@ -83,7 +83,7 @@ def lifts(clause: Clause) -> bool:
     return odds["lift"] > LIFTS * odds["change"]
 
 
-def odds_of(moving: Sequence[Moving], rules: Sequence[str]) -> list[list[float]]:
+def odds_of(moving: Sequence[EndingClause], rules: Sequence[str]) -> list[list[float]]:
     """Return the odds of each clause to lift or change each rule."""
     if not moving or not rules:
         return [[] for _ in moving]
@@ -94,7 +94,7 @@ def odds_of(moving: Sequence[Moving], rules: Sequence[str]) -> list[list[float]]
 
 
 def features_of(
-    each: Moving, rules: Sequence[str], does: Callable[[Clause], Mapping[Act, float]] = acts
+    each: EndingClause, rules: Sequence[str], does: Callable[[Clause], Mapping[Act, float]] = acts
 ) -> Iterator[dict[str, float]]:
     """Yield the features of the clause with each rule, by name, in the order of the trees' columns.
 
@@ -134,7 +134,7 @@ def _of_clause(clause: Clause, odds: Mapping[Act, float]) -> dict[str, float]:
     }
 
 
-def _shared(each: Moving, rules: Sequence[str]) -> Iterator[dict[str, float]]:
+def _shared(each: EndingClause, rules: Sequence[str]) -> Iterator[dict[str, float]]:
     """Yield for each rule the share of it that the clause, the message and the reply repeat."""
     held = tuple(map(content, rules))
     common, said = _common(held), content(each.clause.words)
@@ -180,7 +180,7 @@ def _likeness(one: str, other: str) -> tuple[float, float, float]:
     return float(best.mean()), float(pairs.max(axis=0).mean()), float(best.max())
 
 
-def _tied(each: Moving, rule: str) -> int:
+def _tied(each: EndingClause, rule: str) -> int:
     """Return how many words the clause or the reply shares with the condition that a rule is tied to."""
     tie = _UNTIL.search(rule)
     said = content(each.clause.words) | content(each.reply)
@@ -248,7 +248,7 @@ class _Meant(NamedTuple):
 
 
 def later_in(
-    heard: Heard, standing: Sequence[Standing], rules: Set[int]
+    heard: HeardClauses, standing: Sequence[Standing], rules: Set[int]
 ) -> Iterator[tuple[ProposedLater, float]]:
     """Yield what stands beside which rule, with the odds that it is about that rule.
 
@@ -269,13 +269,17 @@ def later_in(
                 yield ProposedLater(name, said.text, said.ref, ends), odds
 
 
-def _meant(said: Said, heard: Heard, before: Sequence[Standing], *, is_rule: bool) -> list[_Meant]:
+def _meant(
+    said: SaidSentence, heard: HeardClauses, before: Sequence[Standing], *, is_rule: bool
+) -> list[_Meant]:
     """Return the rules that a sentence is about, likeliest first, and whether it ends them."""
     clauses = [clause for clause in said.clauses if moves(clause) >= UNLIKELY]
     if not clauses:
         return []
     message, reply = heard.message_of(said), heard.reply_before(said)
-    odds = odds_of([Moving(c, message, reply) for c in clauses], [each.text for each in before])
+    odds = odds_of(
+        [EndingClause(c, message, reply) for c in clauses], [each.text for each in before]
+    )
     found: list[_Meant] = []
     for at, each in enumerate(before):
         best = max(range(len(clauses)), key=[row[at] for row in odds].__getitem__)

@@ -73,7 +73,7 @@ LONGEST = 400
 
 
 @dataclass(frozen=True)
-class Said:
+class SaidSentence:
     """A sentence of somebody's message.
 
     Attributes:
@@ -118,7 +118,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Heard:
+class HeardClauses:
     """What was read.
 
     Attributes:
@@ -128,32 +128,32 @@ class Heard:
         unread: Refs of messages with sentences of another language, or too long ones of the user.
     """
 
-    user: tuple[Said, ...]
-    others: tuple[Said, ...]
+    user: tuple[SaidSentence, ...]
+    others: tuple[SaidSentence, ...]
     tools: tuple[Message, ...]
     unread: tuple[str, ...]
 
-    def reply_before(self, said: Said) -> str:
+    def reply_before(self, said: SaidSentence) -> str:
         """Return the agent's words before a sentence of the user's."""
         before = [o for o in self.others if o.place < said.place]
         return " ".join(o.words for o in before if o.place == before[-1].place)
 
-    def message_of(self, said: Said) -> str:
+    def message_of(self, said: SaidSentence) -> str:
         """Return all sentences of the user's message."""
         return " ".join(each.words for each in self.user if each.place == said.place)
 
 
-def heard(reading: Reading) -> Heard:
+def heard(reading: Reading) -> HeardClauses:
     """Split the messages of ``reading`` that no compression has read before; the others are context."""
-    user: list[Said] = []
-    others: list[Said] = []
+    user: list[SaidSentence] = []
+    others: list[SaidSentence] = []
     unread: list[str] = []
     for place, message in enumerate(reading.messages):
         if message.channel in (Channel.TOOL, Channel.DOCUMENT) or message.observation.is_call:
             continue
         english = list(_said(message, place, unread))
         (user if _lays_down(reading, message) else others).extend(english)
-    return Heard(
+    return HeardClauses(
         tuple(s for s in user if s.message.status != "read"),
         tuple(others),
         tuple(m for m in reading.messages if _is_told(m)),
@@ -173,7 +173,7 @@ def _lays_down(reading: Reading, message: Message) -> bool:
     return speakers is None or not message.speaker or message.speaker in speakers
 
 
-def _said(message: Message, place: int, unread: list[str]) -> Iterator[Said]:
+def _said(message: Message, place: int, unread: list[str]) -> Iterator[SaidSentence]:
     found = sentences(message.text)
     if len(found) > MOST_SENTENCES and message.channel not in (Channel.USER, Channel.OPERATOR):
         found = [*found[: MOST_SENTENCES // 2], *found[-MOST_SENTENCES // 2 :]]
@@ -195,5 +195,7 @@ def _is_english(words: str, in_foreign: bool) -> bool:
     return is_english(words) if not in_foreign else len(words.split()) > 3 and is_english(words)
 
 
-def _one(each: Sentence, words: str, before: str, after: str, message: Message, place: int) -> Said:
-    return Said(each.text, words, each.heading, before, after, message, place)
+def _one(
+    each: Sentence, words: str, before: str, after: str, message: Message, place: int
+) -> SaidSentence:
+    return SaidSentence(each.text, words, each.heading, before, after, message, place)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from acc.keyless.acts import acts
-from acc.keyless.reading import Heard, Said
+from acc.keyless.reading import HeardClauses, SaidSentence
 from acc.keyless.words import Clause, is_negative, one_of, stems
 from acc.state.items import Goal
 from acc.state.proposal import ProposedDone
@@ -40,7 +40,7 @@ _BARE = stems("never ever always only just nope nothing none yes sure exactly pl
 """Words that alone make no rule: "No, never!"."""
 
 
-def is_rule(said: Said) -> bool:
+def is_rule(said: SaidSentence) -> bool:
     """Return whether a clause of the sentence, or the sentence under its list's heading, makes a rule."""
     headed = said.heading and Clause(f"{said.heading} {said.words}", said.before, said.after)
     return any(map(makes_rule, said.clauses)) or (bool(headed) and makes_rule(headed))
@@ -81,7 +81,7 @@ FIRST = 0.04
 """The same if there is no goal yet: the first request is usually the purpose of the conversation."""
 
 
-def is_goal(said: Said, *, is_first: bool) -> bool:
+def is_goal(said: SaidSentence, *, is_first: bool) -> bool:
     """Return whether a sentence asks for something beyond this turn."""
     odds = acts(said.whole)
     if odds["question"] >= QUESTION:
@@ -98,7 +98,7 @@ SHORT = 6
 """Words of a sentence of the user's up to which it may close the goal that the agent spoke of before."""
 
 
-def done_in(heard: Heard, goals: Sequence[Goal]) -> list[ProposedDone]:
+def done_in(heard: HeardClauses, goals: Sequence[Goal]) -> list[ProposedDone]:
     """Return the open goals that the messages call reached or given up, each with the message."""
     found: dict[str, ProposedDone] = {}
     fresh = [said for said in heard.others if said.message.status != "read"]

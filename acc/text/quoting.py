@@ -31,7 +31,7 @@ _ELISION = regex.compile(r"\[ ?\.{2,} ?\]|\.{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundQuote:
     """``text`` is the sentence as written, white space folded, its list's heading in front.
 
     ``index`` says in which message it begins; ``is_cut`` that it is long and only its words
@@ -119,9 +119,9 @@ class Quotable:
             if cut and ((cut[owner][0] and before != owner) or (cut[owner][1] and after != owner))
         }
 
-        self._known: dict[str, Found | NotFound] = {}
+        self._known: dict[str, FoundQuote | NotFound] = {}
 
-    def find(self, quote: str) -> Found | NotFound:
+    def find(self, quote: str) -> FoundQuote | NotFound:
         """The whole sentence that holds ``quote``.
 
         Compared is what `normalised` gives; punctuation at the ends of the quote counts only where the quote is a
@@ -133,7 +133,7 @@ class Quotable:
             self._known[quote] = self._find(quote)
         return self._known[quote]
 
-    def _find(self, quote: str) -> Found | NotFound:
+    def _find(self, quote: str) -> FoundQuote | NotFound:
         words = normalised(" ".join(each.text for each in sentences(quote)))  # no marks of points
         parts = [part for each in _ELISION.split(words) if has_word(part := _bare(each))]
         spans = (self.spans_with_heading(parts) or self.spans(parts)) if parts else []
@@ -200,7 +200,7 @@ class Quotable:
         start, end = self._normal.original(start, end)
         return bisect_right(self._firsts, start) - 1, bisect_right(self._firsts, end - 1) - 1
 
-    def choose(self, spans: Sequence[_Span], quote: str) -> Found | NotFound:
+    def choose(self, spans: Sequence[_Span], quote: str) -> FoundQuote | NotFound:
         """What stands in ``spans``: one text, or several between which only the user can decide."""
         different: dict[tuple[str, str], tuple[_Span, bool]] = {}
         exact: dict[tuple[str, str], tuple[_Span, bool]] = {}
@@ -225,7 +225,7 @@ class Quotable:
             for edge in self._edges
         )
 
-    def _found(self, span: _Span) -> Found:
+    def _found(self, span: _Span) -> FoundQuote:
         first, last = self._sentences[span.first], self._sentences[span.last]
         sentences = self._sentences[span.first : span.last + 1]
         texts = [_folded(each.text) for each in sentences]
@@ -238,7 +238,7 @@ class Quotable:
             is_cut = CUT in whole
         heading = first.heading if len(first.heading) <= LONGEST else CUT
         text = f"{heading} {whole}".lstrip()
-        return Found(text, self._owners[span.first], is_cut or heading == CUT)
+        return FoundQuote(text, self._owners[span.first], is_cut or heading == CUT)
 
     def _words_around(self, ranges: Sequence[tuple[int, int]], first: int, last: int) -> str:
         """The quoted ranges of a long stretch, with "[...]" for what is left out."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from dataset import read_files
 
-from acc.keyless.lifting import Moving
+from acc.keyless.lifting import EndingClause
 from acc.keyless.words import Clause, clauses, plain
 from acc.text.sentences import sentences
 
@@ -25,13 +25,13 @@ def lifting_files(split: str = SEEN) -> Iterator[tuple[str, list[dict[str, Any]]
     return read_files("rule_liftings", split)
 
 
-def heard(case: Mapping[str, Any]) -> Iterator[Moving]:
+def heard(case: Mapping[str, Any]) -> Iterator[EndingClause]:
     """The message clause by clause."""
     said = [plain(c) for s in sentences(case["message"]) for c in clauses(s.text)]
     around = ["", *said, ""]
     for at, words in enumerate(said):
         clause = Clause(words, around[at], around[at + 2])
-        yield Moving(clause, plain(case["message"]), plain(case["reply"]))
+        yield EndingClause(clause, plain(case["message"]), plain(case["reply"]))
 
 
 def is_by(effect: Mapping[str, Any], words: str) -> bool:

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
 from acc.keyless.acts import Trees
-from acc.keyless.lifting import Moving, features_of
+from acc.keyless.lifting import EndingClause, features_of
 from acc.keyless.words import stems
 
 Floats = NDArray[np.float64]
@@ -132,7 +132,9 @@ def judged(found: Sequence[tuple[str, dict[str, Any]]]) -> list[Judged]:
     ]
 
 
-def _judged(source: str, case: Mapping[str, Any], message: Sequence[Moving], does: Does) -> Judged:
+def _judged(
+    source: str, case: Mapping[str, Any], message: Sequence[EndingClause], does: Does
+) -> Judged:
     rules = case["held"]
     pairs: list[list[Row]] = [list(features_of(one, rules, does)) for one in message]
     by = np.zeros((len(message), len(rules)))

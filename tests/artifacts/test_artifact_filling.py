@@ -12,7 +12,7 @@ from messages import THREAD, Journal
 from acc.artifacts.filling import Filling
 from acc.artifacts.memory import InMemoryArtifacts
 from acc.artifacts.protocol import Artifact, ThreadName
-from acc.artifacts.rows import Row
+from acc.artifacts.rows import StoredRow
 from acc.errors import StoreError
 
 
@@ -130,7 +130,7 @@ def test_a_long_text_that_is_erased_while_it_is_added_leaves_no_part() -> None:
     long = journal.write("a secret of many words " * 60_000)
     writes = store._write
 
-    def write(rows: Sequence[Row]) -> None:
+    def write(rows: Sequence[StoredRow]) -> None:
         writes(rows)
         if not erased:
             erased.append(long[0].message.ref)

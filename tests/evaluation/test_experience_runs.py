@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from acc.evidence.policies import Usage
+from acc.evidence.policies import RecordUse
 from benchmarks.experience.__main__ import main
 from benchmarks.experience.conditions import FAMILIES, Condition, deletion_of
 from benchmarks.experience.orderings import Ordering
@@ -93,7 +93,7 @@ def test_a_shift_reorders_and_loses_nothing() -> None:
 def test_policies_are_the_papers(name: str) -> None:
     """What was never of use goes by history, under either evaluator's own scale of utility."""
     for evaluator, bad in (("coarse", 0.0), ("strict", -50.0)):
-        usage = Usage("k", 0, range(1, 8), [bad] * 7)
+        usage = RecordUse("k", 0, range(1, 8), [bad] * 7)
         history = deletion_of(Condition(name, evaluator, "history"))  # type: ignore[arg-type]
         assert set(history([usage], 10)) == {"k"}
     assert not deletion_of(Condition(name, "strict"))([usage], 10)

@@ -26,7 +26,7 @@ from acc.evidence.erasure import Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.policies import Capacity
 from acc.evidence.target import Target
-from acc.evidence.traces import Traces
+from acc.evidence.traces import ErasedTraces
 from acc.journal import Journal, ThreadKey
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
@@ -73,7 +73,7 @@ class Kill:
             for name in ("commit_anew", "blank", "delete_thread", "prune", "take_over", "settle", "scrub")
         ]  # fmt: skip
         with ExitStack() as stack:
-            for owner, name in [*steps, (Traces, "left_in")]:
+            for owner, name in [*steps, (ErasedTraces, "left_in")]:
                 stack.enter_context(patch.object(owner, name, self.around(getattr(owner, name))))
             yield
 

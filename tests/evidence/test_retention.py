@@ -18,7 +18,7 @@ from acc.evidence.policies import (
     Combined,
     History,
     Period,
-    Usage,
+    RecordUse,
 )
 from acc.turn.turn import Turn
 
@@ -41,8 +41,8 @@ class Clock:
         return 0.0
 
 
-def _usage(key: str, times: Any = (), worth: Any = (), added: int = 0, order: int = 0) -> Usage:
-    return Usage(key, added, times, worth, order)
+def _usage(key: str, times: Any = (), worth: Any = (), added: int = 0, order: int = 0) -> RecordUse:
+    return RecordUse(key, added, times, worth, order)
 
 
 def test_the_formulas_of_the_paper() -> None:

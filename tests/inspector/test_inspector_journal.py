@@ -24,7 +24,7 @@ from helpers_inspector import (
 
 from acc.errors import CompressionError, InputError
 from acc.evidence.evidence import Evidence
-from acc.inspector.states import Reader
+from acc.inspector.states import StateReader
 from acc.inspector.threads import Details, Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
@@ -244,7 +244,7 @@ def test_an_erasure_is_read_anew_and_leaves_no_words(tmp_path: Path) -> None:
 
 def test_a_schema_that_is_not_installed_leaves_the_items(tmp_path: Path) -> None:
     remembered(tmp_path)
-    threads = Threads(Journal.open(tmp_path, reads_only=True), Reader(lambda _: None))
+    threads = Threads(Journal.open(tmp_path, reads_only=True), StateReader(lambda _: None))
     turn = details(threads).of(1)
     assert turn["rendered"] is None
     assert "is not installed" in turn["unread"]
@@ -260,7 +260,7 @@ def test_a_state_of_a_domain_is_read_under_its_class(tmp_path: Path) -> None:
     from acc.state.policy import Policy
 
     remembered(tmp_path, SAID[:1], policy=Policy(schema=OpsState, style="predicates"))
-    reader = Reader({"OpsState": OpsState}.get)
+    reader = StateReader({"OpsState": OpsState}.get)
     text = details(Threads(Journal.open(tmp_path, reads_only=True), reader)).of(1)["rendered"]
     assert 'constraints("Never restart db-1.")' in text
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from acc.text.normal import normalised
-from acc.text.quoting import Found, NotFound, Quotable, same_words
+from acc.text.quoting import FoundQuote, NotFound, Quotable, same_words
 from acc.text.sentences import sentences
 from tests.core.text.timing import ratio
 
@@ -22,7 +22,7 @@ WORDS = st.sampled_from(
 PROSE = st.lists(WORDS, min_size=1, max_size=25).map(" ".join)
 
 
-def find_quote(quote: str, messages: Any, *, cut: Any = ()) -> Found | NotFound:
+def find_quote(quote: str, messages: Any, *, cut: Any = ()) -> FoundQuote | NotFound:
     return Quotable(messages, cut).find(quote)
 
 
@@ -48,7 +48,7 @@ def find_quote(quote: str, messages: Any, *, cut: Any = ()) -> Found | NotFound:
     ],
 )  # fmt: skip
 def test_finds_the_sentence(quote: str, sentence: str | None) -> None:
-    expected = Found(sentence, 0) if sentence else NotFound("absent")
+    expected = FoundQuote(sentence, 0) if sentence else NotFound("absent")
     assert find_quote(quote, [TEXT]) == expected
 
 
@@ -58,44 +58,52 @@ def test_finds_the_sentence(quote: str, sentence: str | None) -> None:
 )  # fmt: skip
 def test_a_point_is_found_with_its_heading(quote: str) -> None:
     found = find_quote(quote, [LIST])
-    assert found == Found("Never do any of these without Ann: restart db", 0)
+    assert found == FoundQuote("Never do any of these without Ann: restart db", 0)
 
 
 def test_a_later_point_is_found_by_heading_and_point() -> None:
-    wanted = Found("Never do any of these without Ann: drop a table", 0)
+    wanted = FoundQuote("Never do any of these without Ann: drop a table", 0)
     assert find_quote("Never do any of these without Ann: drop a table", [LIST]) == wanted
     assert find_quote("Never do any of these without Ann: ... table", [LIST]) == wanted
     assert find_quote("Never do any of these without Annabel", [LIST]) == NotFound("absent")
     both = find_quote("without Ann: restart db, drop a table", [LIST.replace("db", "db,")])
-    assert both == Found("Never do any of these without Ann: restart db, drop a table", 0)
-    assert find_quote("do any of these", [LIST]) == Found("Never do any of these without Ann:", 0)
+    assert both == FoundQuote("Never do any of these without Ann: restart db, drop a table", 0)
+    assert find_quote("do any of these", [LIST]) == FoundQuote(
+        "Never do any of these without Ann:", 0
+    )
 
 
 def test_two_different_sentences_are_shown() -> None:
     text = "Never deploy. I mean it. Never deploy on Friday."
     both = ("Never deploy.", "Never deploy on Friday.")
     assert find_quote("never deploy", [text]) == NotFound("ambiguous", both)
-    assert find_quote("never deploy on", [text]) == Found(both[1], 0)
+    assert find_quote("never deploy on", [text]) == FoundQuote(both[1], 0)
     # The shorter one cannot be quoted at greater length, but in full.
-    assert find_quote("Never deploy.", [text]) == Found(both[0], 0)
-    assert find_quote("stop", ["Nonstop is fine. Please stop."]) == Found("Please stop.", 0)
+    assert find_quote("Never deploy.", [text]) == FoundQuote(both[0], 0)
+    assert find_quote("stop", ["Nonstop is fine. Please stop."]) == FoundQuote("Please stop.", 0)
 
 
 def test_the_same_sentence_twice_is_one() -> None:
-    assert find_quote("ask", ["Ask  me first. ok", "ASK me first!"]) == Found("Ask me first.", 0)
+    assert find_quote("ask", ["Ask  me first. ok", "ASK me first!"]) == FoundQuote(
+        "Ask me first.", 0
+    )
 
 
 def test_messages_in_a_row_are_read_as_one() -> None:
-    assert find_quote("me first", ["Stop.", "Ask me first."]) == Found("Ask me first.", 1)
-    assert find_quote("stop. ask", ["Stop.", "Ask me first."]) == Found("Stop. Ask me first.", 0)
-    assert find_quote("push", ["Never:", "- push"]) == Found("Never: push", 1)
+    assert find_quote("me first", ["Stop.", "Ask me first."]) == FoundQuote("Ask me first.", 1)
+    assert find_quote("stop. ask", ["Stop.", "Ask me first."]) == FoundQuote(
+        "Stop. Ask me first.", 0
+    )
+    assert find_quote("push", ["Never:", "- push"]) == FoundQuote("Never: push", 1)
     assert find_quote("x", []) == NotFound("absent")
 
 
 def test_scripts_without_spaces_have_no_word_ends() -> None:
     text = "金曜日にはデプロイしないでください。必ずアンに聞いてください。"
-    assert find_quote("デプロイしない", [text]) == Found("金曜日にはデプロイしないでください。", 0)
-    assert find_quote("ลบไฟล์", ["ห้ามลบไฟล์เด็ดขาด"]) == Found("ห้ามลบไฟล์เด็ดขาด", 0)
+    assert find_quote("デプロイしない", [text]) == FoundQuote(
+        "金曜日にはデプロイしないでください。", 0
+    )
+    assert find_quote("ลบไฟล์", ["ห้ามลบไฟล์เด็ดขาด"]) == FoundQuote("ห้ามลบไฟล์เด็ดขาด", 0)
 
 
 def test_a_long_sentence_is_kept_around_the_quote() -> None:
@@ -106,12 +114,14 @@ def test_a_long_sentence_is_kept_around_the_quote() -> None:
         + "and on " * 75
         + "at last."
     )
-    assert find_quote("restart (the server", [text]) == Found(
+    assert find_quote("restart (the server", [text]) == FoundQuote(
         "[...] restart (the server) [...]", 0, True
     )
-    assert find_quote("Well and so and", [text]) == Found("Well and so and [...]", 0, True)
-    assert find_quote("never ... at last", [text]) == Found("[...] never [...] at last.", 0, True)
-    assert find_quote(text, [text]) == Found(text, 0)
+    assert find_quote("Well and so and", [text]) == FoundQuote("Well and so and [...]", 0, True)
+    assert find_quote("never ... at last", [text]) == FoundQuote(
+        "[...] never [...] at last.", 0, True
+    )
+    assert find_quote(text, [text]) == FoundQuote(text, 0)
     other = text.replace("Well", "Oh")
     assert isinstance(found := find_quote("restart (the server", [text, other]), NotFound)
     assert found.reason == "ambiguous"
@@ -124,18 +134,18 @@ def test_a_long_sentence_is_kept_around_the_quote() -> None:
         + "go."
     )
     found = find_quote("deploy " + "on and " * 50 + "on. never", [three])
-    assert found == Found(three.removeprefix("Never push. " * 2), 0)
+    assert found == FoundQuote(three.removeprefix("Never push. " * 2), 0)
 
 
 def test_a_sentence_at_the_edge_of_a_window_is_not_whole() -> None:
     window = "or Ann says so. Never push. Ask me about"
     assert find_quote("Ann says", [window], cut=[(True, True)]) == NotFound("cut_edge")
     assert find_quote("ask me", [window], cut=[(True, True)]) == NotFound("cut_edge")
-    assert find_quote("never push", [window], cut=[(True, True)]) == Found("Never push.", 0)
-    assert find_quote("Ann says", [window], cut=[(False, True)]) == Found("or Ann says so.", 0)
+    assert find_quote("never push", [window], cut=[(True, True)]) == FoundQuote("Never push.", 0)
+    assert find_quote("Ann says", [window], cut=[(False, True)]) == FoundQuote("or Ann says so.", 0)
     assert find_quote("restart db", [LIST], cut=[(True, False)]) == NotFound("cut_edge")
     cut = [(True, True), (False, True)]
-    assert find_quote("two", ["", "Take two. Yes"], cut=cut) == Found("Take two.", 1)
+    assert find_quote("two", ["", "Take two. Yes"], cut=cut) == FoundQuote("Take two.", 1)
     assert find_quote("yes", ["", "Take two. Yes"], cut=cut) == NotFound("cut_edge")
 
 
@@ -150,7 +160,7 @@ def test_what_is_found_stands_in_the_message(text: str) -> None:
     folded = " ".join(text.split())
     for each in sentences(text):
         found = find_quote(each.text, [text])
-        if isinstance(found, Found):
+        if isinstance(found, FoundQuote):
             assert found.text in folded
         else:
             assert found.reason == "ambiguous"
@@ -167,7 +177,7 @@ def test_words_cut_from_a_sentence_are_found_in_it(text: str, data: st.DataObjec
     quote = " ".join(words[start : data.draw(st.integers(start + 1, len(words)))])
     assume(any(map(str.isalnum, quote)))
     found = find_quote(quote, [text])
-    kept = [found.text] if isinstance(found, Found) else list(found.candidates)
+    kept = [found.text] if isinstance(found, FoundQuote) else list(found.candidates)
     assert kept
     bare = normalised(quote).strip("'.! 。")
     if "..." not in bare:
@@ -177,7 +187,7 @@ def test_words_cut_from_a_sentence_are_found_in_it(text: str, data: st.DataObjec
 @given(st.text(max_size=30), st.lists(st.text(max_size=60), max_size=3))
 def test_no_text_breaks_it(quote: str, messages: list[str]) -> None:
     found = find_quote(quote, messages, cut=[(True, False)] * len(messages))
-    assert isinstance(found, Found | NotFound)
+    assert isinstance(found, FoundQuote | NotFound)
 
 
 @pytest.mark.parametrize(
@@ -197,10 +207,10 @@ def test_takes_time_in_proportion_to_the_length(unit: str, quote: str) -> None:
 )
 def test_an_underscore_at_the_end_of_a_quote_is_part_of_its_word(quote: str) -> None:
     said = "Hello. Always start names with 'q_'. And let functions end with '_x'! Ok?"
-    assert isinstance(find_quote(quote, [said]), Found)
+    assert isinstance(find_quote(quote, [said]), FoundQuote)
 
 
 def test_sentences_that_stand_without_a_space_are_joined_without_one() -> None:
     found = find_quote("Remove Mail.Read from it", ["Ok. Remove Mail.Read from it. Thanks."])
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundQuote)
     assert "Mail.Read" in found.text
