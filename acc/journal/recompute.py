@@ -196,6 +196,7 @@ def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Po
             lifting=stored["lifting"],
             pinned_share=stored["pinned_share"],
             speakers=None if speakers is None else frozenset(speakers),
+            pasted=stored["pasted"],
         )
         if older.fingerprint == fingerprint:
             return older

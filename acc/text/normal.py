@@ -36,6 +36,7 @@ _LAID_OUT = regex.compile(
     r"|(\p{Default_Ignorable_Code_Point})|([[\p{White_Space}\p{Cc}]--[ \t\n]])|(\p{NFKC_QC=No})",
     regex.V1,
 )
+_LAID = {1: "\n", 2: "", 3: " "}
 
 MOST_MARKS = 32
 """Characters of one cluster that are normalised together. Sorting the marks of a longer one takes
@@ -129,8 +130,8 @@ def _unified(text: str) -> str:
 
 
 def _laid_out(match: regex.Match[str]) -> str:
-    if match.lastindex != 4:
-        return {1: "\n", 2: "", 3: " "}[match.lastindex]
+    if (kind := match.lastindex or 0) in _LAID:
+        return _LAID[kind]
     replaced = unicodedata.normalize("NFKC", match[0])
     return replaced if len(replaced) == 1 else match[0]
 

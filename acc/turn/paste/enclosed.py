@@ -16,7 +16,7 @@ Span = tuple[int, int]
 """Start and end of a passage in its text."""
 
 TAKEN = "\x00"
-"""Replaces each character of a passage that was found already. `acc.text.normal.Normal.by_line` removes all others."""
+"""Replaces each character of a passage that was found already. `Normal.laid_out` removes all others."""
 
 QUOTED_WORDS = 8
 """A quotation with more words than this counts as pasted."""
@@ -43,7 +43,7 @@ def bare(line: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of ``text`` in lower case, without marks around them."""
-    return [bare for word in text.lower().split() if (bare := _without_marks(word))]
+    return list(filter(None, map(_without_marks, text.lower().split())))
 
 
 def _without_marks(word: str) -> str:

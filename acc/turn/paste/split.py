@@ -11,6 +11,7 @@ Unmarked text belongs to the user. A caller that knows better passes ``pasted``
     quoted.py       quotations, and lines that begin with >
     copied.py       mails, logs and chats
     prompts.py      prompt templates with labels, an object with a question
+    middle.py       what stands between the first and the last line
 """
 
 from __future__ import annotations
