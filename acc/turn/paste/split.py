@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -116,13 +117,19 @@ def _standing_in(text: str, passages: Sequence[str]) -> Iterator[Span]:
             end = at + len(wanted)
             first, last = int(places[at]), int(places[end - 1])
             start, stop = whole.original(first, last + 1)
-            if not (text[start - 1 : start].isalnum() or text[stop : stop + 1].isalnum()):
+            if not (_is_in_word(text, start) or _is_in_word(text, stop)):
                 found.append((start, stop))
     position = 0
     for start, stop in sorted(found):
         if stop > position:
             yield max(start, position), stop
             position = stop
+
+
+def _is_in_word(text: str, place: int) -> bool:
+    """Whether a word goes on at ``place``. East Asian words are not told apart."""
+    around = text[max(0, place - 1) : place + 1]
+    return len(around) == 2 and all(c.isalnum() and east_asian_width(c) != "W" for c in around)
 
 
 def _first(text: str) -> Span | None:
