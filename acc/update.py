@@ -146,7 +146,8 @@ def _asking(
     policy = options.policy or Policy(schema=schema, max_tokens=bound_of(options))
     prior = policy.schema.load(state)
     _check_read(prior, tail, evidence)
-    clean = redacted_turn(normalize(turn, "update_state"), redactor(options.redact))
+    split = normalize(turn, "update_state", policy.pasted)
+    clean = redacted_turn(split, redactor(options.redact))
     return stepping(
         memory_of(options, policy), prior, clean.numbered(prior.turn + 1),
         texts=tail, evidence=evidence, force=force,

@@ -189,7 +189,7 @@ class Parts(Generic[S]):
 
     def clean(self, turn: Turn, where: str) -> Turn:
         """Return a turn as it is kept: dated unless nobody knows when, pasted passages split off, without secrets."""
-        whole = normalize(dated(turn, self.now()), where)
+        whole = normalize(dated(turn, self.now()), where, self.memory.policy.pasted)
         known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
         return redacted_turn(known, self.redact)
 

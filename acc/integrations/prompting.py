@@ -25,7 +25,7 @@ from acc.state.policy import Policy
 from acc.step import Cadence
 from acc.tail import Message, labelled, recalled, shortened
 from acc.text.lines import one_line
-from acc.turn.observations import Channel, Evidence
+from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
 
 LEGEND = (
     'What you remember of this conversation. Rules and goals bind you. What stands under "by tool" or "by '
@@ -156,6 +156,9 @@ def _plain(
             message,
             mark + said if isinstance(said, str) else [{"type": "text", "text": mark}, *said],
         )
+    for seen in read.observations:
+        if seen.name == MAYBE_PASTED:
+            message = _with(message, _with_label(message.content, seen.text))
     is_old = bool(entries) and all(e.status == "read" for e in entries) and read.id not in now
     if not is_old:
         return message
@@ -168,6 +171,16 @@ def _plain(
             short = shortened(seen.text, cadence.tool_share, policy, refs.get(digest, ""))
             content = content.replace(seen.text, short)
     return message if content == message.content else _with(message, content)
+
+
+def _with_label(content: Any, middle: str) -> Any:
+    """Return a message's content, in which the middle that may be pasted stands between labels."""
+    if isinstance(content, str):
+        marked = f"[document {MAYBE_PASTED}] {middle}\n[end of {MAYBE_PASTED}]"
+        return content.replace(middle, marked)
+    if isinstance(content, dict) and isinstance(content.get("text"), str):
+        return {**content, "text": _with_label(content["text"], middle)}
+    return [_with_label(part, middle) for part in content] if isinstance(content, list) else content
 
 
 def _with(message: BaseMessage, content: Any) -> BaseMessage:

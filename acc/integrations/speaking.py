@@ -97,8 +97,8 @@ class Speaking:
         self.key = notes_key(controller)
         self.voices = heard_by(
             Voices.of(channels, speakers, human),
-            redact=controller.parts.redact,
-            key=controller.policy.digest_key,
+            controller.policy,
+            controller.parts.redact,
         )
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.own_channels = (state_key, run_key)

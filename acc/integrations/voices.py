@@ -20,11 +20,13 @@ from acc.errors import InputError
 from acc.integrations.messages import is_marked
 from acc.integrations.reviews import MADE, ReviewMarks, outcome
 from acc.logs import log_event
+from acc.state.policy import Policy
 from acc.tail import digest_of
 from acc.turn.chat_messages import LANGCHAIN, TIMES
-from acc.turn.observations import GIVEN_TASK, Channel, Observation
+from acc.turn.observations import GIVEN_TASK, Channel, Observation, asked
 from acc.turn.redact import Redact, redacted
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
+from acc.turn.turn import Pasted
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
@@ -105,6 +107,7 @@ class Voices:
         human: Channel of a human who reviews a call or answers an interrupt.
         redact: Removes secrets as the memory does.
         key: Key of the digests (`acc.state.policy.Policy.digest_key`).
+        pasted: What counts as pasted beside marked passages (`acc.state.policy.Policy.pasted`).
         marks: Knows what the middleware wrote beside a result; None believes nothing that stands there.
     """
 
@@ -113,6 +116,7 @@ class Voices:
     human: Channel = Channel.OPERATOR
     redact: Redact | None = None
     key: bytes = b""
+    pasted: Pasted = ""
     marks: ReviewMarks | None = None
     cache: Cache = field(default_factory=lambda: Cache(), compare=False, repr=False)
 
@@ -155,6 +159,8 @@ class Voices:
         told = read_transcript(spoken, channels=channels, speakers=self.speakers)
         for message, (_, made, _) in zip(group, told, strict=True):
             seen = tuple(self._voiced(message, made, voiced))
+            if self.pasted == "ask":
+                seen = tuple(asked(seen))
             clean = redacted(seen, self.redact)
             yield Read(message, seen, tuple(digest_of(o, self.key) for o in clean))
 
@@ -244,8 +250,6 @@ def _speaker(message: BaseMessage, voiced: Voiced) -> str:
     return str(getattr(message, "name", None) or voiced.speakers.get(str(message.id), ""))
 
 
-def heard_by(
-    voices: Voices, *, redact: Redact | None, key: bytes, marks: ReviewMarks | None = None
-) -> Voices:
-    """Return the voices as a memory with this redaction and digest key hears them."""
-    return replace(voices, redact=redact, key=key, marks=marks)
+def heard_by(voices: Voices, policy: Policy, redact: Redact | None) -> Voices:
+    """Return the voices as a memory with this policy and redaction hears them."""
+    return replace(voices, redact=redact, key=policy.digest_key, pasted=policy.pasted)

@@ -185,7 +185,7 @@ def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Po
         names = (policy.schema.__name__, policy.counter.name)
         if not stored or names != (stored["schema"], stored["counter"]):
             continue
-        same = ("max_tokens", "style", "lifting", "pinned_share")
+        same = ("max_tokens", "style", "lifting", "pinned_share", "pasted")
         numbers: dict[str, Any] = {name: stored[name] for name in same}
         speakers = stored["speakers"]
         numbers["speakers"] = None if speakers is None else frozenset(speakers)

@@ -12,6 +12,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.slots import fingerprint_of
 from acc.text.lines import sha256_of
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
+from acc.turn.turn import Pasted
 
 Lifting = Literal["show", "ask", "judge", "accept"]
 Style = Literal["lines", "predicates"]
@@ -34,6 +35,9 @@ class Policy:
             In each case later words stand beside it first, for a turn at least.
         pinned_share: Share of the bound that rules, goals and later words may take together.
         speakers: Names of those whose words may become rules, where messages carry names; None for everybody.
+        pasted: What of a user's message counts as pasted beside marked passages. ``""``: nothing. ``"ask"``: all but
+            the first and the last line, and of a line over 400 characters all but its first or last sentence. It is
+            kept and shown as the document "pasted?", of which no rule, goal or later word is made.
         digest_key: Key of the digests in the tail. Without one, a digest of a short message can be guessed.
 
     Raises:
@@ -47,6 +51,7 @@ class Policy:
     lifting: Lifting = "judge"
     pinned_share: float = 0.7
     speakers: frozenset[str] | None = None
+    pasted: Pasted = ""
     digest_key: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
@@ -61,9 +66,9 @@ class Policy:
     def _problems(self) -> Iterator[tuple[str, str]]:
         if self.max_tokens < 64:
             yield "max_tokens", "64 or more"
-        for name, kind in (("style", Style), ("lifting", Lifting)):
+        for name, kind in (("style", Style), ("lifting", Lifting), ("pasted", Pasted)):
             if getattr(self, name) not in get_args(kind):
-                yield name, f"one of {', '.join(get_args(kind))}"
+                yield name, f"one of {', '.join(map(repr, get_args(kind)))}"
         if not 0 < self.pinned_share <= 1:
             yield "pinned_share", "a number above 0, up to 1"
         if not isinstance(self.counter.name, str) or not self.counter.name:
@@ -88,6 +93,7 @@ class Policy:
             "lifting": self.lifting,
             "pinned_share": self.pinned_share,
             "speakers": None if self.speakers is None else sorted(self.speakers),
+            "pasted": self.pasted,
         }
 
     @cached_property

@@ -31,6 +31,13 @@ _UNIFIED = regex.compile(
 )
 _SIGNS = {1: "", 2: "-", 3: "'", None: " "}
 
+_LAID_OUT = regex.compile(
+    r"(\r\n|[\p{Line_Break=BK}\p{Line_Break=NL}\p{Bidi_Class=B}--[\n]])"
+    r"|(\p{Default_Ignorable_Code_Point})|([[\p{White_Space}\p{Cc}]--[ \t\n]])|(\p{NFKC_QC=No})",
+    regex.V1,
+)
+_LAID = {1: "\n", 2: "", 3: " "}
+
 MOST_MARKS = 32
 """Characters of one cluster that are normalised together. Sorting the marks of a longer one takes
 quadratic time; Unicode's Stream-Safe Text Format bounds them in the same way."""
@@ -56,6 +63,25 @@ class Normal:
                 break
             normal = cls(again.text, normal.starts[again.starts], normal.ends[again.ends - 1])
         return normal
+
+    @classmethod
+    def laid_out(cls, text: str) -> Normal:
+        """Normalise ``text`` for a search of marks: lines, indents, letter case, dashes and quotation marks stay.
+
+        Invisible characters are dropped, all line breaks are line feeds, other white space and control
+        characters are spaces, and a character that NFKC replaces by one other is that one: a full-width sign.
+        """
+        parts: list[str] = []
+        kept = np.ones(len(text), dtype=bool)
+        position = 0
+        for match in _LAID_OUT.finditer(text):
+            start, end = match.span()
+            sign = _laid_out(match)
+            kept[start + len(sign) : end] = False
+            parts += text[position:start], sign
+            position = end
+        starts = np.flatnonzero(kept).astype(np.int64)
+        return cls("".join((*parts, text[position:])), starts, starts + 1)
 
     def original(self, start: int, end: int) -> tuple[int, int]:
         """The range in the original text of a range of at least one normalised character."""
@@ -101,6 +127,13 @@ def _pieces(text: str) -> Iterator[tuple[int, int, str, bool]]:
 
 def _unified(text: str) -> str:
     return _UNIFIED.sub(lambda match: _SIGNS[match.lastindex], text)
+
+
+def _laid_out(match: regex.Match[str]) -> str:
+    if (kind := match.lastindex or 0) in _LAID:
+        return _LAID[kind]
+    replaced = unicodedata.normalize("NFKC", match[0])
+    return replaced if len(replaced) == 1 else match[0]
 
 
 @lru_cache(maxsize=1 << 14)

@@ -17,6 +17,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from acc.errors import InputError
+from acc.turn.paste.middle import framed
 from acc.turn.paste.split import split_pasted, without_html
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -186,6 +187,9 @@ def is_ingested(ref: str) -> bool:
 PASTED = "pasted"
 """Name of a document that the user pasted into a message."""
 
+MAYBE_PASTED = "pasted?"
+"""Name of the middle of a user's message if the deployer does not take it for the user's (`asked`)."""
+
 
 def user_observations(
     text: str, pasted: str | Iterable[str] | Mapping[str, str] = ()
@@ -253,5 +257,17 @@ def split(observations: Iterable[Observation]) -> Iterator[Observation]:
         *documents, own = user_observations(observation.text)
         origin = {"message": observation.message, "at": observation.at}
         yield from (d.model_copy(update=origin) for d in documents)
-        text = own.text if documents else without_html(observation.text)
-        yield observation.model_copy(update={"text": text}).as_split()
+        yield observation.model_copy(update={"text": own.text}).as_split()
+
+
+def asked(observations: Iterable[Observation]) -> Iterator[Observation]:
+    """Yield the observations; of a user's long message, the middle is a document between its first and last line."""
+    for observation in observations:
+        parts = framed(observation.text) if observation.channel is Channel.USER else None
+        if parts is None:
+            yield observation
+            continue
+        middle = {"channel": Channel.DOCUMENT, "name": MAYBE_PASTED, "text": parts.middle}
+        yield observation.model_copy(update={"text": parts.first}).as_split()
+        yield observation.model_copy(update=middle)
+        yield observation.model_copy(update={"text": parts.last}).as_split()

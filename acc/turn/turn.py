@@ -5,17 +5,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.clock import time_in
 from acc.errors import InputError
-from acc.turn.observations import Channel, Observation, refs, split, user_observations
+from acc.turn.observations import Channel, Observation, asked, refs, split, user_observations
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 UNDATED = "unknown"
 """`Turn.at` of a turn whose time nobody knows, such as one of a recorded conversation."""
+
+
+Pasted = Literal["", "ask"]
+"""What counts as pasted beside marked passages: nothing, or the middle of long messages."""
 
 
 class Turn(BaseModel):
@@ -146,8 +150,10 @@ def _exchanges(
     return read_exchanges(messages, channels=named, speakers=known)
 
 
-def normalize(turn: Any, where: str) -> Turn:
+def normalize(turn: Any, where: str, pasted: Pasted = "") -> Turn:
     """Split pasted passages off the user's words of a turn, and date it by the user's last message.
+
+    ``pasted`` says what else counts as pasted (`acc.state.policy.Policy.pasted`).
 
     Raises:
         InputError: ``turn`` is not a `Turn`; the error names ``where``.
@@ -161,6 +167,8 @@ def normalize(turn: Any, where: str) -> Turn:
     times = [o.at for o in turn.observations if o.channel is Channel.USER]
     timed: Turn = dated(turn, next(filter(None, reversed(times)), ""))
     own = tuple(split(timed.observations))
+    if pasted == "ask":
+        own = tuple(asked(own))
     if all(one is other for one, other in zip(own, timed.observations, strict=False)):
         return timed
     return timed.model_copy(update={"observations": own})

@@ -89,7 +89,7 @@ def test_dialogues_are_taken_from_each_number_of_sessions_by_turns(archive: Path
 def test_the_mentor_is_the_user(talk: memorycode.Dialogue) -> None:
     said = [[(o.channel.value, o.text) for o in turn.observations] for turn in talk.turns]
     assert [turn.user_words for turn in talk.turns] == [
-        f"Welcome.\n{OLD}", "And write comments.", NEW,
+        f"Welcome.\n\n{OLD}", "And write comments.", NEW,
     ]  # fmt: skip
     assert said[0][0] == ("agent", "Hello!")
     assert said[0][-1] == ("agent", "I will use _q.")

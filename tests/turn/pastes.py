@@ -74,16 +74,12 @@ CLOSED: dict[str, Wrap] = {
     "json": _object,
     "context and question": _around("Context:\n", "\n\nQuestion: What is open?"),
     "numbered documents": _around("Documents:\n[1] ", "\n\nQuestion: What is open?"),
-    "pieces of context": _around(
-        "Use the following pieces of context to answer the question at the end.\n\n",
-        "\n\nQuestion: What is open?\nHelpful Answer:",
-    ),
     "context between lines": _around(
         "Context information is below.\n---------------------\n",
         "\n---------------------\nGiven the context information and not prior knowledge, answer the query.\n"
         "Query: What is open?\nAnswer: ",
     ),
-    "kontext und frage": _around("Verwende den folgenden Kontext:\n", "\n\nFrage: Was ist offen?"),
+    "kontext und frage": _around("Kontext:\n", "\n\nFrage: Was ist offen?"),
 }
 """Marks at either end: whatever stands between, the user may go on behind it."""
 
@@ -109,22 +105,6 @@ OPEN: dict[str, Wrap] = {
     "a quotation left open": _around("Bob wrote: “", ""),
 }
 """Marks that say where a text begins: the user says nothing behind it."""
-
-LED: dict[str, Wrap] = {
-    "the mail says": _around("The supplier's mail says: ", ""),
-    "here's the text": _around("Here's the text of their PDF:\n\n", ""),
-    "got this mail": _around(
-        "Got this mail from Harrow, what do you think?\n\nDear Ana,\n", "\nBest regards,\nTom"
-    ),
-    "got this": _around("Got this from the vendor:\n\n", ""),
-    "summarise": _around("Summarise this:\n\n", ""),
-    "translate": _around("Please translate to German: ", ""),
-    "übersetze": _around("Übersetze bitte ins Englische: ", ""),
-    "traduis": _around("Traduis ce texte en anglais : ", ""),
-    "resume": _around("Resume este texto: ", ""),
-    "dear": _around("What do I answer?\n\nSehr geehrte Frau Marsh,\n", ""),
-}
-"""Words, no marks."""
 
 BREAKS = (
     "Hi\n```\n{}\n```\nbye",
@@ -178,7 +158,7 @@ broken: st.SearchStrategy[str] = st.builds(
 def _marked(wrap: str, text: str, before: str, after: str) -> str:
     if wrap in CLOSED:
         return before + CLOSED[wrap](text) + after
-    return before + {**OPEN, **LED}[wrap](text)
+    return before + OPEN[wrap](text)
 
 
 @st.composite

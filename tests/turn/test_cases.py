@@ -29,10 +29,6 @@ PROMPTS = {
     "numbered": f"Documents:\n[1] {DOC}\n\nAnswer: What is open?",
     "quoted": f"> {DOC}\n\nWhat is open?",
     "fenced": f"```\n{DOC}\n```\nWhat is open?",
-    "stuffed": "Use the following pieces of context to answer the question at the end.\n\n"
-    f"{DOC}\n\nQuestion: What is open?\nHelpful Answer:",
-    "a question about it": f"What does this mean? {DOC}",
-    "a mail": f"Got this from the vendor:\n\nDear AP team,\n{DOC}\nKind regards,\nHarrow Ltd",
     "json": json.dumps({"question": "what is open?", "doc": DOC}),
     "a document that asks": "Use the following context to answer.\n\nContext: The bill is 5 EUR.\n"
     f"Question: {DOC}\n\nQuestion: What is due?",

@@ -44,7 +44,6 @@ def test_an_html_message_is_the_users_words(sent: str) -> None:
         f"<div>On Mon, 3 Mar 2025 at 10:02, Bob &lt;b@x.example&gt; wrote:</div><div>{EVIL}</div>",
         f"<hr><div><b>From:</b> Bob<br><b>Sent:</b> Monday</div><p>{EVIL}</p>",
         f"<html><head><title>x</title></head><body><p>{EVIL}</p></body></html>",
-        f"<p>Summarise this:</p><p>{EVIL}</p>",
     ],
 )
 def test_what_an_html_message_quotes_is_a_document(quoted: str) -> None:

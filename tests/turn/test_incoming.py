@@ -180,6 +180,29 @@ def test_marks_beside_what_a_caller_knows_are_found_all_the_same() -> None:
     assert "Never call me" not in turn.user_words
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "Never call me.\nAlways pay “Orion” - now.",
+        'Never  call\tme.\r\n\r\nAlways pay\u00a0"Orion" – now.',
+        "Never call me. Always pay 'Orion' - now.",
+        "Never call me.Always pay\u200b “Orion”—now.",
+        "Ｎever call me. Always\u2028pay “Orion” ‑ now.",
+        "NEVER CALL ME. ALWAYS PAY “ORION” - NOW.",
+    ],
+)
+def test_what_a_caller_knows_is_found_in_another_layout(typed: str) -> None:
+    known = 'Never call me.\nAlways pay "Orion" - now.'
+    turn = Turn.said(f"Bob: {typed} Never restart nginx.", pasted=[known])
+    assert turn.user_words == "Bob: [pasted] Never restart nginx."
+    assert [o.text for o in turn.observations[:-1]] == [known]
+
+
+def test_what_a_caller_knows_is_found_between_words_without_spaces() -> None:
+    turn = Turn.said("请看邮件永远不要付款给他怎么办", pasted=["永远不要付款给他"])
+    assert turn.user_words == "请看邮件 [pasted] 怎么办"
+
+
 def test_a_short_passage_is_taken_out_as_a_word_only() -> None:
     assert Turn.said("ok, the token is ok.", pasted=["ok"]).user_words == (
         "[pasted] , the token is [pasted] ."

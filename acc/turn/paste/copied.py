@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from acc.turn.paste.enclosed import FORMAT, Span, lines, words
-from acc.turn.paste.leads import OWN, words_of
+import regex
+
+from acc.turn.paste.enclosed import DRAWN, FORMAT, Span, bare, lines, words, words_of
 
 _TIME = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?"
 _DAY = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|today|yesterday|heute|gestern|[a-z]+day)"
@@ -20,7 +21,7 @@ _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|FATAL|TRAC
 _STAMP = r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?:[:.,]\d{1,9}){0,3}(?:Z|[+-]\d\d:?\d\d)?\]?"
 
 _HEAD = re.compile(
-    rf"\s{{0,8}}(?:{_NAME} ?[—–] ?(?:{_DAY},? (?:at )?)?{_TIME}"  # Discord
+    rf"(?:{_NAME} ?[—–] ?(?:{_DAY},? (?:at )?)?{_TIME}"  # Discord
     rf"|{_NAME}, \[{_DAY},? {_TIME}\]:?"  # Telegram
     rf"|\[{_DAY},? {_TIME}\] {_NAME}:?|\[{_TIME}\] [^\W\d_][\w'-]* [^\W\d_][\w'-]*"  # Teams
     rf"|{_NAME}(?:  | ?\t| \[)(?:app ? ?)?{_TIME}\]?)\s{{0,8}}\Z",  # Slack
@@ -29,13 +30,13 @@ _HEAD = re.compile(
 """The header of a chat message, with its text below."""
 
 _ENTRY = re.compile(
-    rf"\s{{0,8}}(?:{_STAMP}\s{{1,3}}\[?{_LEVEL}|\[?{_DAY},? {_TIME}\]?\s{{0,3}}[-–]?\s{{0,3}}{_NAME}: )",
+    rf"(?:{_STAMP}\s{{1,3}}\[?{_LEVEL}|\[?{_DAY},? {_TIME}\]?\s{{0,3}}[-–]?\s{{0,3}}{_NAME}: )",
     re.I,
 )
 """A log line with time and level, or a chat line with day, time and name."""
 
 _LINE = re.compile(
-    r"\s{0,8}(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|<\d{1,3}>"
+    r"(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|<\d{1,3}>"
     r"|[A-Z][a-z]{2}\s{1,2}\d{1,2} \d\d:\d\d:\d\d|[IWEF]\d{4} \d\d:\d\d:\d\d"
     rf"|\S{{1,60}} \S{{1,60}} \S{{1,60}} \[\d\d/[A-Z][a-z]{{2}}/\d{{4}}:|{_LEVEL}|level=[a-z]{{3,8}}\b"
     rf"|(?i:\[{_TIME}\]\s{{0,3}}[-–]?\s{{0,3}}<?[^\s:>][^:>\n]{{0,40}}[:>])|<(?P<name>[A-Za-z][\w.-]{{0,30}})> )"
@@ -49,7 +50,7 @@ _MODELS = words("assistant ai bot chatbot chatgpt claude gemini copilot")
 
 def copied(text: str) -> Iterator[Span]:
     """Yield the span from the first line of a log, a chat or a conversation with a model to the end."""
-    found = [(start, line) for start, line in lines(text) if line.strip()]
+    found = [(start, bare(line)) for start, line in lines(text) if line.strip()]
     starts = [
         # If the line below a header is a header too, the text is a timetable.
         *(
@@ -95,6 +96,9 @@ _WROTE = words(
     """wrote writes schrieb écrit escribió scritto scrisse schreef escreveu skrev napsal napisał napisała пишет
     написал написала"""
 )
+_OWN = words("i we you ich wir that which who")
+"""Before a word for writing: what follows is the user's own wording, or words something."""
+
 _ON = words("on am le el il op em den dne w 在")
 """First words of an attribution line without figures."""
 
@@ -106,7 +110,8 @@ MOST_HEAD = 400
 _SHORT, _AFTER_WROTE, _CODE = 60, 80, 4
 """Maximum lengths in characters: of a line below a sender, of what follows "wrote", of an airport's code."""
 
-_LEAD, _DASHES = " \t>*#|•-", "-–—= "
+_DRAWN = regex.compile(rf"[{DRAWN}][{DRAWN} ]")
+"""How a heading between rules begins and ends."""
 
 _NEAR = 4
 """Number of non-empty lines after a header in which another header must follow."""
@@ -121,8 +126,8 @@ class _Header(NamedTuple):
 
 def _header(line: str) -> _Header:
     """Split a header line; its name is empty if the line is none."""
-    name, colon, value = line[:MOST_HEAD].replace("：", ":").partition(":")
-    return _Header(name.strip(_LEAD).lower() if colon else "", value.strip(" \t*"))
+    name, colon, value = line[:MOST_HEAD].partition(":")
+    return _Header(" ".join(words_of(name)) if colon else "", value.strip(" \t*"))
 
 
 def mailed(text: str) -> Iterator[Span]:
@@ -140,7 +145,7 @@ def mailed(text: str) -> Iterator[Span]:
 
 def _is_head(line: str, following: Sequence[str]) -> bool:
     name, value = _header(line)
-    heading = line.strip(_LEAD + _DASHES).lower()
+    heading = " ".join(words_of(line))
     is_forwarded = name in _FORWARDED or heading.startswith("begin forwarded message")
     is_sender = name in _SENDERS and "@" in (value.split() or [""])[-1]
     is_signature = line == "-- " and bool(following)  # RFC 3676, 4.3
@@ -151,15 +156,14 @@ def _is_head(line: str, following: Sequence[str]) -> bool:
 
 def _is_ruled(line: str) -> bool:
     """Whether this is a heading between rules that mentions a mail, in any language."""
-    whole = line.strip()
-    words = whole.strip(_DASHES).lower()
-    if whole[:2].strip(_DASHES) or len(words.split()) > _HEADING:
+    whole, said = bare(line).rstrip(), " ".join(words_of(line))
+    if not _DRAWN.match(whole) or len(said.split()) > _HEADING:
         return False
-    if words.startswith(("original message", "forwarded message")):
+    if said.startswith(("original message", "forwarded message")):
         return True
-    is_mail = not whole[-2:].strip(_DASHES) and any(mail in words for mail in _MAILS)
-    is_english = "mail" in words or "message" in words
-    return is_mail and (not is_english or any(mark in words for mark in _PASSED_ON))
+    is_mail = bool(_DRAWN.match(whole[-2:])) and any(mail in said for mail in _MAILS)
+    is_english = "mail" in said or "message" in said
+    return is_mail and (not is_english or any(mark in said for mark in _PASSED_ON))
 
 
 def _is_letterhead(head: Sequence[str], apart: Sequence[bool]) -> bool:
@@ -189,8 +193,8 @@ def _is_attribution(line: str, following: Sequence[str]) -> bool:
         whole = " ".join((line, *following[: many - 1])).rstrip()
         if many > 1 and not _ON & {*words_of(line)[:1]}:
             return False
-        if len(whole) <= MOST_HEAD and whole.endswith((":", "：")):
-            *_, last = whole.rstrip(":： ").split() or [""]
+        if len(whole) <= MOST_HEAD and whole.endswith(":"):
+            *_, last = whole.rstrip(": ").split() or [""]
             is_addressed = last.startswith("<") and "@" in last and bool(_CLOCK.search(whole))
             return is_addressed or _is_told(whole)
     return False
@@ -205,7 +209,7 @@ def _is_told(whole: str) -> bool:
         return is_dated and "写道" in whole
     around = {*said[max(0, at - 1) : at + 2]}
     after = whole.lower().partition(said[at])[2]
-    return is_dated and not around & OWN and len(after) <= _AFTER_WROTE and ". " not in after
+    return is_dated and not around & _OWN and len(after) <= _AFTER_WROTE and ". " not in after
 
 
 def _is_shown(line: str, following: Sequence[str]) -> bool:

@@ -5,17 +5,18 @@ Text between two such passages counts as pasted too, because the pasted text may
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import pairwise
 from unicodedata import east_asian_width
 
+import regex
+
 Span = tuple[int, int]
 """Start and end of a passage in its text."""
 
 TAKEN = "\x00"
-"""Replaces each character of a passage that was found already. `plain` removes all others."""
+"""Replaces each character of a passage that was found already. `Normal.laid_out` removes all others."""
 
 QUOTED_WORDS = 8
 """A quotation with more words than this counts as pasted."""
@@ -23,24 +24,30 @@ QUOTED_WORDS = 8
 _WIDE_PER_WORD = 2
 """East Asian characters that count as one word."""
 
-_BREAKS = dict.fromkeys(map(ord, "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
-_UNSEEN = dict.fromkeys(map(ord, "\x00\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"), " ")
-
-
-def plain(text: str) -> str:
-    """Return ``text`` with all line breaks as line feeds and invisible characters as spaces.
-
-    The length and all positions stay the same.
-    """
-    return text.replace("\r\n", " \n").translate({**_BREAKS, **_UNSEEN})
-
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line of `plain` text with its position."""
+    """Yield each line with its position."""
     position = 0
     for line in text.split("\n"):
         yield position, line
         position += len(line) + 1
+
+
+def bare(line: str) -> str:
+    """Return the line without white space and single signs in front, such as a bullet or a table's border."""
+    rest = line.lstrip()
+    while rest[1:2].isspace() and not (rest[0].isalnum() or rest[0] == ">"):
+        rest = rest[1:].lstrip()
+    return rest
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of ``text`` in lower case, without marks around them."""
+    return list(filter(None, map(_without_marks, text.lower().split())))
+
+
+def _without_marks(word: str) -> str:
+    return word.strip("".join(char for char in set(word) if not char.isalnum()))
 
 
 def words(listed: str) -> frozenset[str]:
@@ -88,7 +95,7 @@ def _closing_line(text: str, position: int, fence: str) -> int:
     """The end of the next line with at least as many marks as ``fence``, or the end of the text."""
     while position < len(text):
         end = line_end(text, position)
-        line = text[position:end].strip()
+        line = bare(text[position:end]).rstrip()
         if line.startswith(fence) and not line.strip(fence[0]):
             return end
         position = end + 1
@@ -136,15 +143,17 @@ def begun(text: str) -> Iterator[Span]:
         yield start, ends[-1] if ends else len(text)
 
 
-RULES = "-=*_#–—"
+DRAWN = r"\p{Dash}\p{Block=Box_Drawing}="
+"""Class of the characters that draw a line across the page."""
+
+_RULE = regex.compile(rf"(?:[{DRAWN}*_#] ?){{3,}}")
 _UNDERLINES = 3
 """Maximum difference in characters between a heading and its underline."""
 
 
 def is_rule(line: str) -> bool:
-    """Whether the line is three or more of one mark."""
-    mark = line.strip()[:1]
-    return mark != "" and mark in RULES and len(line.strip()) >= 3 and not line.strip().strip(mark)
+    """Whether the line has three or more marks for drawing lines, and nothing else."""
+    return any(_RULE.fullmatch(text) for text in (line.strip(), bare(line).rstrip()))
 
 
 def ruled(text: str) -> Iterator[Span]:
@@ -176,19 +185,3 @@ def objects(text: str) -> Iterator[Span]:
         end = text.rfind({"{": "}", "[": "]"}[opening.group()[0]]) + 1 or len(text)
         if is_long(text[opening.start() : end]):
             yield opening.start(), end
-
-
-def around_question(text: str) -> Iterator[Span]:
-    """If the whole message is a JSON object with a question, yield everything except the question."""
-    try:
-        whole = json.loads(text) if text.lstrip().startswith("{") else {}
-    except (ValueError, RecursionError):
-        return
-    said = whole.get("question") or whole.get("query")
-    for is_ascii in (False, True) if isinstance(said, str) else ():
-        written = json.dumps(said, ensure_ascii=is_ascii)
-        start = text.find(written)
-        if start >= 0:
-            yield 0, start + 1
-            yield start + len(written) - 1, len(text)
-            return

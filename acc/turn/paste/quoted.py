@@ -7,8 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import groupby
 
-from acc.turn.paste.enclosed import Span, is_long, lines
-from acc.turn.paste.leads import is_of_another
+from acc.turn.paste.enclosed import Span, bare, is_long, lines
 
 _MARK = re.compile("[\"'`‘’“”„«»‹›「」『』]")
 _CLOSERS = {
@@ -30,7 +29,7 @@ FAR = 40
 
 
 def quotations(text: str) -> Iterator[Span]:
-    """Yield quotations that are long, or that a clause before a colon attributes to another person.
+    """Yield quotations that are long or have several lines; shorter ones are the user's wording.
 
     The quoted text may contain closing marks. So a quotation after a colon extends to the last mark of its kind, and
     one behind a comma or on a new line does if it has several lines. Without a closing mark it extends to the end.
@@ -50,7 +49,7 @@ def quotations(text: str) -> Iterator[Span]:
             continue
         inside = text[at + 1 : inner].strip()
         position = min(inner + 1, len(text))
-        if is_long(inside) or "\n" in inside or (_is_led(before) and is_of_another(before)):
+        if is_long(inside) or "\n" in inside:
             yield at, position
 
 
@@ -75,7 +74,7 @@ def _end(text: str, at: int, before: str, closing: list[int]) -> int | None:
 
 def _is_led(before: str) -> bool:
     """Whether a quotation begins behind a colon."""
-    return before.rstrip().endswith((":", "："))
+    return before.rstrip().endswith(":")
 
 
 def _opens(text: str, at: int) -> bool:
@@ -111,7 +110,7 @@ def quoted_lines(text: str) -> Iterator[Span]:
     Slack sends the mark as ``&gt;``.
     """
     every = list(lines(text))
-    quoted = (at for at, (_, line) in enumerate(every) if line.lstrip().startswith((">", "&gt;")))
+    quoted = (at for at, (_, line) in enumerate(every) if bare(line).startswith((">", "&gt;")))
     for _, run in groupby(enumerate(quoted), key=lambda pair: pair[1] - pair[0]):
         places = [at for _, at in run]
         first, last = places[0], places[-1]
@@ -123,7 +122,7 @@ def quoted_lines(text: str) -> Iterator[Span]:
 
 
 def _compares(line: str) -> bool:
-    limit, colon, _ = line.replace("&gt;", ">").lstrip("> $€£").partition(":")
+    limit, colon, _ = bare(line).replace("&gt;", ">").lstrip("> $€£").partition(":")
     number, *unit = limit.replace(",", "").replace(".", "").split() or [""]
     return bool(colon) and number.rstrip("km%€").isdigit() and len(unit) <= 1
 

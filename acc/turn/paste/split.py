@@ -2,16 +2,16 @@
 
 The text from the first mark of a paste to its last is a document (law 6). If nothing marks the
 end, the document extends to the end of the message. Quotations of up to eight words remain the
-user's words, unless a clause attributes them to another person ("Bob wrote:"). Time is linear in the
-text, and the result depends on the text alone.
+user's words. Time is linear in the text, and the result depends on the text alone.
 
 Unmarked text belongs to the user. A caller that knows better passes ``pasted``
-(`acc.turn.turn.Turn.said`).
+(`acc.turn.turn.Turn.said`), a deployer that does not trust it `acc.state.policy.Policy.pasted`.
 
     enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON
     quoted.py       quotations, and lines that begin with >
     copied.py       mails, logs and chats
-    leads.py        text after "Summarise this:" or "Got this mail:", prompts with retrieved context
+    prompts.py      prompt templates with labels, an object with a question
+    middle.py       what stands between the first and the last line
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from html import unescape
 from typing import NamedTuple
+from unicodedata import east_asian_width
 
+import numpy as np
+
+from acc.text.normal import Normal, normalised
 from acc.turn.paste.copied import copied, mailed
 from acc.turn.paste.enclosed import (
     BLOCKS,
@@ -28,15 +32,13 @@ from acc.turn.paste.enclosed import (
     TAG,
     TAKEN,
     Span,
-    around_question,
     begun,
     fenced,
     objects,
-    plain,
     ruled,
     tagged,
 )
-from acc.turn.paste.leads import handed_over, retrieved
+from acc.turn.paste.prompts import around_question, retrieved
 from acc.turn.paste.quoted import quotations, quoted_lines
 
 MARK = "[pasted]"
@@ -54,8 +56,7 @@ class Passages(NamedTuple):
 
 
 _KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
-    objects, fenced, tagged, begun, ruled, retrieved, mailed, copied, quoted_lines, handed_over,
-    quotations,
+    objects, fenced, tagged, begun, ruled, retrieved, mailed, copied, quoted_lines, quotations,
 )  # fmt: skip
 
 
@@ -64,16 +65,16 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
 
     Args:
         text: The message as the user sent it.
-        known: Passages known to be pasted. They are removed wherever they occur in ``text`` and
-            are not returned.
+        known: Passages known to be pasted. They are removed wherever they occur in ``text``, with
+            whatever white space, and are not returned.
 
     Returns:
         The user's own words, with `MARK` for each removed passage, and at most `MOST_PASSAGES`
-        passages in order. Together they hold every other word of ``text``.
+        passages in order. Together they hold every other word of ``text``. Without a passage,
+        ``text`` is unchanged.
     """
-    cleaned = plain(text)
-    for passage in known:
-        cleaned = _without(cleaned, _standing_in(cleaned, plain(passage.strip())))
+    laid_out = Normal.laid_out(text)
+    cleaned = _without(laid_out.text, _standing_in(laid_out.text, known))
     left = _without(cleaned, around_question(cleaned))
     for _ in range(MOST_PASSAGES):
         if (first := _first(left)) is None:
@@ -82,26 +83,53 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
     else:
         for passages in _KINDS:
             left = _without(left, passages(left))
+    if TAKEN not in left:
+        return Passages(text, ())
     own: list[str] = []
     pasted: list[str] = []
     position = 0
     for taken in _TAKEN.finditer(left):
-        start, end = taken.span()
+        start, end = (_place(laid_out, at, text) for at in taken.span())
         own += (text[position:start], f" {MARK} ")
         position = end
-        if cleaned[start:end].replace(TAKEN, "").strip():
+        if cleaned[slice(*taken.span())].replace(TAKEN, "").strip():
             pasted.append(text[start:end].strip())
     kept = "".join((*own, text[position:]))
     return Passages("\n".join(_tidy(kept)), _bounded(pasted))
 
 
-def _standing_in(text: str, passage: str) -> Iterator[Span]:
-    """Yield where ``passage`` stands as words of its own."""
-    end = 0
-    while passage and (start := text.find(passage, end)) >= 0:
-        end = start + len(passage)
-        if not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum()):
-            yield start, end
+def _place(laid_out: Normal, at: int, text: str) -> int:
+    """Return where the character at ``at`` stands in ``text``, with the invisible ones in front of it."""
+    if at in (0, len(laid_out.text)):
+        return len(text) if at else 0
+    return int(laid_out.ends[at - 1])
+
+
+def _standing_in(text: str, passages: Sequence[str]) -> Iterator[Span]:
+    """Yield where a passage stands as words of its own; white space, letter case and typography do not count."""
+    whole = Normal.of(text) if passages else Normal.of("")
+    places = np.array([at for at, char in enumerate(whole.text) if char != " "], dtype=np.int64)
+    joined = whole.text.replace(" ", "")
+    found: list[Span] = []
+    for wanted in filter(None, (normalised(passage).replace(" ", "") for passage in passages)):
+        end = 0
+        while (at := joined.find(wanted, end)) >= 0:
+            end = at + len(wanted)
+            first, last = int(places[at]), int(places[end - 1])
+            start, stop = whole.original(first, last + 1)
+            if not (_is_in_word(text, start) or _is_in_word(text, stop)):
+                found.append((start, stop))
+    position = 0
+    for start, stop in sorted(found):
+        if stop > position:
+            yield max(start, position), stop
+            position = stop
+
+
+def _is_in_word(text: str, place: int) -> bool:
+    """Whether a word goes on at ``place``. East Asian words are not told apart."""
+    around = text[max(0, place - 1) : place + 1]
+    return len(around) == 2 and all(c.isalnum() and east_asian_width(c) != "W" for c in around)
 
 
 def _first(text: str) -> Span | None:
