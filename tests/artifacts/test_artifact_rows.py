@@ -46,7 +46,6 @@ def test_two_places_share_no_lane_and_no_id(one: tuple, other: tuple) -> None:  
     thread=threads, branch=texts, ref=texts, seq=st.integers(0, 1 << 40), channel=st.sampled_from(Channel),
     text=words | st.builds(lambda word: f"{word} é" * 4_000, words),
 )  # fmt: skip
-@settings(max_examples=50)
 def test_text_channel_and_place_come_back(
     thread: ThreadKey, branch: str, ref: str, seq: int, channel: Channel, text: str
 ) -> None:
@@ -78,9 +77,7 @@ def store(
 
 
 @given(places=st.lists(places, min_size=2, max_size=4, unique=True))
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_keeps_hostile_names_apart(
     store: ArtifactStore, places: list[tuple[ThreadKey, str, str]]
 ) -> None:

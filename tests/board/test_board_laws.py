@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from helpers_board import board_texts, everything_on, is_clean, rules, said
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.board.board import Board
@@ -88,7 +88,6 @@ def lying_listener(compressor: Any) -> Any:
     return listener
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(turns, min_size=1, max_size=4), st.sampled_from(["rules", "rules and goals"]))
 def test_no_private_text_comes_to_the_board(asked: list[Any], share: Any) -> None:
     """Whatever compressor and listener say: on the board stands what somebody said to all, verbatim and whole.
@@ -142,7 +141,6 @@ def _killed(where: str) -> Any:
     return patch.object(Journal, "append_and_commit", die)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.tuples(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from helpers_cli import as_lines, operations, taken
+
+from acc import cli
 
 RULES = (
     "The gateway has 4 replicas.",
@@ -21,11 +26,27 @@ def conversation(tmp_path: Path) -> Path:
     return as_lines(tmp_path / "nodes.jsonl", operations(12))
 
 
+@pytest.fixture(scope="session")
+def four_turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory with one thread of four turns, ``inc``, to copy."""
+    place = tmp_path_factory.mktemp("four") / "memory"
+    taken(place, "inc", *RULES)
+    return place
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A memory with one thread of four turns, ``inc``."""
-    taken(tmp_path / "memory", "inc", *RULES)
-    return tmp_path / "memory"
+def folder(four_turns: Path, tmp_path: Path) -> Path:
+    """A copy of that memory, of the test alone."""
+    return Path(shutil.copytree(four_turns, tmp_path / "memory"))
+
+
+INSTALLED = functools.cache(entry_points)
+
+
+@pytest.fixture(autouse=True)
+def packages_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is installed stays the same; to list it takes as long as many a command."""
+    monkeypatch.setattr(cli, "entry_points", INSTALLED)
 
 
 @pytest.fixture(autouse=True)

@@ -124,6 +124,7 @@ def test_a_path_that_cannot_be_written(tmp_path: Path, capsys: Capsys) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.slow
 def test_a_full_disk_under_the_json(tmp_path: Path) -> None:
     file = as_lines(tmp_path / "a.jsonl", operations(1))
     command = [*ACC, "replay", str(file), "--json"]

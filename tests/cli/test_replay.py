@@ -147,7 +147,7 @@ def test_rules_that_find_no_room_are_told_and_the_replay_goes_on(
 def test_a_replay_that_is_stopped_in_any_way_ends_as_if_nothing_had_happened(
     tmp_path: Path,
 ) -> None:
-    conversation = as_lines(tmp_path / "nodes.jsonl", operations(300))
+    conversation = as_lines(tmp_path / "nodes.jsonl", operations(120))
     memory, whole = tmp_path / "memory", tmp_path / "whole"
     command = ["replay", conversation, "--memory", memory]
 
@@ -178,7 +178,7 @@ def test_a_replay_that_is_stopped_in_any_way_ends_as_if_nothing_had_happened(
     assert "\x1b" not in ended.stdout
 
     rows = re.findall(r"^ +(\d+) .* ok$", ended.stdout, re.MULTILINE)
-    assert [int(row) for row in rows] == list(range(1, 301))
+    assert [int(row) for row in rows] == list(range(1, 121))
     assert run(["verify", "--memory", str(memory)]) == 0
     assert run(["replay", str(conversation), "--memory", str(whole)]) == 0
     texts = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core_threads import turn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.artifacts.protocol import Artifact
@@ -209,7 +209,6 @@ TEXTS = st.text(max_size=60) | st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "agent", "tool:df"]), TEXTS), max_size=5),
     TEXTS,

@@ -161,15 +161,15 @@ def _check_shown(memory: MemoryController[Any]) -> None:
             assert MESSAGE not in _shown(memory, key)
 
 
+QUICK = [("message", "replay", "replay"), ("document", "fast", "replay")]
+PROOFS = [("replay", "replay"), ("fast", "replay"), ("fast", "fast")]
+ERASED = [(name, *proofs) for name in TARGETS for proofs in PROOFS]
+
+
 @pytest.mark.parametrize(
-    ("first", "again"),
-    [
-        ("replay", "replay"),
-        ("fast", "replay"),
-        pytest.param("fast", "fast", marks=pytest.mark.slow),
-    ],
+    ("name", "first", "again"),
+    [pytest.param(*each, marks=[] if each in QUICK else pytest.mark.slow) for each in ERASED],
 )
-@pytest.mark.parametrize("name", TARGETS)
 def test_an_erasure_that_is_killed_is_repeated(
     name: str, first: Any, again: Any, tmp_path: Path, told: Told
 ) -> None:
@@ -213,7 +213,14 @@ def _deletions(memory: MemoryController[Any]) -> dict[str, Callable[[], Any]]:
     }
 
 
-@pytest.mark.parametrize("name", ["prune", "expire", "replace"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("prune", marks=pytest.mark.slow),
+        pytest.param("expire", marks=pytest.mark.slow),
+        "replace",
+    ],
+)
 def test_another_deletion_that_is_killed_is_repeated(name: str, tmp_path: Path, told: Told) -> None:
     def deleted(number: int, kill: Kill) -> None:
         folder = tmp_path / str(number)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from helpers_evidence import Scripted, check_gone, evidence_of, left_of, opened, pin, talk
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.board.board import Board
@@ -251,7 +251,6 @@ def _played(memory: Any, said: Sequence[str]) -> bool:
     return any(SECRET in each for each in said)
 
 
-@settings(max_examples=60, deadline=None)
 @given(said=_SAID, proof=st.sampled_from(["replay", "fast"]), over=st.sampled_from([0, 30]))
 def test_after_an_erasure_the_words_are_in_no_byte(said: list[str], proof: Any, over: int) -> None:
     cadence = Cadence(compress_over=over, tail_bound=1_000)

@@ -104,7 +104,7 @@ def line_of(memory: Any, model: Any, fetch: Any) -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
-@pytest.mark.parametrize("memory_with", [memory_of, patient])
+@pytest.mark.parametrize("memory_with", [memory_of, pytest.param(patient, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", [agent_of, loop_of, line_of])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_tool_that_forges_a_human_gains_nothing(kind: str, form: Any, memory_with: Any) -> None:

@@ -51,7 +51,7 @@ def around(request: Any, handler: Any) -> Any:
     return ModelResponse([blocked("No.")]) if _is_bad(request.state) else handler(request)
 
 
-@pytest.mark.parametrize("make", [memory_of, patient])
+@pytest.mark.parametrize("make", [memory_of, pytest.param(patient, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_first", [True, False])
 @pytest.mark.parametrize("guard", [before, replacing, appending, around])
 def test_what_a_guard_blocked_is_a_document(

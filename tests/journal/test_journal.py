@@ -264,7 +264,7 @@ def test_network_file_systems_are_known(tmp_path: Path) -> None:
 
 def test_a_long_thread_is_read_by_its_end(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
-        for number in range(400):
+        for number in range(60):
             step(journal, "t", f"turn {number}")
     with Journal.open(tmp_path) as journal:
         counted: list[str] = []

@@ -10,7 +10,7 @@ from acc.journal import Journal
 from acc.testing.journal_conformance import check_journal
 
 
-@pytest.mark.parametrize("kind", ["ext4", "nfs4"])
+@pytest.mark.parametrize("kind", ["ext4", pytest.param("nfs4", marks=pytest.mark.slow)])
 def test_sqlite(tmp_path: Path, kind: str) -> None:
     check_journal(lambda: Journal.open(tmp_path, file_system=lambda _: kind))
     has_log = (tmp_path / "journal.sqlite3-wal").exists()

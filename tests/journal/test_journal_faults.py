@@ -6,9 +6,9 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import sqlite3
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -144,16 +144,12 @@ def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> 
             other = sqlite3.connect(tmp_path / FILE, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
             call = asyncio.create_task(asyncio.to_thread(journal.append, "t", messages(1, "hello")))
-            longest = 0.0
-            for _ in range(40):
-                start = time.perf_counter()
+            for _ in range(40):  # a loop that waits comes back only when the call has ended
                 await asyncio.sleep(0.005)
-                longest = max(longest, time.perf_counter() - start)
             assert not call.done()
             other.execute("COMMIT")
             other.close()
             assert (await call).is_new
-            assert longest < 0.15
 
     asyncio.run(main())
 
@@ -189,15 +185,16 @@ def test_clocks_decide_nothing(tmp_path: Path) -> None:
         assert list(said(journal)) == [f"turn {n}" for n in range(20)]
 
 
-def test_damaged_pages_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_damaged_pages_are_told(tmp_path: Path, every: int) -> None:
     """Whatever page is overwritten: an error of the library, a damage in the report, or nothing was lost."""
     with Journal.open(tmp_path) as journal:
         for number in range(1, 90):
             step(journal, "t", f"Rule {number}.", proposal=rule(f"Rule {number}.", f"u{number}"))
         lines = list(journal.export("t"))
     whole = (tmp_path / FILE).read_bytes()
-    silent = 0
-    for page in range(len(whole) // 4096):
+    silent, pages = 0, range(1, len(whole) // 4096, every)
+    for page in [0, *pages]:
         bent = bytearray(whole)
         bent[page * 4096 + 200 : page * 4096 + 3900] = bytes(
             each ^ 0x5A for each in bent[page * 4096 + 200 : page * 4096 + 3900]
@@ -211,7 +208,20 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
                     assert list(journal.export("t")) == lines
         except (StoreError, AuditError):
             pass
-    assert silent < len(whole) // 4096 // 2  # the middle of a page may hold nothing
+    assert silent < len(pages) // 2  # the middle of a page may hold nothing
+
+
+@pytest.fixture(scope="module")
+def fifteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a journal with fourteen turns that are committed, and one that waits."""
+    folder = tmp_path_factory.mktemp("fifteen")
+    with Journal.open(folder) as journal:
+        for number in range(1, 15):
+            proposal = rule(f"Rule {number}.", f"u{number}") if number % 5 == 0 else None
+            step(journal, "t", f"Rule {number}.", proposal=proposal)
+        journal.append("t", messages(15, "This waits."), follows=journal.head("t").hash)
+        assert journal.verify([POLICY]).is_clean
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -254,14 +264,8 @@ def test_damaged_pages_are_told(tmp_path: Path) -> None:
         "DELETE FROM policies",
     ],
 )  # fmt: skip
-def test_a_changed_row_is_told(tmp_path: Path, statement: str) -> None:
-    """Fourteen turns are committed, and one waits."""
-    with Journal.open(tmp_path) as journal:
-        for number in range(1, 15):
-            proposal = rule(f"Rule {number}.", f"u{number}") if number % 5 == 0 else None
-            step(journal, "t", f"Rule {number}.", proposal=proposal)
-        journal.append("t", messages(15, "This waits."), follows=journal.head("t").hash)
-        assert journal.verify([POLICY]).is_clean
+def test_a_changed_row_is_told(fifteen: Path, tmp_path: Path, statement: str) -> None:
+    shutil.copytree(fifteen, tmp_path, dirs_exist_ok=True)
     assert change(tmp_path, statement) >= 1
     with Journal.open(tmp_path) as journal:
         report = journal.verify([POLICY])

@@ -24,8 +24,8 @@ GOOD = {"rules": [{"quote": RULE, "ref": "u1"}]}
 RAISED = {"401": AuthenticationError, "403": AuthenticationError, "404": ConfigurationError}
 
 
-def model_at(url: str) -> OpenAIModel:
-    return OpenAIModel("m", base_url=url, api_key="none", attempts=1, timeout=0.2)
+def model_at(url: str, timeout: float = 20) -> OpenAIModel:
+    return OpenAIModel("m", base_url=url, api_key="none", attempts=1, timeout=timeout)
 
 
 def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
@@ -43,7 +43,7 @@ def test_after_each_fault_the_turn_is_in_the_state_or_still_in_the_tail(name: st
         return Fault(name) if broken[0] else None
 
     with ModelServer(lambda _: GOOD, faults=fault) as server:
-        model = model_at(server.base_url)
+        model = model_at(server.base_url, 0.2 if name == "hang" else 20)
         if name in RAISED:
             with pytest.raises(RAISED[name]):
                 stepped(model)
@@ -54,6 +54,7 @@ def test_after_each_fault_the_turn_is_in_the_state_or_still_in_the_tail(name: st
         assert RULE in (*in_state, *in_tail)
         assert bool(step.failure) == (RULE not in in_state)
         broken[0] = False
+        model = model_at(server.base_url) if name == "hang" else model
         after = stepped(model, step, "Why is checkout slow?")
     assert [rule.words.text for rule in after.state.constraints] == [RULE]
     assert not after.failure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import count
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import hostile_texts
+from timing import is_linear
 
 from acc.keyless.words import plain
 from acc.text.quoting import Quotable
@@ -399,29 +399,4 @@ READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 def test_time_grows_with_the_text_and_not_with_its_square(reader: Callable[[str], object]) -> None:
-    """Eight times the text takes eight times as long, not sixty-four; twenty is the line."""
-    slow = {}
-    for kind, make in HOSTILE.items():
-        growth = _growth(reader, make(500), make(4_000))
-        if growth > 20:  # another process may have disturbed it; what is quadratic is so again
-            growth = min(growth, _growth(reader, make(500), make(4_000)))
-        if growth > 20:
-            slow[kind] = round(growth)
-    assert not slow
-
-
-def _growth(reader: Callable[[str], object], short: str, long: str) -> float:
-    """How much longer ``long`` takes; 0 where both are too quick to compare."""
-    slowest = _quickest(reader, long, 2)
-    if slowest < 2e-3:
-        return 0
-    return _quickest(reader, long, 3) / max(_quickest(reader, short, 9), 1e-6)
-
-
-def _quickest(reader: Callable[[str], object], text: str, times: int) -> float:
-    best = float("inf")
-    for _ in range(times):
-        start = time.process_time()
-        reader(text)
-        best = min(best, time.process_time() - start)
-    return best
+    assert [kind for kind, make in HOSTILE.items() if not is_linear(reader, make(4_000))] == []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from timing import is_linear
 
 from acc.compress.protocol import Reading
 from acc.driving import perform
@@ -241,7 +240,6 @@ TURNS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TURNS, min_size=1, max_size=3), st.sampled_from([0, 50]))
 def test_no_text_makes_it_fail_or_propose_what_commit_refuses(
     turns: list[list[tuple[Channel, str]]], over: int
@@ -272,11 +270,4 @@ def test_no_text_makes_it_fail_or_propose_what_commit_refuses(
     ],
 )
 def test_time_is_linear(piece: str) -> None:
-    def seconds(count: int) -> float:
-        start = perf_counter()
-        compress(reading(piece * count))
-        return perf_counter() - start
-
-    seconds(500)
-    small = min(seconds(4_000 + n) for n in range(3))
-    assert seconds(32_000) < 40 * small + 0.5
+    assert is_linear(lambda text: compress(reading(text)), piece * 32_000)

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from timing import is_linear
 
 from acc.text.normal import normalised
 from acc.text.quoting import FoundQuote, NotFound, Quotable, same_words
 from acc.text.sentences import sentences
-from tests.core.text.timing import ratio
 
 TEXT = "Hi there. Never deploy on  Friday\nwithout Ann’s OK! It is “fragile”. Bob agrees, e.g. on Monday."
 LIST = "Never do any of these without Ann:\n- restart db\n- drop a table\n\nReply in German."
@@ -199,7 +199,7 @@ def test_no_text_breaks_it(quote: str, messages: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_takes_time_in_proportion_to_the_length(unit: str, quote: str) -> None:
-    assert ratio(lambda text: find_quote(quote, [text]), unit, 6_000) < 24
+    assert is_linear(lambda text: find_quote(quote, [text]), unit * (48_000 // len(unit)))
 
 
 @pytest.mark.parametrize(

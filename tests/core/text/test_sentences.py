@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from timing import is_linear
 
 from acc.text.sentences import sentences
 from tests.core.text.labelled import LABELLED
-from tests.core.text.timing import ratio
 
 LINES = st.lists(
     st.sampled_from(
@@ -132,4 +132,4 @@ def test_slices_are_exact_in_order_and_leave_no_word_out(lines: list[str]) -> No
      "🎉. ", "A\n", "a ", "。東", "1. "],
 )  # fmt: skip
 def test_takes_time_in_proportion_to_the_length(unit: str) -> None:
-    assert ratio(sentences, unit, 6_000) < 24
+    assert is_linear(sentences, unit * (48_000 // len(unit)))
