@@ -29,7 +29,7 @@ from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
 from acc.integrations.prompting import watching, with_memory
-from acc.integrations.speaking import AgentSettings
+from acc.integrations.settings import AgentSettings
 from acc.integrations.stepping import Controller
 
 with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
@@ -79,7 +79,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
                 the rules without a model: then the middleware opens the memory. An `AsyncMemoryController` only for
                 an agent that always runs asynchronously.
             folder: Folder of a memory that the middleware opens; ``memory`` in the working folder by default.
-            settings: See `acc.integrations.speaking.AgentSettings`.
+            settings: See `acc.integrations.settings.AgentSettings`.
 
         Raises:
             ConfigurationError: ``controller`` is neither a memory nor a name, or the settings contradict each other.

@@ -47,6 +47,7 @@ API = {
     "acc.board.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",
     "acc.integrations.langchain": "LangChain",
+    "acc.integrations.settings": "Settings of node and middleware",
     "acc.integrations.identity": "Identity",
     "acc.integrations.guards": "Guards",
     "acc.integrations.evidence_tool": "Evidence tool",
