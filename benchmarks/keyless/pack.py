@@ -75,11 +75,11 @@ def packed() -> dict[str, Array]:
 def _acts() -> dict[str, Array]:
     """Return the classifier of acts with its strongest features, and coarser weights."""
     old = np.load(TRAINED / "acts.npz")
-    weights = old["weights"].astype(int)
+    keys, weights = old["keys"], old["weights"].astype(int)  # each look unpacks the array anew
     strongest = np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:KEPT_FEATURES]
-    rows = sorted(strongest, key=lambda row: int(old["keys"][row]))
+    rows = sorted(strongest, key=lambda row: int(keys[row]))
     return {
-        "keys": old["keys"][rows],
+        "keys": keys[rows],
         "weights": np.round(weights[rows] / COARSER).astype(np.int8),
         "scale": np.float64(float(old["scale"]) * COARSER),
     }

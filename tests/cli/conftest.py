@@ -8,7 +8,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from helpers_cli import as_lines, operations, taken
+from conversation_files import as_lines, operations
+from helpers_cli import taken
 
 from acc import cli
 

@@ -11,20 +11,8 @@ from typing import Any
 
 import pytest
 import typer
-from helpers_cli import (
-    ACC,
-    Capsys,
-    MonkeyPatch,
-    agent,
-    as_json,
-    as_lines,
-    failing,
-    files_of,
-    one_line,
-    operations,
-    result,
-    user,
-)
+from conversation_files import agent, as_json, as_lines, operations, result, user
+from helpers_cli import ACC, Capsys, MonkeyPatch, failing, files_of, one_line
 
 from acc.cli import COMMANDS, app, run
 

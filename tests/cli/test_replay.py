@@ -11,21 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_cli import (
-    ACC,
-    Capsys,
-    MonkeyPatch,
-    agent,
-    as_json,
-    as_lines,
-    one_line,
-    operations,
-    printed,
-    started,
-    told,
-    until_turn,
-    user,
-)
+from conversation_files import agent, as_json, as_lines, operations, user
+from helpers_cli import ACC, Capsys, MonkeyPatch, one_line, printed, started, told, until_turn
 
 from acc.cli import run
 from acc.journal import Journal

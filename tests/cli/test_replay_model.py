@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers_cli import Capsys, MonkeyPatch, as_lines, operations, printed, told
+from conversation_files import as_lines, operations
+from helpers_cli import Capsys, MonkeyPatch, printed, told
 
 from acc.cli import run
 from acc.testing import Fault, ModelServer, Request

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 import typer
-from helpers_cli import Capsys, MonkeyPatch, as_lines, failing, operations, printed, started, told
+from conversation_files import as_lines, operations
+from helpers_cli import Capsys, MonkeyPatch, failing, printed, started, told
 
 from acc import cli
 

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from benchmarks.experience.addition import Judgement
-from benchmarks.experience.code_programs import ProgramError, adapted, programs_alike, read, run
-from benchmarks.experience.code_tables import columns_named, filled
+from benchmarks.experience.code_programs import adapted, programs_alike
+from benchmarks.experience.code_tables import columns_named
 from benchmarks.experience.conditions import FAMILIES
-from benchmarks.experience.driving_scenes import driven, off, read_way, written
+from benchmarks.experience.driving_scenes import driven, written
 from benchmarks.experience.memory import Demonstration, Experience
-from benchmarks.experience.packet_family import named
-from benchmarks.experience.packet_features import nearness
 from benchmarks.experience.tasks import Task
 
 NAMES = list(FAMILIES)
@@ -80,35 +78,6 @@ def test_the_coarse_evaluator_believes_some_of_what_is_wrong(name: str) -> None:
     assert 0 < admitted_wrong < len(did)
 
 
-def test_a_program_is_run_on_the_tables() -> None:
-    tables = filled(1)
-    labs = tables["labs"]
-    keep = (labs.names["test"] == "glucose") & (labs.names["ward"] == "surgery")
-    program = read("labs | where test = glucose | where ward = surgery | max value")
-    assert run(program, tables) == str(labs.numbers["value"][keep].max())
-    assert run(read("labs | where test = glucose | count"), tables) == str(
-        (labs.names["test"] == "glucose").sum()
-    )
-    assert run(read("labs | where test = nothing | mean value"), tables) == ""
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "labs", "labs | max", "labs | frobnicate value", "labs | count value", "labs | where a | count"],
-)  # fmt: skip
-def test_what_is_no_program_says_why(text: str) -> None:
-    with pytest.raises(ProgramError, match=r"not:|no such"):
-        read(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["rooms | count", "labs | where drug = aspirin | count", "labs | max dose"]
-)
-def test_a_program_of_no_such_table_or_column_does_not_run(text: str) -> None:
-    with pytest.raises(ProgramError, match=r"no table|no column"):
-        run(read(text), filled(1))
-
-
 def test_a_program_is_taken_over_with_the_values_of_the_new_task() -> None:
     program = "labs | where test = glucose | where year = 2099 | max value"
     values = columns_named("What is the highest level of lab results of sodium?")
@@ -117,25 +86,3 @@ def test_a_program_is_taken_over_with_the_values_of_the_new_task() -> None:
     assert adapted("no program", values) == "no program"
     assert programs_alike(program, taken) == 1.0
     assert programs_alike(program, "visits | where sex = male | mean wait") < 0.5
-
-
-def test_trajectories_are_measured_in_metres() -> None:
-    way = driven(10.0, 0.0, 0.0, 6)
-    assert way[:, 1] == pytest.approx([5, 10, 15, 20, 25, 30])
-    aside = way + np.array([3.0, 4.0])
-    assert off(aside, way) == pytest.approx(5.0)
-    again = read_way(f"My plan: {written(way)}.")
-    assert again is not None
-    assert again == pytest.approx(way)
-    assert read_way("[(1,2)]") is None
-
-
-def test_packets_are_compared_by_relative_change() -> None:
-    vector = np.array([*[2.0] * 12, *[1.0] * 10], np.float32)
-    half = vector.copy()
-    half[:12] = 1.0
-    other = vector.copy()
-    other[12:] = 0.0
-    found = nearness(vector, np.array([vector, half, other]))
-    assert found == pytest.approx([1.0, 1 - 6 / 22, 1 - 10 / 22])
-    assert named("Flags raised: SYN.\nAttack type: DoS-SYN_Flood \n") == "DoS-SYN_Flood"

@@ -251,23 +251,7 @@ def test_no_text_makes_it_fail_or_propose_what_commit_refuses(
 
 @pytest.mark.parametrize(
     "piece",
-    [
-        "a",
-        " ",
-        "1",
-        "1,",
-        "(",
-        '"',
-        "Never ",
-        "no. ",
-        "x: ",
-        "- a\n",
-        "\u200b",
-        "é",
-        "$1 ",
-        "A-1",
-        ", and b c d ",
-    ],
-)
+    ["a", " ", "1", "1,", "(", '"', "Never ", "no. ", "x: ", "- a\n", "\u200b", "é", "$1 ", "A-1", ", and b c d "],
+)  # fmt: skip
 def test_time_is_linear(piece: str) -> None:
     assert is_linear(lambda text: compress(reading(text)), piece * 32_000)

@@ -1,4 +1,4 @@
-"""Conversations as files, for the tests of the command line."""
+"""Conversations as files."""
 
 from __future__ import annotations
 
