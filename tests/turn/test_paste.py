@@ -265,6 +265,41 @@ def test_an_inline_fence_on_one_line_takes_nothing_else_with_it() -> None:
     assert "Never restart nginx." in own
 
 
+PIECES = (
+    ":",
+    ".",
+    "-",
+    ">",
+    "> ",
+    "*",
+    "#",
+    "`",
+    "```",
+    "|",
+    "@",
+    "<b>",
+    '"',
+    "“",
+    "”",
+    "\n",
+    " ",
+    "On ",
+    "wrote:",
+    "1.",
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_marks_without_words_are_words_of_nobody_else(text: str) -> None:
+    split_pasted(f"Stop.\n{text}")
+    split_pasted(text)
+
+
+@pytest.mark.parametrize("text", [":", "...:", "- :", ": : :"])
+def test_a_line_of_colons_is_the_users(text: str) -> None:
+    assert split_pasted(text).own == text
+
+
 @given(
     st.lists(
         st.one_of(

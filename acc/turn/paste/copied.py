@@ -203,7 +203,7 @@ def _is_attribution(line: str, following: Sequence[str]) -> bool:
 def _is_told(whole: str) -> bool:
     """Whether a line says who wrote, and when or from which address."""
     said = words_of(whole)
-    is_dated = "@" in whole or any(map(str.isdigit, whole)) or said[:1][0] in _ON
+    is_dated = "@" in whole or any(map(str.isdigit, whole)) or bool(_ON & {*said[:1]})
     at = next((at for at, word in enumerate(said) if word in _WROTE), None)
     if at is None:
         return is_dated and "写道" in whole
