@@ -46,7 +46,8 @@ def candidate_of(
         {**who, "text": text, "turn": message.turn, "at": message.at}
     )
     number = place if at is None else at
-    return Candidate(evidence, number, place, score, terms, rarity or {})
+    known = {} if rarity is None else rarity
+    return Candidate(evidence, number, place, score, terms, known)
 
 
 def passages(text: str) -> Iterator[str]:

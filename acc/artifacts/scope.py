@@ -40,6 +40,18 @@ Around = Callable[[Sequence[int]], Iterable[Artifact]]
 """The journal's messages with these numbers that a branch sees."""
 
 
+class Rarities(dict[str, float]):
+    """The rarity of each term that is asked for: the gate asks for a few of thousands."""
+
+    def __init__(self, index: LexicalIndex) -> None:
+        super().__init__()
+        self._index = index
+
+    def __missing__(self, term: str) -> float:
+        self[term] = found = self._index.rarity(term)
+        return found
+
+
 class Scope:
     """What was read of a thread, as one branch sees it.
 
@@ -127,10 +139,8 @@ class Scope:
                 score = score / (1 - LENGTH + LENGTH * len(text) / mean) + meaning[at] / len(own)
                 if score > 0:
                     found.append((float(score), age * _PASSAGES + place, at, place))
-        best = nlargest(limit, found)
-        shown = {term for *_, at, place in best for term in self._passages_of(at)[place][1]}
-        rarities = {term: self._index.rarity(term) for term in shown}
-        return [self._candidate(rarities, *each) for each in best]
+        rarities = Rarities(self._index)
+        return [self._candidate(rarities, *each) for each in nlargest(limit, found)]
 
     def _candidate(
         self, rarities: Mapping[str, float], score: float, number: int, at: int, place: int
