@@ -34,7 +34,7 @@ _RACED = "another worker went on meanwhile: what is on the board leaves the agen
 
 
 class _Common(Generic[C]):
-    """What both share: what they do, as computations.
+    """What a memory with a board does, for threads and for event loops alike: each act is a computation.
 
     Attributes:
         memory: The agents' memory, which also holds the board's thread.

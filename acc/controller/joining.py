@@ -1,4 +1,4 @@
-"""What of a turn the journal has already: all of it, its first words, or what others committed of it meanwhile.
+"""Finds the part of a turn that the journal holds already: all of it, its first words, or what others committed.
 
 - The whole turn was committed: the step is a repeated one, and gets what was made then (`again`).
 - Its first words wait: they were recorded, or the step that said them failed or was killed (`with_waiting`).

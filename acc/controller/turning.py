@@ -144,7 +144,7 @@ class _Writing(Generic[S]):
 
     @property
     def own(self) -> tuple[Message, ...]:
-        """The messages that do not wait already."""
+        """The messages of the turn that the journal does not hold yet."""
         return self.messages[len(self.waiting.messages) :]
 
     def at_once(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:

@@ -125,7 +125,7 @@ def _line(journal: Journal, head: Head, loss: Loss) -> Line:
 
 
 def _stays(line: Line, loss: Loss, changed: set[str]) -> int:
-    """Return how many commits stay; the state of the last one is there: an earlier erasure may have blanked some."""
+    """Return how many commits stay. The last of them has its state: an earlier erasure may have blanked others."""
     for place, each in enumerate(line.commits):
         is_reader = not read_refs(each).isdisjoint(loss.refs)
         if line.loses(each) or is_reader or (each.kind == "fork" and each.parent in changed):

@@ -54,7 +54,7 @@ class RecordUse:
 
 
 Deletion: TypeAlias = Callable[[Sequence[RecordUse], int], Mapping[str, str]]
-"""Says why each record goes at a time, by key; those that stay are left out."""
+"""Takes the records and a time. Returns why each record goes, by its key, without those that stay."""
 
 
 def _check(is_fit: bool, policy: object, hint: str) -> None:

@@ -253,7 +253,7 @@ class Targeted:
 
     @property
     def held(self) -> Hold | None:
-        """A hold that stops it."""
+        """The first hold that forbids the erasure, if there is one."""
         rows = {(row.thread, ref) for row in self.rows for ref in ("", *_names(row.ref))}
         found = (
             hold for hold in self._journal.held()

@@ -23,7 +23,7 @@ WINDOW, STEP = 24, 8
 """Every run of 31 bytes of an erased text holds one of its windows, and is found wherever it stands."""
 
 LEAST, LEAST_WORD = 8, 4
-"""Bytes of a whole text that is searched for, at least, and of a word that the caller names."""
+"""The shortest whole text that is searched for, and the shortest word that the caller may name, in bytes."""
 
 _HEAD, _BLOCK = 4, 1 << 22
 _CONTROLS = dict.fromkeys((*range(32), 127, ord("\\")), '"')

@@ -30,7 +30,7 @@ with extra("inspect", "the inspector's packages are not installed", where="acc i
 
 HOST = "127.0.0.1"
 OWN = (HOST, "localhost", "[::1]")
-"""Names of the loopback, which are answered."""
+"""Names of this machine: requests for other names are refused."""
 
 TOKEN = "x-acc-token"
 """The header with the token that an operator's act needs."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
@@ -61,17 +62,13 @@ def evidence_tool(
         thread = _thread(runtime, whose_memory, (run_key, "ccs_run"), key)
         raw = read(runtime.state, state_key)
         branch = memory.policy.schema.load(raw).branch if raw else "main"
-        found = memory.journal.texts(thread, [ref], branch=branch)
-        if found:
-            return _shown(found[0].text, max(0, start), most)
-        try:
-            if sharing is not None:
-                return _shown(
-                    sharing.of_run(runtime.config, thread).evidence(ref), max(0, start), most
-                )
-        except InputError:
-            pass
-        raise ToolException(f"There is no evidence {ref!r}. Use a ref that you read.")
+        texts = [message.text for message in memory.journal.texts(thread, [ref], branch=branch)]
+        if not texts and sharing is not None:
+            with suppress(InputError):
+                texts = [sharing.of_run(runtime.config, thread).evidence(ref)]
+        if not texts:
+            raise ToolException(f"There is no evidence {ref!r}. Use a ref that you read.")
+        return _shown(texts[0], max(0, start), most)
 
     # An asynchronous agent runs it in a thread.
     return StructuredTool.from_function(

@@ -26,6 +26,7 @@ from acc.step import Cadence
 from acc.tail import Message, labelled, recalled, shortened
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
+from acc.turn.paste.middle import framed
 
 LEGEND = (
     'What you remember of this conversation. Rules and goals bind you. What stands under "by tool" or "by '
@@ -176,8 +177,11 @@ def _plain(
 def _with_label(content: Any, middle: str) -> Any:
     """Return a message's content, in which the middle that may be pasted stands between labels."""
     if isinstance(content, str):
-        marked = f"[document {MAYBE_PASTED}] {middle}\n[end of {MAYBE_PASTED}]"
-        return content.replace(middle, marked)
+        parts = framed(content)
+        if parts is None or parts.middle != middle:
+            return content
+        opening, end = f"[document {MAYBE_PASTED}] {middle}", f"[end of {MAYBE_PASTED}]"
+        return "\n".join(filter(None, (parts.first, opening, end, parts.last)))
     if isinstance(content, dict) and isinstance(content.get("text"), str):
         return {**content, "text": _with_label(content["text"], middle)}
     return [_with_label(part, middle) for part in content] if isinstance(content, list) else content

@@ -37,7 +37,9 @@ class Database(ABC):
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
-        """Give a connection that sees one state of the database; only what opens it is told (`told`)."""
+        """Give a connection that sees one state of the database.
+
+        `told` translates what fails as it opens. The caller translates what fails later."""
 
     @abstractmethod
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:

@@ -186,7 +186,7 @@ class StoredCommit:
 
 @dataclass(frozen=True)
 class Damage:
-    """Something in a row of a table that is not as it was written; row 0 if rows are missing."""
+    """A row of a table that somebody changed; its number is 0 if rows are missing."""
 
     thread: ThreadKey
     branch: str

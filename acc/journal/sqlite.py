@@ -167,7 +167,7 @@ class Sqlite(Database):
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """Give a connection to files that are the ones seen before."""
+        """Give a connection. Before that, check that nobody has replaced the files of the database."""
         self._inside.append(threading.get_ident())
         try:
             with told(self.where):

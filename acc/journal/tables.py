@@ -155,7 +155,7 @@ class Recent:
                 self._held.popitem(last=False)
 
     def clear(self) -> None:
-        """Let go of all: something was erased."""
+        """Forget every state: something was erased."""
         self._held.clear()
 
 

@@ -38,7 +38,7 @@ _FUNCTION_WORDS = re.compile(
 
 @cache
 def _sure_identifier() -> Any:
-    """Return what gives the languages of a text probabilities."""
+    """Return the model of `identifier`, which then tells how probable a language is."""
     model = identifier()
     return LanguageIdentifier(
         model.nb_ptc, model.nb_pc, model.nb_classes, model.tk_nextmove, model.tk_output,

@@ -240,7 +240,7 @@ class Fault:
             raise ValueError(f"unknown fault {self.name!r}; the faults are {', '.join(FAULTS)}")
 
     def response(self) -> Response | None:
-        """Return what is sent instead of an answer; None if the model answers."""
+        """Return the fault that the server sends; None if the model answers."""
         if self.name not in _STATUS:
             return _INSTEAD.get(self.name)
         status, code, message = _STATUS[self.name]

@@ -45,7 +45,7 @@ TERMINAL = regex.compile(r"\p{Terminal_Punctuation}")
 
 @cache
 def identifier() -> Any:
-    """Return what scores the languages of a text. Loading it takes half a second."""
+    """Return the model that tells the language of a text. Loading it takes half a second."""
     return LanguageIdentifier.from_model_file(MODEL_FILE)
 
 

@@ -57,6 +57,15 @@ def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
     return MemoryController.open(folder, index="none", **{"compressor": takes_all, **settings})
 
 
+def with_a_rule(sharing: Sharing, **given: Any) -> Any:
+    """A board with one rule; later words are proposed by its listener alone."""
+    shared = sharing(
+        Board("b"), compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(), **given
+    )
+    speak(shared, TRIAGE, RULE, to="all")
+    return shared
+
+
 def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(sharing: Sharing) -> None:
     shared = sharing(Board("b"), listener=hears_everybody, compressor=takes_all)
     step = speak(shared, TRIAGE, TO_ALL)
@@ -188,12 +197,7 @@ def test_an_exception_is_for_those_to_whom_it_was_said(sharing: Sharing, to: Any
         held = reading.state.constraints
         return Proposal(later=tuple(ProposedLater(held[0].id, m.text, m.ref) for m in new if held))
 
-    shared = sharing(
-        Board("b"),
-        listener=listener,
-        compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(),
-    )
-    speak(shared, TRIAGE, RULE, to="all")
+    shared = with_a_rule(sharing, listener=listener)
     speak(shared, FIXER, "Hello.", "I am ill.")
     step = speak(shared, FIXER, EXCEPT, to=to)
     assert rules(shared) == [RULE]
@@ -209,13 +213,7 @@ def test_words_that_end_a_rule_go_to_all_if_two_readings_agree(
     def judge(claims: Any) -> list[Judgement]:
         return [Judgement(digest=claim_digest(c.item), verdict=verdict) for c in claims]
 
-    shared = sharing(
-        Board("b"),
-        listener=ends_first,
-        judge=judge,
-        compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(),
-    )
-    speak(shared, TRIAGE, RULE, to="all")
+    shared = with_a_rule(sharing, listener=ends_first, judge=judge)
     speak(shared, TRIAGE, ILL)
     assert ("cancer" in everything_on(shared)) == (verdict == "ends")
     speak(shared, TRIAGE, "Next.", "Next.")
@@ -234,13 +232,7 @@ def test_a_judge_that_fails_leaves_the_rule(sharing: Sharing) -> None:
     def judge(_: Any) -> list[Judgement]:
         raise OSError("down")
 
-    shared = sharing(
-        Board("b"),
-        listener=ends_first,
-        judge=judge,
-        compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(),
-    )
-    speak(shared, TRIAGE, RULE, to="all")
+    shared = with_a_rule(sharing, listener=ends_first, judge=judge)
     step = speak(shared, TRIAGE, "Whatever.")
     assert any("the judge failed" in each for each in step.warnings)
     speak(shared, TRIAGE, "And on.", "And on again.")

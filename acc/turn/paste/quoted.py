@@ -13,7 +13,7 @@ _MARK = re.compile("[\"'`‘’“”„«»‹›「」『』]")
 _CLOSERS = {
     '"': '"', "'": "'", "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "「": "」", "『": "』",
 }  # fmt: skip
-"""The marks that close each mark."""
+"""The closing marks of each opening mark."""
 
 _ALWAYS = "“„«‹「『"
 """Marks that open a quotation wherever they stand."""
@@ -54,7 +54,7 @@ def quotations(text: str) -> Iterator[Span]:
 
 
 def _end(text: str, at: int, before: str, closing: list[int]) -> int | None:
-    """Where the quotation that opens at ``at`` ends, of the marks that can close it; None if it is none."""
+    """Return where the quotation ends that opens at ``at``; None if no mark closes it."""
     mark, number = text[at], bisect_right(closing, at)
     is_introduced = _is_led(before) or _is_apart(before)
     if number == len(closing):

@@ -1,11 +1,11 @@
 """LangChain chat models, the choice of a model, and records."""
 
-import asyncio
 import json
 from threading import Thread
 
 import openai
 import pytest
+from helpers_models import answered
 from langchain_core.exceptions import ModelRateLimitError
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
@@ -31,12 +31,7 @@ ASKED = [PromptMessage("user", "Hi")]
 
 
 def ask(model, way="sync", schema=SCHEMA, messages=ASKED, **more):
-    try:
-        if way == "async":
-            return asyncio.run(model.acomplete(messages, schema, **more))
-        return model.complete(messages, schema, **more)
-    except Exception as error:
-        return error
+    return answered(model, messages, schema, way, **more)
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])

@@ -1,11 +1,11 @@
 """OpenAIModel against a loopback server: faults, formats, retries, keys. It asks for retries at once."""
 
-import asyncio
 import subprocess
 import sys
 
 import openai
 import pytest
+from helpers_models import answered
 
 from acc import MemoryMiddleware
 from acc.errors import AccError, AuthenticationError, CompressionError, ConfigurationError
@@ -27,12 +27,7 @@ def made(url: str, **settings) -> OpenAIModel:
 
 
 def ask(model: OpenAIModel, way: str, schema=SCHEMA, **more) -> Completion | Exception:
-    try:
-        if way == "async":
-            return asyncio.run(model.acomplete(ASKED, schema, **more))
-        return model.complete(ASKED, schema, **more)
-    except Exception as error:
-        return error
+    return answered(model, ASKED, schema, way, **more)
 
 
 SEEN = {
