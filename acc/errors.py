@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, ClassVar
 
-from acc.text.lines import inert
-
 
 class AccError(Exception):
     """An error that states in one line what happened, where, and how to fix it.
@@ -37,7 +35,12 @@ class AccError(Exception):
         self.where = where
         self.hint = hint
         message = what + (f" ({where})" if where else "") + (f". To fix: {hint}" if hint else "")
-        super().__init__(inert(" ".join(message.split())))
+        super().__init__(_printable(" ".join(message.split())))
+
+
+def _printable(text: str) -> str:
+    r"""Replace what a terminal would obey, or not show, by ``\uXXXX``."""
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
 
 
 class ConfigurationError(AccError):

@@ -8,20 +8,67 @@ admitted before it say, as long as there is room. With w(t) the rarity of a term
               / sum of w over the terms of p that do not stand in the question
 
 Rarity matters: a new figure in a known sentence is news, and so the newer version of a value stands beside an
-older one. Passages of one message are shown together, in its order.
+older one. A passage is a sentence; where a text has none, as a table or a log, a line. `acc.artifacts.recall` finds
+and scores passages. Those of one message are shown together, in its order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from acc.recall import Candidate, candidate_of, passages
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.ranking import terms
+from acc.text.sentences import sentences
 from acc.text.tokens import TokenCounter, utf8_quarter
-from acc.turn.observations import Evidence
+from acc.turn.observations import Evidence, Trust
+
+MOST_LINES = 2  # what has more is no sentence: its lines are passages
+_PIECE = re.compile(r"\S.{0,398}(?:\S(?=\s|$)|$)|\S{1,400}")  # about a hundred tokens, whole words
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A passage with the ref of its message, its numbers in thread and message from 0, its terms and their rarity."""
+
+    evidence: Evidence
+    at: int
+    place: int
+    score: float
+    terms: Sequence[str]
+    rarity: Mapping[str, float]
+
+
+def candidate_of(
+    message: Message,
+    text: str,
+    place: int,
+    at: int | None = None,
+    score: float = 0.0,
+    terms: Sequence[str] = (),
+    rarity: Mapping[str, float] | None = None,
+) -> Candidate:
+    """Return a passage of a message; ``at`` is its number in the thread, if there is one."""
+    seen = message.observation
+    name = "" if seen.channel.trust >= Trust.AGENT else seen.name
+    who = {"channel": seen.channel, "name": name, "ref": seen.ref}
+    evidence = Evidence.model_validate(
+        {**who, "text": text, "turn": message.turn, "at": message.at}
+    )
+    number = place if at is None else at
+    known = {} if rarity is None else rarity
+    return Candidate(evidence, number, place, score, terms, known)
+
+
+def passages(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, or lines where there is none, in pieces of at most 400 characters."""
+    for sentence in sentences(text):
+        lines = sentence.text.splitlines()
+        for part in lines if len(lines) > MOST_LINES else [sentence.text]:
+            yield from _PIECE.findall(" ".join(part.split()))
+
 
 GAP = "[...] "
 """Stands before a passage where words of its message before it are left out."""
@@ -34,7 +81,7 @@ class Gate:
     Attributes:
         tokens: Tokens of all that is admitted together, with a label for each message.
         label: Tokens of such a label, which says who spoke and when.
-        opens: Score (`acc.recall`) that the best passage has to reach; below it nothing is admitted.
+        opens: Score (`acc.artifacts.recall`) that the best passage has to reach; below it nothing is admitted.
         least: Score that each passage has to reach.
         news: Share of a passage's news that it has to have.
     """

@@ -33,13 +33,13 @@ from typing import Any
 from acc.board.board import Board, To
 from acc.board.memory import BoardMemory
 from acc.board.sharing import SharedStep
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.driving import Io
 from acc.errors import AccError, ConflictError
 from acc.journal import ThreadKey
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.state.reading import Reading
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -3,10 +3,10 @@
 import tempfile
 import threading
 
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.keyless.compressor import compress
 from acc.state.proposal import Proposal
+from acc.state.reading import Reading
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 from acc.board.board import Board
 from acc.board.roles import Role, RoleMemory
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.keyless.compressor import compress
 from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.reading import Reading
 from acc.state.slots import Slot
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn

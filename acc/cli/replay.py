@@ -7,6 +7,7 @@ stopped, however it ended.
 from __future__ import annotations
 
 import json as jsonlib
+import logging
 import sys
 import time
 from contextlib import ExitStack
@@ -23,15 +24,18 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
 from acc.journal import ThreadKey
+from acc.logs import log_event
 from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
-from acc.step import Cadence, Step
+from acc.step.step import Cadence, Step
+from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated
-from acc.update import KEYLESS, WITH_A_MODEL
+
+_LOG = logging.getLogger(__name__)
 
 
 def replay(
@@ -57,6 +61,8 @@ def replay(
     With --memory, acc show, diff and verify can read the result.
     """
     conversation = read_conversation(file, repair=repair)
+    for each in conversation.dropped:
+        log_event(_LOG, logging.WARNING, "dropped", each)
     key = ThreadKey(thread or file.stem)
     asked = _recorded(model_named(model), record)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL

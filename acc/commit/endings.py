@@ -7,38 +7,17 @@ reads both.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 from acc.clock import moment
 from acc.commit.draft import Draft
 from acc.commit.pinned import offered
-from acc.state.items import Ending, Fact, Goal, Part, Pinned, Verdict, Words
+from acc.state.items import Ending, Fact, Goal, Pinned, Words
 from acc.state.proposal import Proposal, ProposedLater
+from acc.state.reading import Judgement, claim_digest
 from acc.state.reasons import Note, Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
-
-
-class Judgement(Part):
-    """What a second reading said of one claim.
-
-    Attributes:
-        digest: `claim_digest` of the claim that was judged.
-        verdict: Its answer.
-    """
-
-    digest: str
-    verdict: Verdict
-
-
-def claim_digest(item: Pinned) -> str:
-    """Return what names a claim: the rule's words and the words that are said to end it."""
-    ending = item.ending
-    by = ending.words.text if ending and ending.words else ""
-    kind = ending.kind if ending else ""
-    body = "\x00".join((kind, item.words.ref, item.words.text, by))
-    return hashlib.sha256(body.encode()).hexdigest()[:32]
 
 
 def is_to_judge(item: Pinned, lifting: str, today: str = "") -> bool:

@@ -9,14 +9,10 @@ from acc.state.items import LONGEST_WORDS, Words
 from acc.state.policy import Policy
 from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.normal import normalised
 from acc.text.quoting import FoundQuote, NotFound, Quotable
-from acc.turn.observations import Channel, Evidence, Trust
-
-SPEECH = (Channel.OPERATOR, Channel.USER, Channel.AGENT)
-LAWFUL = (Channel.OPERATOR, Channel.USER)
-"""Channels whose words can be a rule, a goal or a later word."""
+from acc.turn.observations import LAWFUL, SPEECH, Channel, Evidence, Trust
 
 LONGEST_ABOUT = 120
 """Maximum length of an ``about`` in characters: a name, no second sentence."""

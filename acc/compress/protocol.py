@@ -1,4 +1,4 @@
-"""What a compressor and a judge are, and how a step asks a model without knowing of threads or event loops.
+"""A compressor and a judge that ask a model, and how a step asks without knowing of threads or event loops.
 
 A step is a generator. It yields a `Call` wherever it needs a model, and gets a `Completion` back. A synchronous and an
 asynchronous driver of a few lines execute the calls (`acc.driving`), so that everything else is written once.
@@ -6,21 +6,16 @@ asynchronous driver of a few lines execute the calls (`acc.driving`), so that ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from acc.commit.endings import Judgement
 from acc.errors import CompressionError, ConfigurationError
 from acc.models.protocol import ChatModel, Completion, PromptMessage
-from acc.state.items import Pinned
-from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
 from acc.state.proposal import Mode, Proposal
+from acc.state.reading import Claim, Judgement, Reading
 from acc.state.reasons import Note
-from acc.tail import Message
-from acc.turn.observations import Evidence
 
 Purpose = Literal["compress", "repair", "judge"]
 T = TypeVar("T")
@@ -77,31 +72,6 @@ Asking = Generator[Call, Completion, T]
 """A computation that asks a model on its way to a ``T``."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The input of a compressor.
-
-    Attributes:
-        messages: The messages to read, oldest first. Those of status ``"read"`` are in the state already.
-        state: CCS_t-1.
-        evidence: What the gate admitted.
-        policy: Schema and bounds.
-        number: Number of the turn.
-        at: When the turn happened, in ISO 8601; empty if unknown.
-    """
-
-    messages: tuple[Message, ...]
-    state: CompressedCognitiveState
-    evidence: tuple[Evidence, ...]
-    policy: Policy
-    number: int
-    at: str = ""
-
-
-Compressor = Callable[[Reading], Proposal]
-"""Reads, and proposes what changes. Whatever it raises is a failed compression: the tail carries the agent (law 9)."""
-
-
 @runtime_checkable
 class AskingCompressor(Protocol):
     """A compressor that asks a model.
@@ -119,26 +89,6 @@ class AskingCompressor(Protocol):
     def repairing(self, reading: Reading, notes: Sequence[Note]) -> Asking[Proposal]:
         """Ask once more for what commit refused for its form. The proposal holds only the corrections."""
         ...
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim that a rule ended, as a second reading gets it.
-
-    Attributes:
-        item: The rule with later words and ending.
-        messages: The message that holds the words in question, with the agent's message before it, as far as the
-            step has their texts.
-        today: When the turn happens, in ISO 8601; empty if unknown.
-    """
-
-    item: Pinned
-    messages: tuple[Message, ...] = ()
-    today: str = ""
-
-
-Judge = Callable[[Sequence[Claim]], Sequence[Judgement]]
-"""A second reading without a model. It returns a judgement for each claim that it can decide."""
 
 
 @runtime_checkable

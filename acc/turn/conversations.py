@@ -7,7 +7,6 @@ file, for errors.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,14 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.errors import InputError
-from acc.logs import log_event
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
 from acc.turn.observations import Channel
 from acc.turn.transcript import ReadMessage, read_transcript
 from acc.turn.turn import Turn
-
-_LOG = logging.getLogger(__name__)
 
 _LISTS = ("messages", "contents", "input")
 """Keys under which an object has its messages: chat, Gemini, OpenAI's Responses."""
@@ -88,8 +84,6 @@ def read_conversation(
             where=str(file),
             hint="begin each turn with a message of the role 'user'",
         )
-    for each in given.dropped:
-        log_event(_LOG, logging.WARNING, "dropped", each)
     leading = takewhile(lambda each: each.message.role == "system", read)
     return Conversation(
         "\n".join(map(_said, leading)), turns, tuple(_texts_by_turn(read)), given.dropped

@@ -60,6 +60,12 @@ class Channel(StrEnum):
         return _TRUSTS[self]
 
 
+LAWFUL = (Channel.OPERATOR, Channel.USER)
+"""Channels whose words can be a rule, a goal or a later word."""
+
+SPEECH = (*LAWFUL, Channel.AGENT)
+"""Channels of somebody who speaks: no tool and no document."""
+
 _WORDS = {trust: trust.name.lower() for trust in Trust}
 _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from acc.compress.protocol import Reading
 from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.reading import Reading
 from acc.state.slots import Slot
 from acc.turn.observations import Channel
 

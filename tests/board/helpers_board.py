@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from acc.board.memory import BoardMemory, SharedStep
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.journal import ThreadKey
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
+from acc.state.reading import Reading
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -16,11 +16,11 @@ from acc.board.hearing import Heard, Quoted
 from acc.board.memory import BoardMemory
 from acc.board.sharing import BoardOverflow
 from acc.board.writing import SAID_TO_ALL, SAYS_DONE
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
 from acc.state.items import Pinned
 from acc.state.proposal import Proposal, ProposedDone, ProposedLater, ProposedPin
+from acc.state.reading import Reading
 from acc.turn.observations import Channel
 
 AGENTS = tuple(ThreadKey("t", user="u", agent=name) for name in ("one", "two"))

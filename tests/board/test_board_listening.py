@@ -29,11 +29,10 @@ from acc.board.board import Board
 from acc.board.hearing import Heard, Quoted
 from acc.board.listener import INSTRUCTION
 from acc.board.memory import BoardMemory
-from acc.commit.endings import Judgement, claim_digest
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
+from acc.state.reading import Judgement, Reading, claim_digest
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
@@ -291,7 +290,7 @@ class Model:
 
 
 def test_the_memorys_model_listens_with_a_prompt_of_the_boards(sharing: Sharing) -> None:
-    from acc.step import Cadence
+    from acc.step.step import Cadence
 
     model = Model()
     shared = sharing(Board("b"), model=model, cadence=Cadence())

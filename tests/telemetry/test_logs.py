@@ -15,11 +15,11 @@ from helpers_telemetry import Exported, Lines, Watched, listening
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConflictError, StoreError
 from acc.journal.names import ThreadKey
 from acc.logs import cause, code, log_event
 from acc.state.proposal import Proposal, read
+from acc.state.reading import Reading
 from acc.state.reasons import Reason
 from acc.telemetry.step_log import USUAL, StepLog
 

@@ -13,12 +13,12 @@ from typing import Annotated, Any, Self
 from pydantic import model_validator
 
 from acc.commit.sources import trust_of
-from acc.compress.protocol import Reading
 from acc.keyless.compressor import compress as keyless
 from acc.state.items import Entity, Fact, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.reading import Reading
 from acc.state.slots import Slot
 from acc.turn.observations import Channel, Trust
 

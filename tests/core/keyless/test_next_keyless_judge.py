@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from acc.commit.endings import claim_digest
-from acc.compress.protocol import Claim
 from acc.keyless.judge import judge
 from acc.state.items import Ending, Rule, Verdict, Words
+from acc.state.reading import Claim, claim_digest
 from acc.turn.observations import Channel
 
 RULE = "Never restart nginx during business hours."
