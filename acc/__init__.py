@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from acc.step.update import update_state as update_state
     from acc.turn.observations import Channel as Channel
     from acc.turn.observations import Observation as Observation
-    from acc.turn.observations import Trust as Trust
     from acc.turn.turn import Turn as Turn
 
 __version__ = "0.2.0"
@@ -58,7 +57,6 @@ _HOME = {
     "Slot": "acc.state.slots",
     "Step": "acc.step.step",
     "ThreadKey": "acc.journal.names",
-    "Trust": "acc.turn.observations",
     "Turn": "acc.turn.turn",
     "aupdate_state": "acc.step.update",
     "seed": "acc.step.update",

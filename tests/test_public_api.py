@@ -31,7 +31,7 @@ def test_the_public_names_are_this_list() -> None:
         [
             "AccError", "AsyncMemoryController", "Board", "Cadence", "Channel", "ChromaStore",
             "CompressedCognitiveState", "Evidence", "Item", "MemoryController", "MemoryMiddleware", "MemoryNode",
-            "Observation", "PinnedOverflow", "Policy", "Settings", "Slot", "Step", "ThreadKey", "Trust", "Turn",
+            "Observation", "PinnedOverflow", "Policy", "Settings", "Slot", "Step", "ThreadKey", "Turn",
             "__version__", "aupdate_state", "seed", "update_state",
         ]
     )  # fmt: skip

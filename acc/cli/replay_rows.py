@@ -21,7 +21,7 @@ _COLUMNS = {
 """Headings and widths of the table. ``in`` and ``out`` are the tokens that a model read and wrote."""
 
 _VERDICT = ("ref", "place", "reason")
-_WRITTEN = (Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.ENDED, Reason.RESTORED)
+_WRITTEN = (Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.ENDED)
 _EVICTED = (Reason.EVICTED, Reason.DROPPED)
 _LOST = (Reason.NO_ROOM, Reason.GIVEN_UP, Reason.MISSING)
 

@@ -89,7 +89,7 @@ def _add_earlier(draft: Draft, name: str, item: Pinned, words: Words) -> None:
     is_held = item.scope is not None or any(w.text == words.text for w in item.later)
     changed = item.model_copy(update={"scope": words, "touched": draft.turn})
     if is_held or not draft.pin(name, changed, words, "later"):
-        draft.note(Reason.EARLIER, item.id, words.text, "said before the rule", "later", words.ref)
+        draft.note(Reason.STAYS, item.id, words.text, "said before the rule", "later", words.ref)
 
 
 def _beside(item: Pinned, quote: str) -> Words | None:

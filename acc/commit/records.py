@@ -56,7 +56,7 @@ def _keep(draft: Draft, item_id: str) -> None:
     item = draft.slots[gone.slot].item.model_validate_json(gone.data)
     if isinstance(item, Record):
         draft.items[gone.slot].append(item.model_copy(update=item.used(draft.turn)))
-        draft.note(Reason.RESTORED, item.id, item.text_of)
+        draft.note(Reason.ADDED, item.id, item.text_of, "brought back")
 
 
 def _write(draft: Draft, each: ProposedRecord) -> None:

@@ -26,7 +26,7 @@ from acc.state.tail import Message, labelled, recalled, shortened
 from acc.step.step import Cadence
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
-from acc.turn.paste.middle import framed
+from acc.turn.paste.split import framed
 
 LEGEND = (
     'What you remember of this conversation. Rules and goals bind you. What stands under "by tool" or "by '

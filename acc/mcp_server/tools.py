@@ -50,7 +50,7 @@ WHOLE = "*"
 """Stands for the whole thread in place of a ref."""
 
 _KEPT = (Reason.ADDED, Reason.UPDATED)
-_LAST = frozenset({*_KEPT, Reason.KNOWN, Reason.LATER, Reason.RESTORED, Reason.DONE})
+_LAST = frozenset({*_KEPT, Reason.KNOWN, Reason.LATER, Reason.DONE})
 """Reasons that are told after refusals and what left."""
 
 _NAMES = {

@@ -19,13 +19,11 @@ class Reason(StrEnum):
     DEMOTED = "demoted"
     DONE = "done"
     REOPENED = "reopened"
-    RESTORED = "restored"
     # left the state
     DROPPED = "dropped"
     EVICTED = "evicted"
     # as it was
     KNOWN = "known"
-    EARLIER = "earlier"
     STAYS = "stays"
     # refused for its form: one repair, and the message stays unread (law 9)
     NOT_FOUND = "not_found"

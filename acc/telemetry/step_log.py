@@ -27,8 +27,8 @@ _LOG = logging.getLogger(__name__)
 
 USUAL = frozenset(
     {
-        Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.DONE, Reason.REOPENED, Reason.RESTORED,
-        Reason.DROPPED, Reason.KNOWN, Reason.EARLIER, Reason.STAYS, Reason.NO_ROOM,
+        Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.DONE, Reason.REOPENED,
+        Reason.DROPPED, Reason.KNOWN, Reason.STAYS, Reason.NO_ROOM,
     }
 )  # fmt: skip
 """Reasons of an undisturbed turn, and the one that has an overflow's line. The journal has all of them."""

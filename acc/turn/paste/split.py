@@ -8,10 +8,8 @@ Unmarked text belongs to the user. A caller that knows better passes ``pasted``
 (`acc.turn.turn.Turn.said`), a deployer that does not trust it `acc.state.policy.Policy.pasted`.
 
     enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON
-    quoted.py       quotations, and lines that begin with >
+    quoted.py       quotations, lines that begin with >, prompt templates with labels, an object with a question
     copied.py       mails, logs and chats
-    prompts.py      prompt templates with labels, an object with a question
-    middle.py       what stands between the first and the last line
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from unicodedata import east_asian_width
 import numpy as np
 
 from acc.text.normal import Normal, normalised
+from acc.text.sentences import sentences
 from acc.turn.paste.copied import copied, mailed
 from acc.turn.paste.enclosed import (
     BLOCKS,
@@ -38,8 +37,7 @@ from acc.turn.paste.enclosed import (
     ruled,
     tagged,
 )
-from acc.turn.paste.prompts import around_question, retrieved
-from acc.turn.paste.quoted import quotations, quoted_lines
+from acc.turn.paste.quoted import around_question, quotations, quoted_lines, retrieved
 
 MARK = "[pasted]"
 """Replaces a removed passage in the user's words."""
@@ -169,6 +167,49 @@ def _tidy(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if line := " ".join(line.split()):
             yield line
+
+
+# --- the middle of a long message, for `acc.state.policy.Policy.pasted` ---
+
+LONG_LINE = 400
+"""Of a line with more characters only the outermost sentence counts: the first line's first, the last line's last."""
+
+
+class Framed(NamedTuple):
+    """A message in three parts, which together hold all of its words in their order."""
+
+    first: str
+    middle: str
+    last: str
+
+
+def framed(text: str) -> Framed | None:
+    """Return a message's first line, its middle and its last line; None if nothing stands between.
+
+    A message of one line has a middle if the line is longer than `LONG_LINE`. Empty lines do not count, nor does a
+    middle that holds nothing but passages which were found by their marks.
+    """
+    spans = list(_full_lines(text))
+    if not spans:
+        return None
+    (start, end), (last, stop) = spans[0], spans[-1]
+    if end - start > LONG_LINE and (found := sentences(text[start:end])):
+        end = start + found[0].end
+    if stop - last > LONG_LINE and (found := sentences(text[last:stop])):
+        last += found[-1].start
+    middle = text[end:last].strip()
+    if not middle.replace(MARK, "").strip():
+        return None
+    return Framed(text[:end].strip(), middle, text[last:].strip())
+
+
+def _full_lines(text: str) -> Iterator[Span]:
+    """Yield where each line begins and ends that is not empty."""
+    position = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            yield position, position + len(line.rstrip())
+        position += len(line)
 
 
 # --- messages in HTML ---
