@@ -21,15 +21,8 @@ import numpy as np
 from acc.keyless.acts import ACTS, Act, Trees, acts, word_vectors
 from acc.keyless.reading import HeardClauses, SaidSentence
 from acc.keyless.words import (
-    Clause,
-    content,
-    figures,
-    is_negative,
-    marks,
-    one_of,
-    sets_another,
-    stems,
-)
+    Clause, content, figures, is_negative, marks, one_of, sets_another, stems,
+)  # fmt: skip
 from acc.state.proposal import ProposedLater
 
 SHOWN = 0.2
@@ -48,10 +41,8 @@ ALIKE = 0.3
 """Cosine up to which two words count as unrelated."""
 
 _BACKWARD = re.compile(
-    r"\b"
-    + one_of("it,its,them,they,that,th[ai]t,this,those,these,him,his,her,he,she,one,there,so"),
-    re.I,
-)
+    r"\b" + one_of("it,its,them,they,that,th[ai]t,this,those,these,him,his,her,he,she,one,there,so"), re.I
+)  # fmt: skip
 _TIE = re.compile(
     r"\b"
     + one_of(
