@@ -50,6 +50,34 @@ SECRETS = {
     KEY: "q83vEjRWeJCrze8S",
     KEY.partition("-----END")[0]: "q83vEjRWeJCrze8S",
 }
+WORD = "hunter2-Correct-Horse"
+JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5NXgL0n3I9Pl"
+LAID_OUT = [
+    (f"password{sign}{WORD}", WORD)
+    for sign in (":\n", ": >\n  ", " | ", " \uff1a ", "\u00a0: ", "       = ", " for the db is ", ": $", ": #", ": {")
+] + [
+    (f"{name}: {WORD}", WORD)
+    for name in ("Passwort", "Kennwort", "mot de passe ", "contraseña", "senha", "hasło", "пароль", "パスワード")
+] + [
+    (f"<password>{WORD}</password>", WORD), (f'<add key="Password" value="{WORD}"/>', WORD),
+    (f"user,password\nbob,{WORD}", WORD), (f"mysql --password {WORD}", WORD), (f"curl -u bob:{WORD} https://x", WORD),
+    (f'{{"password": {{"value": "{WORD}"}}}}', WORD), (f'"tokens": ["{WORD}"]', WORD),
+    (f"api_key=&quot;{WORD}&quot;", WORD), (f"machine x login bob password {WORD}", WORD),
+    ("AKIAIOSFODNN7\nEXAMPLE", "AKIAIOSFODNN7"), ("AKIA\u200bIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"),
+    ("sk-proj-abcDEF1234567890abc\nDEF1234567890abcDEF12", "DEF1234567890abcDEF12"),
+    (f"{JWT[:50]}\n{JWT[50:]}", JWT[50:80]),
+    ("postgres://bob:S3c@retPw9@db/x", "retPw9"), ("postgres://bob:$S3cretPw@db/x", "S3cretPw"),
+    ("de89 3704 0044 0532 0130 00", "0532 0130"), ("DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000", "0532"),
+    ("DE89 3704 0044\n0532 0130 00", "0532 0130"), ("4111.1111.1111.1111", "1111.1111"),
+    ("Cookie: session=3f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c", "3f9a8b7c6d5e4f3a"),
+    ("https://x/c?sv=2020&sig=Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9v%3D", "Zm9vYmFyYmF6"),
+    ("> -----BEGIN RSA PRIVATE KEY-----\n> MIIEowIBAAKCAQEAabc\n> xyzSECRETLINE2\n", "xyzSECRETLINE2"),
+    ("https://api.telegram.org/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawx/", "AAHdqTcvCH1vGW"),
+    ("MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", "ZnCjm1XVW7vRze4b7Cq4se7kKWs"),
+    (base64.b64encode(f"password: {WORD}".encode()).decode(), "cGFzc3dvcmQ6IGh1bnRlcj"),
+]  # fmt: skip
+"""Secrets in other layouts, with characters of theirs that must not stay."""
+
 PLAIN = [
     "My password is wrong, please reset it.", "password: required", "password = os.environ['DB']",
     "password=None", "password: ${DB_PASSWORD}", "max_tokens: 800", "next token: optional",
@@ -89,6 +117,25 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_redacting_again_changes_nothing(text: str) -> None:
     made = redact(text)
     assert redact(made) == made
+
+
+@pytest.mark.parametrize(("text", "secret"), LAID_OUT)
+def test_a_secret_is_found_in_whatever_layout(text: str, secret: str) -> None:
+    made = redact(text)
+    assert secret not in made
+    assert redact(made) == made
+
+
+def test_a_line_behind_a_token_stays() -> None:
+    text = "Use sk-proj-abcDEF1234567890abcDEF12\nNever restart nginx."
+    assert redact(text).endswith("\nNever restart nginx.")
+
+
+@pytest.mark.parametrize("field", ["name", "call_id", "message", "at"])
+def test_no_field_of_a_message_keeps_a_secret(field: str) -> None:
+    seen = Observation(channel=Channel.TOOL, text="done", **{field: f"x {CLEAR[1]}"})
+    step = update_state(None, Turn(observations=(seen,), at=f"at {CLEAR[1]}"))
+    assert CLEAR[1] not in repr(step.tail)
 
 
 def test_one_secret_has_one_placeholder_and_two_have_two() -> None:
