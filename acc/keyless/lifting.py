@@ -21,7 +21,14 @@ import numpy as np
 from acc.keyless.acts import ACTS, Act, Trees, acts, word_vectors
 from acc.keyless.reading import HeardClauses, SaidSentence
 from acc.keyless.words import (
-    Clause, content, figures, is_negative, marks, one_of, sets_another, stems,
+    Clause,
+    content,
+    figures,
+    is_negative,
+    marks,
+    one_of,
+    sets_another,
+    stems,
 )  # fmt: skip
 from acc.state.proposal import ProposedLater
 
@@ -44,12 +51,8 @@ _BACKWARD = re.compile(
     r"\b" + one_of("it,its,them,they,that,th[ai]t,this,those,these,him,his,her,he,she,one,there,so"), re.I
 )  # fmt: skip
 _TIE = re.compile(
-    r"\b"
-    + one_of(
-        "until,till,while,as long as,for now,for the moment,during,since,because,unless,that's,is in"
-    ),
-    re.I,
-)
+    r"\b" + one_of("until,till,while,as long as,for now,for the moment,during,since,because,unless,that's,is in"), re.I
+)  # fmt: skip
 _UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for now)\b(.*)", re.I)
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 
