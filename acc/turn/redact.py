@@ -4,25 +4,31 @@
 keeps texts unchanged, and any function from text to text is accepted. The function must be
 deterministic and idempotent, because a retry is recognized by its words.
 
-`SecretRedactor` finds what `acc.turn.secret_forms` knows. On 51 forms of secrets and 20,000 harmless texts,
-detect-secrets finds 3 of the forms by its tokens and names; with its entropies it changes 98 % of the harmless texts.
+`SecretRedactor` finds what `acc.turn.redact_forms` and `acc.turn.redact_names` know. A library does not do it: of 51
+forms of secrets detect-secrets finds 3 by its tokens and names; with its entropies it changes 98 % of harmless texts.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
 from acc.text.lines import data_in
 from acc.text.normal import Normal
 from acc.turn.observations import Observation
-from acc.turn.secret_forms import KEY_BLOCK, joined, secrets_in
+from acc.turn.redact_forms import Span, decoded, formed, is_credential, joined, key_blocks
+from acc.turn.redact_names import named
 from acc.turn.turn import Turn
 
 Said = TypeVar("Said", bound=Observation)
+
+PLACEHOLDER = re.compile(r"\[secret:[0-9a-f]{10}\]")
+"""What stands in the place of a secret."""
 
 Redact = Callable[[str], str]
 """Removes secrets from a text."""
@@ -46,7 +52,7 @@ class SecretRedactor:
         return made
 
     def _once(self, text: str) -> str:
-        text = KEY_BLOCK.sub(lambda found: self._placeholder(found[0]), text)
+        text = self._without(text, key_blocks(text))
         kept: list[str] = []
         at = 0
         for start, end in data_in(text):
@@ -55,11 +61,15 @@ class SecretRedactor:
         return "".join((*kept, self._redacted(text[at:])))
 
     def _redacted(self, text: str) -> str:
-        laid_out = None if text.isascii() else Normal.laid_out(text)
+        if text.isascii():
+            return self._without(text, _secrets_in(text))
+        laid_out = Normal.laid_out(text)
+        return self._without(text, (laid_out.original(*s) for s in _secrets_in(laid_out.text)))
+
+    def _without(self, text: str, spans: Iterable[Span]) -> str:
         kept: list[str] = []
         at = 0
-        for found in secrets_in(text if laid_out is None else laid_out.text):
-            start, end = found if laid_out is None else laid_out.original(*found)
+        for start, end in spans:
             kept += text[at:start], self._placeholder(text[start:end])
             at = end
         return "".join((*kept, text[at:]))
@@ -68,6 +78,23 @@ class SecretRedactor:
         plain = joined(secret) if secret[:1].isdigit() else secret
         digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return f"[secret:{digest.hexdigest()[:10]}]"
+
+
+def _secrets_in(text: str) -> list[Span]:
+    """Return where secrets stand in a text without invisible characters, in order and apart."""
+    folded = text.replace("\u0130", "i").lower()  # the one character whose lower case is longer
+    found = [*formed(text, folded), *named(text, folded)]
+    for span, said in decoded(text):
+        if is_credential(said) or any(named(said, said.lower())):
+            found.append(span)
+    held = [each.span() for each in PLACEHOLDER.finditer(text)]
+    apart: list[Span] = []
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        place = bisect_right(held, (start, end))
+        is_held = any(s < end and start < e for s, e in held[max(0, place - 1) : place + 1])
+        if not is_held and (not apart or start >= apart[-1][1]):
+            apart.append((start, end))
+    return apart
 
 
 def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Redact | None:
