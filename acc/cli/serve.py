@@ -16,8 +16,6 @@ from acc.cli import options
 from acc.cli.opening import (
     SCHEMA,
     Schema,
-    conversations,
-    last_policy,
     opened,
     plain_policy,
     reading,
@@ -25,7 +23,6 @@ from acc.cli.opening import (
 )  # fmt: skip
 from acc.cli.options import flag, model_named, option
 from acc.errors import ConfigurationError, extra
-from acc.inspector.acts import OperatorActs
 from acc.inspector.states import StateReader
 from acc.inspector.threads import Threads
 from acc.schema.catalog import schema_named
@@ -42,26 +39,19 @@ TOKEN = "ACC_MCP_TOKEN"
 def inspect(
     memory: options.MemoryOption = options.DEFAULT_MEMORY,
     port: Annotated[int, option("N", "The port; 0 takes any free one.", min=0, max=65535)] = 8766,
-    operator: Annotated[bool, flag("--operator", "Offer retire, hold and erase to who has the token that is "
-        "printed.")] = False,
 ) -> None:  # fmt: skip
     """Serve a local page over the threads of a memory.
 
     It follows a running agent: it reads the journal alone. Only this machine reaches it.
     """
     with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
-        from acc.inspector.server import Inspector, application, bound, new_token, server
+        from acc.inspector.server import application, bound, server
 
     with reading(memory) as journal:
-        first = next(conversations(journal), None)
-        policy = last_policy(journal, first) if first else plain_policy()
-        acts = OperatorActs(partial(opened, memory, policy=policy)) if operator else None
-        token, pause = new_token() if operator else "", partial(asyncio.sleep, 1.0)
-        app = application(Inspector(Threads(journal, StateReader(_schema)), pause, acts, token))
+        pause = partial(asyncio.sleep, 1.0)
+        app = application(Threads(journal, StateReader(_schema)), pause)
         with bound(port) as socket, suppress(KeyboardInterrupt):
             print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
-            if operator:
-                print(f"operator's token: {token}", flush=True)
             print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
             server(app).run(sockets=[socket])
 

@@ -91,15 +91,12 @@ def test_what_no_server_can_serve_is_refused(
 
 @pytest.mark.slow
 def test_the_inspector_is_served_and_ends_with_ctrl_c(folder: Path) -> None:
-    process = started(["inspect", "--memory", folder, "--port", "0", "--operator"])
+    process = started(["inspect", "--memory", folder, "--port", "0"])
     assert process.stdout is not None
     url = process.stdout.readline().strip()
-    assert process.stdout.readline().startswith("operator's token: ")
     with urllib.request.urlopen(f"{url}api/threads", timeout=10) as answer:
         rows = json.load(answer)["threads"]
     assert len(rows) == 1
-    with pytest.raises(urllib.error.HTTPError):
-        urllib.request.urlopen(f"{url}api/plan", data=b"{}", timeout=10)
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
 
