@@ -21,7 +21,7 @@ from acc.cli.opening import (
     reading,
     schema_of,
 )  # fmt: skip
-from acc.cli.options import flag, model_named, option
+from acc.cli.options import model_named, option
 from acc.errors import ConfigurationError, extra
 from acc.inspector.states import StateReader
 from acc.inspector.threads import Threads
@@ -69,7 +69,6 @@ def mcp(
     scope: options.ScopeOption = None,
     speaks_for: Annotated[SpeaksFor, typer.Option(help="Whose words the client stores. Only those of the user make "
         "rules: choose user if nothing but the user's own words reaches the tool remember.")] = "agent",
-    allow_forget: Annotated[bool, flag("--allow-forget", "Also offer the tool forget, which erases.")] = False,
     http: Annotated[str, option("HOST:PORT", f"Serve streamable HTTP at /mcp there, such as 127.0.0.1:8765. Beyond "
         f"this machine it needs a token in {TOKEN}. [default: stdio]")] = "",
     allow_host: Annotated[list[str] | None, option("NAME", "With --http: accept this Host header, as of a proxy. "
@@ -88,7 +87,7 @@ def mcp(
         from acc.mcp_server import Serving
         from acc.mcp_server.server import memory_server
         from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
-    serving = Serving(Channel(speaks_for), thread=thread, may_forget=allow_forget, **(scope or {}))
+    serving = Serving(Channel(speaks_for), thread=thread, **(scope or {}))
     asked = model_named(model)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL
     own = os.environ.get(SCHEMA, "").partition(",")[0]

@@ -32,6 +32,7 @@ from acc.controller.controller import MemoryController
 from acc.controller.settings import Settings
 from acc.errors import CompressionError, ConfigurationError, ConflictError
 from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
 from acc.journal import Journal, ThreadKey
 from acc.keyless.compressor import compress
 from acc.mcp_server import Serving
@@ -50,21 +51,20 @@ UNTRUSTED = (Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
 
 @pytest.mark.parametrize("channel", [Channel.USER, *UNTRUSTED])
 def test_all_advertised_tools_cost_under_600_tokens(channel: Channel, tmp_path: Path) -> None:
-    server = served(memory_in(tmp_path), speaks_for=channel, may_forget=True)
+    server = served(memory_in(tmp_path), speaks_for=channel)
     tools = talk(server, Client.list_tools).tools
-    assert [tool.name for tool in tools] == ["remember", "recall", "read_state", "forget"]
+    assert [tool.name for tool in tools] == ["remember", "recall", "read_state"]
     assert 100 < advertised(tools) < 600
 
 
 def test_the_tools_say_what_they_do_to_the_memory(tmp_path: Path) -> None:
-    tools = talk(served(memory_in(tmp_path), may_forget=True), Client.list_tools).tools
+    tools = talk(served(memory_in(tmp_path)), Client.list_tools).tools
     hints = {t.name: t.annotations.model_dump(exclude_none=True) for t in tools if t.annotations}
     kinds = ("read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint")
     assert {name: [told[kind] for kind in kinds] for name, told in hints.items()} == {
         "remember": [False, False, False, False],
         "recall": [True, False, True, False],
         "read_state": [True, False, True, False],
-        "forget": [False, True, True, False],
     }
 
 
@@ -134,6 +134,17 @@ def test_a_repeat_with_the_same_id_changes_nothing(tmp_path: Path) -> None:
     assert "another text was stored under this message_id" in other
     assert unnamed.startswith("stored in turn 2")
     assert stored(memory) == ["Lotte signed the replay."] * 2
+
+
+def test_an_erased_message_stays_erased_when_it_is_sent_again(tmp_path: Path) -> None:
+    with memory_in(tmp_path) as memory:
+        sent = remember("Ottilie is on call.", message_id="m-1")
+        calls(served(memory), sent)
+        target = Target(thread=ThreadKey("t"), refs=("a1",))
+        Evidence(memory).plan_erasure(target).apply()
+        (told,) = calls(served(memory), sent)
+        assert told.startswith("erased after it was stored under this message_id")
+        assert stored(memory) == []
 
 
 class Killed(BaseException):
@@ -306,13 +317,13 @@ def test_any_name_of_a_thread_is_only_a_name(name: str, mode: str, tmp_path: Pat
 @pytest.mark.parametrize(
     "name", ["", "   ", "x" * 100_000, "a\nb", "a\x00b", "a\x1b[2Jb", "acc:documents"]
 )
-@pytest.mark.parametrize("tool", ["remember", "recall", "read_state", "forget"])
+@pytest.mark.parametrize("tool", ["remember", "recall", "read_state"])
 def test_a_malformed_name_is_an_error_that_says_what_fits(
     tool: str, name: str, tmp_path: Path
 ) -> None:
-    given = {"remember": {"text": RULE}, "recall": {"query": "x"}, "forget": {"ref": "u1"}}
+    given = {"remember": {"text": RULE}, "recall": {"query": "x"}}
     told = calls(
-        served(memory_in(tmp_path), may_forget=True),
+        served(memory_in(tmp_path)),
         (tool, {**given.get(tool, {}), "thread": name}),
     )[0]
     assert told.failed
@@ -325,15 +336,14 @@ def test_no_argument_reaches_the_thread_of_another_user(tmp_path: Path) -> None:
     memory = memory_in(tmp_path)
     ana = ThreadKey("t", user="ana")
     memory.step(None, Turn.said(secret), thread=ana)
-    server = served(memory, user="bob", may_forget=True)
+    server = served(memory, user="bob")
     for _ in range(2):  # once before Bob has a thread of that name, once after
-        refs = ["u1", "ana/t/u1", "ana/u1", "/u1", "doc.1", "*"]
+        refs = ["u1", "ana/t/u1", "ana/u1", "/u1", "doc.1"]
         told = calls(
             server,
             *(("recall", {"query": ref, "thread": "t"}) for ref in refs),
             *(("recall", {"query": secret, "thread": name}) for name in ("t", "ana/t")),
             *(("read_state", {"thread": name}) for name in ("t", "ana/t", str(ana), "ana")),
-            *(("forget", {"ref": ref, "thread": "t"}) for ref in refs[:-1]),
         )
         assert not [each for each in told if "Ottilie" in each or "900" in each]
         shown = talk(server, lambda client: read_or_error(client, "acc://t/state"))
@@ -345,7 +355,7 @@ def test_no_argument_reaches_the_thread_of_another_user(tmp_path: Path) -> None:
 def test_a_server_of_one_thread_takes_no_other(tmp_path: Path) -> None:
     memory = memory_in(tmp_path)
     memory.step(None, Turn.said("Ottilie is in another thread."), thread="other")
-    server = served(memory, thread="mine", may_forget=True)
+    server = served(memory, thread="mine")
     tools = talk(server, Client.list_tools).tools
     assert all("thread" not in tool.input_schema["properties"] for tool in tools)
     told, refused, state = calls(
