@@ -22,7 +22,7 @@ from acc.evidence.evidence import Evidence, Health, Lag
 from acc.journal.opened import FILE
 from acc.models.answers import AnswerError, object_in
 from acc.models.asking import Format, Request
-from acc.models.openai_client import OpenAIModel
+from acc.models.choosing import OpenAIModel
 from acc.models.protocol import Completion, PromptMessage
 from acc.text.lines import count, inert_line
 

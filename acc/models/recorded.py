@@ -77,16 +77,15 @@ class RecordedModel:
 
     Args:
         file: The file; it is read at once.
-        strict: Refuse a request whose messages differ from those of the record.
         repeat: Begin again after the last answer.
 
     Raises:
         InputError: The file cannot be read, or a line of it is none of a record.
     """
 
-    def __init__(self, file: str | Path, *, strict: bool = False, repeat: bool = False) -> None:
+    def __init__(self, file: str | Path, *, repeat: bool = False) -> None:
         self._repeat = repeat
-        self._file, self._strict, self._lock, self._next = str(file), strict, Lock(), 0
+        self._file, self._lock, self._next = str(file), Lock(), 0
         try:
             lines = _text_of(Path(file)).splitlines()
             self._record = [
@@ -105,22 +104,20 @@ class RecordedModel:
         """Return the answer of the record, or raise the failure that it holds there.
 
         Raises:
-            ConfigurationError: The record is over; with ``strict``, the messages differ.
+            ConfigurationError: The record is over.
         """
-        digest = _digest(messages)
         with self._lock:
             if self._repeat and self._next >= len(self._record):
                 self._next = 0
-            place = self._place(digest)
+            place = self._place(_digest(messages))
             self._next = place + 1
-        known, got = self._record[place] if place < len(self._record) else ("", None)
-        if got is None or (self._strict and known != digest):
+        if place >= len(self._record):
             raise ConfigurationError(
-                f"request {place + 1} of {len(self._record)} in the record "
-                + ("had other messages" if got else "does not exist"),
+                f"request {place + 1} of {len(self._record)} in the record does not exist",
                 where=self._file,
                 hint="record the run anew: prompts or settings have changed since",
             )
+        got = self._record[place][1]
         if isinstance(got, CompressionError):
             raise got
         return got
