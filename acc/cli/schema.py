@@ -1,4 +1,4 @@
-"""``acc schema``: lists, shows, exports, checks, compares and creates schemas."""
+"""``acc schema``: lists, shows, exports, checks and creates schemas."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from acc.cli.output import print_json, print_table, tell
 from acc.errors import AccError, InputError
 from acc.folders import file_errors
 from acc.schema import pages
-from acc.schema.catalog import Schema, published, schema_named
-from acc.schema.documents import as_text, differences, document_named, state_document
+from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
 from acc.schema.pages import advice, start
 from acc.state.proposal import wire_schema
 from acc.text.lines import count
@@ -28,11 +27,10 @@ def schema(
     form: Annotated[Form | None, typer.Option("--as", help="Print the JSON Schema of a stored state, that of what "
         "a model writes (wire), or a reference page in Markdown, also of several schemas.")] = None,
     check: Annotated[Path | None, option("FILE", "Check that the stored state in this file loads.")] = None,
-    compare: Annotated[str, option("NEW", "Say what differs in this schema, or in its exported JSON.")] = "",
     new: Annotated[bool, flag("--new", "Write a commented example named NAME.py.")] = False,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """List, show, export, check, create and compare schemas.
+    """List, show, export, check and create schemas.
 
     With NAME alone, its slots are shown, with advice.
     """
@@ -48,8 +46,6 @@ def schema(
         sys.stdout.write(_exported([schema_named(name) for name in names], form))
     elif check:
         _check(schema_named(names[0]), check, as_json=json)
-    elif compare:
-        _compare(names[0], compare, as_json=json)
     else:
         _show(schema_named(names[0]), as_json=json)
 
@@ -102,17 +98,6 @@ def _check(found: Schema, file: Path, *, as_json: bool) -> None:
     told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
     value = {"schema": state.schema_name, "turn": state.turn, "items": items}
     tell(told, value, as_json=as_json)
-
-
-def _compare(old: str, new: str, *, as_json: bool) -> None:
-    found = differences(document_named(old), document_named(new))
-    lines = []
-    for each in found:
-        lines.append(f"{each.where}: {each.change}".removeprefix(": "))
-        lines += [f"    stored states: {each.effect}"] if each.effect else []
-    if not any(each.effect for each in found):
-        lines.append("stored states load as they are")
-    tell("\n".join(lines), [each._asdict() for each in found], as_json=as_json)
 
 
 def _start(name: str, *, as_json: bool) -> None:
