@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import (
     conversations,
     erased_named,
@@ -17,8 +17,7 @@ from acc.cli.opening import (
     plain_policy,
     reading,
 )
-from acc.cli.options import argument, model_named, option
-from acc.cli.output import Summary, carry_out
+from acc.cli.terminal import Summary, argument, carry_out, model_named, option
 from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
 from acc.evidence.checkpoints import delete_checkpoints, names_at
@@ -32,18 +31,18 @@ from acc.text.lines import count
 def erase(
     refs: Annotated[list[str] | None, argument("REF", "Messages of --thread, or one document, as "
         "doc.8f1c.")] = None,
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     thread: Annotated[str | None, option("NAME", "Erase this thread, or REF or --words in it.")] = None,
-    scope: options.ScopeOption = None,
+    scope: terminal.ScopeOption = None,
     words: Annotated[list[str] | None, option("TEXT", "Erase each message that holds these words. "
         "Repeatable.")] = None,
     proof: Annotated[Proof, typer.Option(help="replay: return to before the words and commit the rest anew, the "
         "only one that is proved. fast: blank what cites them or shares words with them.")] = "replay",
-    model: options.ModelOption = "",
+    model: terminal.ModelOption = "",
     checkpoints: Annotated[list[str] | None, option("URL", "Also delete the threads' LangGraph checkpoints: "
         "sqlite:PATH. Repeatable.")] = None,
-    yes: options.YesOption = False,
-    json: options.JsonOption = False,
+    yes: terminal.YesOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Erase a user, a thread, a message or words.
 
@@ -75,7 +74,7 @@ def erase(
 
 
 def _target(
-    thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: options.Scope
+    thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: terminal.Scope
 ) -> Target:
     """Return what is to be erased."""
     if len(refs) == 1 and refs[0].startswith("doc.") and not thread:

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from acc.artifacts.chroma import ChromaStore
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import check_memory, opened
-from acc.cli.options import argument, flag
-from acc.cli.output import tell
+from acc.cli.terminal import argument, flag, tell
 from acc.controller.indexing import FOLDER
 from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
@@ -22,10 +21,10 @@ from acc.text.lines import count, inert_line
 
 def ingest(
     paths: Annotated[list[Path], argument("PATH", "Files or folders.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    scope: options.ScopeOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    scope: terminal.ScopeOption = None,
     replace: Annotated[bool, flag("--replace", "Delete earlier versions of the same files.")] = False,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Add documents that agents can recall.
 
@@ -48,9 +47,9 @@ def _ingested(each: Any) -> str:
 
 def export(
     out: Annotated[Path, argument("FILE", "The file to write; .gz is compressed, - is stdout.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    scope: options.FilterOption = None,
-    json: options.JsonOption = False,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    scope: terminal.FilterOption = None,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Write threads to a file of JSON lines.
 
@@ -59,19 +58,19 @@ def export(
     with opened(memory, index="none") as controller:  # it notes which copies there are
         evidence = Evidence(controller)
         if str(out) == "-":
-            for line in evidence.lines(**options.named(scope)):
+            for line in evidence.lines(**terminal.named(scope)):
                 sys.stdout.write(f"{line.rstrip()}\n")
             return
         refuse_memorys(out)
-        done = evidence.export(out, **options.named(scope))
+        done = evidence.export(out, **terminal.named(scope))
     told = f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}"
     tell(told, plain(done), as_json=json)
 
 
 def import_(
     source: Annotated[Path, argument("FILE", "A file that acc export wrote.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    json: options.JsonOption = False,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Add the threads of an exported file to a memory.
 
@@ -86,8 +85,8 @@ def import_(
 
 def backup(
     to: Annotated[Path, argument("FOLDER", "The folder to create.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    json: options.JsonOption = False,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Copy a memory to a folder while others write.
 
@@ -104,7 +103,7 @@ def backup(
 
 
 def reindex(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY, json: terminal.JsonOption = False
 ) -> None:
     """Build the index of a memory anew from its journal.
 

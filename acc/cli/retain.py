@@ -7,10 +7,9 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import Annotated, Any, Literal, get_args
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import last_policy, looking, opened, reading, thread_named
-from acc.cli.options import argument, flag, option
-from acc.cli.output import Summary, carry_out, print_table, tell
+from acc.cli.terminal import Summary, argument, carry_out, flag, option, print_table, tell
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
@@ -34,10 +33,10 @@ _NEEDED = {"limit", "days"}
 
 def retire(
     ids: Annotated[list[str], argument("ID", "Items, such as c3. See acc show --provenance.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: options.ThreadOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: terminal.ThreadOption = None,
     reason: Annotated[str, option("TEXT", "Why. The journal keeps it.")] = "",
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """End rules, goals or other items of a state.
 
@@ -59,11 +58,11 @@ def retire(
 
 def hold(
     ref: Annotated[str, argument("REF", "A message or a document. [default: the whole thread]")] = "",
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: options.ThreadOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: terminal.ThreadOption = None,
     reason: Annotated[str, option("TEXT", "Who asks for the hold, and why. Required.")] = "",
     release: Annotated[bool, flag("--release", "Release the hold instead of setting it.")] = False,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Protect evidence from deletion, or list what is protected.
 
@@ -97,10 +96,10 @@ def prune(
         "often and not useful), combined (either), intersection (both), capacity,limit=N (the least useful beyond "
         "N), age,days=N, or idle,days=N (whole threads). Numbers follow, as in period,period=200,alpha=0 or "
         "history,n=5,beta=0.5; also kind=messages instead of documents.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    scope: options.FilterOption = None,
-    yes: options.YesOption = False,
-    json: options.JsonOption = False,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    scope: terminal.FilterOption = None,
+    yes: terminal.YesOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Delete evidence that is rarely read or not useful.
 
@@ -108,7 +107,7 @@ def prune(
     """
     name, kind, numbers = _parsed(policy)
     with opened(memory) as controller:
-        evidence, where = Evidence(controller), options.named(scope)
+        evidence, where = Evidence(controller), terminal.named(scope)
         plan: PrunePlan | ExpiryPlan
         if name == "idle":
             plan = evidence.plan_expiry(timedelta(days=numbers["days"]), **where)

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.options import JsonOption, argument, flag, option
-from acc.cli.output import print_json, print_table, tell
+from acc.cli.terminal import JsonOption, argument, flag, option, print_json, print_table, tell
 from acc.errors import AccError, InputError
 from acc.folders import file_errors
 from acc.schema import pages

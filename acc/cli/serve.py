@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import (
     SCHEMA,
     Schema,
@@ -21,7 +21,7 @@ from acc.cli.opening import (
     reading,
     schema_of,
 )  # fmt: skip
-from acc.cli.options import model_named, option
+from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
 from acc.inspector.states import StateReader
 from acc.inspector.threads import Threads
@@ -37,7 +37,7 @@ TOKEN = "ACC_MCP_TOKEN"
 
 
 def inspect(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     port: Annotated[int, option("N", "The port; 0 takes any free one.", min=0, max=65535)] = 8766,
 ) -> None:  # fmt: skip
     """Serve a local page over the threads of a memory.
@@ -64,16 +64,16 @@ def _schema(name: str) -> Schema | None:
 
 
 def mcp(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     thread: Annotated[str, option("NAME", "Serve this thread only. [default: the client names it]")] = "",
-    scope: options.ScopeOption = None,
+    scope: terminal.ScopeOption = None,
     speaks_for: Annotated[SpeaksFor, typer.Option(help="Whose words the client stores. Only those of the user make "
         "rules: choose user if nothing but the user's own words reaches the tool remember.")] = "agent",
     http: Annotated[str, option("HOST:PORT", f"Serve streamable HTTP at /mcp there, such as 127.0.0.1:8765. Beyond "
         f"this machine it needs a token in {TOKEN}. [default: stdio]")] = "",
     allow_host: Annotated[list[str] | None, option("NAME", "With --http: accept this Host header, as of a proxy. "
         "Repeatable.")] = None,
-    model: options.ModelOption = "",
+    model: terminal.ModelOption = "",
 ) -> None:  # fmt: skip
     """Serve a memory over the Model Context Protocol.
 

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import Annotated, Any
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
-from acc.cli.options import argument, flag, option
-from acc.cli.output import print_json, print_table, tell
+from acc.cli.terminal import argument, flag, option, print_json, print_table, tell
 from acc.controller.documents import is_home
 from acc.errors import InputError
 from acc.evidence.base import plain
@@ -37,11 +36,11 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def show(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: options.ThreadOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: terminal.ThreadOption = None,
     turn: Annotated[int | None, option("N", "Show it after this turn. [default: the last]", min=1)] = None,
     provenance: Annotated[bool, flag("--provenance", "Show each item with its sources and trust.")] = False,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what the agent reads: the state and the tail.
 
@@ -137,10 +136,10 @@ def _source(item: Item) -> tuple[str, str, str]:
 def diff(
     first: Annotated[int | None, argument("A", "The earlier turn. [default: one before]", min=0)] = None,
     second: Annotated[int | None, argument("B", "The later turn. [default: the last]", min=1)] = None,
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: options.ThreadOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: terminal.ThreadOption = None,
     shadow: Annotated[bool, flag("--shadow", "Show what a memory in shadow mode would change for the model.")] = False,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what changed between two turns, and why.
 
@@ -234,7 +233,7 @@ def _show_shadow(journal: Journal, place: NamedBranch, *, json: bool) -> None:
 
 
 def threads(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY, json: terminal.JsonOption = False
 ) -> None:
     """List the threads of a memory.
 
@@ -274,17 +273,17 @@ def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
 
 def search(
     query: Annotated[str, argument("WORDS", "Words to search for.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    scope: options.FilterOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    scope: terminal.FilterOption = None,
     limit: Annotated[int, option("N", "Results at most.", min=1)] = 8,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Search threads and documents by words.
 
     acc erase and acc hold take the threads and refs that this prints.
     """
     with looking(memory) as controller:
-        found = Evidence(controller).search(query, limit=limit, **options.named(scope))
+        found = Evidence(controller).search(query, limit=limit, **terminal.named(scope))
     if found and not json:
         rows = [
             (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])

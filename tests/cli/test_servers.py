@@ -35,7 +35,7 @@ def judge() -> None:
 
 def joining(monkeypatch: MonkeyPatch, value: str) -> None:
     entry = EntryPoint("eval", value, cli.GROUP)
-    monkeypatch.setattr(cli, "entry_points", lambda group: [entry] if group == cli.GROUP else [])
+    monkeypatch.setattr(cli, "joined", lambda: {"eval": entry})
 
 
 def test_another_package_adds_commands_by_an_entry_point(
