@@ -35,9 +35,8 @@ from acc.evidence.evidence import Evidence, Health, Lag
 from acc.evidence.moving import read_heads
 from acc.journal import Journal, Report
 from acc.journal.opened import FILE
-from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
-from acc.models.protocol import Completion, PromptMessage
+from acc.models.protocol import AnswerError, Completion, PromptMessage, object_in
 from acc.state.policy import Policy
 from acc.text.lines import count, inert_line
 

@@ -11,9 +11,8 @@ from acc.commit.sources import SPEECH
 from acc.compress.prompt import VERSION, prompt, repair
 from acc.compress.protocol import Asking, Call, Purpose, Reading
 from acc.errors import CompressionError
-from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
-from acc.models.protocol import PromptMessage
+from acc.models.protocol import AnswerError, PromptMessage, object_in
 from acc.state.proposal import Mode, Proposal, read, wire_schema
 from acc.state.reasons import Note
 

@@ -8,7 +8,6 @@ import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import anyio
 import pytest
@@ -18,8 +17,6 @@ from helpers_mcp_server import (
     call,
     calls,
     memory_in,
-    read,
-    read_or_error,
     remember,
     rules_of,
     served,
@@ -28,12 +25,10 @@ from helpers_mcp_server import (
 )
 from mcp import Client
 
-from acc.controller.controller import MemoryController
-from acc.controller.settings import Settings
-from acc.errors import CompressionError, ConfigurationError, ConflictError
+from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
-from acc.journal import Journal, ThreadKey
+from acc.journal import ThreadKey
 from acc.keyless.compressor import compress
 from acc.mcp_server import Serving
 from acc.mcp_server.tools import MOST_TOKENS, Tools
@@ -267,33 +262,6 @@ def test_a_cancelled_call_finishes_its_turn_before_the_next_begins(tmp_path: Pat
     assert stored(memory) == ["First.", "Second."]
 
 
-class Contended(MemoryController[Any]):
-    """Another process is faster, for as many steps as ``conflicts`` has errors."""
-
-    conflicts: list[ConflictError]
-
-    def step(self, *args: Any, **named: Any) -> Any:
-        if self.conflicts:
-            raise self.conflicts.pop(0)
-        return super().step(*args, **named)
-
-
-@pytest.mark.parametrize(
-    ("conflicts", "wait", "is_stored"),
-    [(1, 0.0, True), (2, 0.0, False), (2, 0.01, True), (3, 0.01, False)],
-)
-def test_a_call_waits_for_another_process_as_long_as_configured(
-    conflicts: int, wait: float, is_stored: bool, tmp_path: Path
-) -> None:
-    memory = Contended(Journal.open(tmp_path), Settings(index="none"))
-    error = ConflictError("another process steps the thread", where="thread 't'", hint="load it")
-    memory.conflicts = [error] * conflicts
-    told = calls(served(memory, wait=wait), remember("Lotte is on call."))[0]
-    assert told.failed is not is_stored
-    assert told.startswith("stored in turn 1") is is_stored
-    assert is_stored or "another process steps the thread (thread 't'). To fix: call again" in told
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "C:\\x", "..", "日本語 тест 🧑‍🚀", "a%2Fb", "x" * 200]
@@ -308,8 +276,6 @@ def test_any_name_of_a_thread_is_only_a_name(name: str, mode: str, tmp_path: Pat
     assert told.startswith("stored in turn 1")
     assert "Never restart nginx" in state
     assert other.startswith("nothing is stored in thread")
-    at = f"acc://{quote(name, safe='')}/state"
-    assert talk(server, lambda client: read(client, at), mode) == state
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.parent for path in written} == {tmp_path / "memory"}
 
@@ -346,8 +312,6 @@ def test_no_argument_reaches_the_thread_of_another_user(tmp_path: Path) -> None:
             *(("read_state", {"thread": name}) for name in ("t", "ana/t", str(ana), "ana")),
         )
         assert not [each for each in told if "Ottilie" in each or "900" in each]
-        shown = talk(server, lambda client: read_or_error(client, "acc://t/state"))
-        assert "Ottilie" not in shown
         calls(server, remember("Bob is here."))
     assert stored(memory, ana) == [secret]
 
@@ -367,11 +331,6 @@ def test_a_server_of_one_thread_takes_no_other(tmp_path: Path) -> None:
     assert "thread 'mine', after turn 1" in state
     assert stored(memory, "mine") == ["Lotte is on call."]
     assert len(stored(memory, "other")) == 1
-    (resource,) = talk(server, Client.list_resources).resources
-    assert str(resource.uri) == "acc://mine/state"
-    assert "Lotte is on call" in talk(server, lambda client: read(client, "acc://mine/state"))
-    refused = talk(server, lambda client: read_or_error(client, "acc://other/state"))
-    assert refused == "error: Unknown resource: acc://other/state"
 
 
 def test_recall_is_bounded_however_much_fits_the_query(tmp_path: Path) -> None:
