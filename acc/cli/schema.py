@@ -13,7 +13,7 @@ from acc.errors import AccError, InputError
 from acc.folders import file_errors
 from acc.schema import pages
 from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
-from acc.schema.pages import advice, start
+from acc.schema.pages import start
 from acc.state.proposal import wire_schema
 from acc.text.lines import count
 
@@ -31,7 +31,7 @@ def schema(
 ) -> None:  # fmt: skip
     """List, show, export, check and create schemas.
 
-    With NAME alone, its slots are shown, with advice.
+    With NAME alone, its slots are shown.
     """
     if not names:
         _list(as_json=json)
@@ -70,7 +70,7 @@ def _show(found: Schema, *, as_json: bool) -> None:
     slots = pages.own_slots(found)
     if as_json:
         told = {"schema": found.__name__, "slots": [slot.name for slot in slots]}
-        print_json({**told, "document": state_document(found), "advice": list(advice(found))})
+        print_json({**told, "document": state_document(found)})
         return
     print(f"{found.__name__}: {pages.about(found)}\n")
     print_table(
@@ -80,8 +80,6 @@ def _show(found: Schema, *, as_json: bool) -> None:
     print_table(pages.FIELD_HEADINGS, pages.field_rows(slots), wrap=("says", "is"))
     if inherited := len(found.slots()) - len(slots):
         print(f"\nplus {count(inherited, 'slot')} of the generic state: acc schema generic")
-    for line in advice(found):
-        print(f"advice: {line}")
 
 
 def _exported(schemas: list[Schema], form: Form) -> str:

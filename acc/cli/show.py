@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import takewhile
@@ -16,14 +15,13 @@ from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
 from acc.inspector.commits import commits_of
-from acc.inspector.states import changes as changes_between
+from acc.inspector.states import explained
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, Head
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.step import Cadence
 from acc.tail import Message, labelled, marked
@@ -162,9 +160,18 @@ def diff(
         commits = _commits(journal, place, since, until)
         before = _last_of(journal, place, since, commits).state if since else {}
         after = _last_of(journal, place, until, commits).state
-    reasons, others = _reasons(each for each in commits if each.turn > since)
-    changes = [
-        {**c, "reasons": reasons[c["id"]]} for c in changes_between(before or {}, after or {})
+    made = [each for each in commits if each.turn > since]
+    notes = [
+        {"turn": each.turn, **note}
+        for each in made
+        for note in (each.record or {}).get("notes", ())
+    ]
+    changes = list(explained(before or {}, after or {}, notes))
+    others = [
+        {"turn": each.turn, "reason": note.reason.value, "detail": note.detail, "note": str(note)}
+        for each in made
+        for note in notes_of((each.record or {}).get("notes", ()))
+        if not note.item
     ]
     if json:
         print_json({
@@ -177,22 +184,6 @@ def diff(
         print("\n".join(_lines(change)))
     for note in others:
         print(f"! turn {note['turn']}: {note['note']}")
-
-
-def _reasons(
-    made: Iterable[StoredCommit],
-) -> tuple[defaultdict[str, list[Any]], list[dict[str, Any]]]:
-    """Return the notes of commits by item, and those about no item, in order of turns."""
-    by_item: defaultdict[str, list[Any]] = defaultdict(list)
-    others = []
-    for stored in made:
-        for note in notes_of((stored.record or {}).get("notes", ())):
-            told = {"turn": stored.turn, "reason": note.reason.value, "detail": note.detail}
-            if not note.item:
-                others.append({**told, "note": str(note)})
-            elif note.reason is not Reason.KNOWN:
-                by_item[note.item].append(told)
-    return by_item, others
 
 
 def _lines(change: Mapping[str, Any]) -> Iterator[str]:

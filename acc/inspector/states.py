@@ -6,7 +6,7 @@ A state is read as JSON, so that it can be shown without its class. Only its tex
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ COMPUTED = ("episodic_trace", "retrieved_artifacts")
 """Slots that every compression fills anew, and that the agent does not read."""
 
 _UNSEEN = frozenset({"id", "turn", "touched", "uses", "minor", "sources", "trust"})
+_WHY = ("turn", "reason", "detail")
 _QUIET = frozenset({"touched", "uses"})
 """Fields whose change says only that an item was cited."""
 
@@ -182,3 +183,16 @@ def told(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
+
+
+def explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
+    """Yield the changes between two states, each with the reasons that the notes give of its item."""
+    by_item: dict[str, list[Body]] = {}
+    for note in notes:
+        by_item.setdefault(note.get("item", ""), []).append(note)
+    for change in changes(before, after):
+        reasons: list[Body] = []
+        for note in by_item.get(change["id"], ()):
+            told = {"detail": "", **{name: note[name] for name in _WHY if name in note}}
+            reasons += [told] if told not in reasons else []
+        yield {**change, "reasons": reasons}

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 from acc.controller.documents import document
 from acc.errors import AccError, InputError
 from acc.inspector.commits import Index, commit_at, entry_of
-from acc.inspector.states import Body, StateReader, changes, items_of
+from acc.inspector.states import Body, StateReader, explained, items_of
 from acc.journal import Head, Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN
 from acc.recall import passages
@@ -153,7 +153,7 @@ class Details:
             "said": [_said(each) for each in self._took(commit)],
             **self._state(commit.state, entry["fault"]),
             "notes": [_grouped(note) for note in record.get("notes", ())],
-            "changes": list(_explained(old, commit.state or old, record.get("notes", ()))),
+            "changes": list(explained(old, commit.state or old, record.get("notes", ()))),
             "verdicts": [self._verdict(*each) for each in record.get("verdicts", ())],
             "waiting": self._waiting() if entry is self.index.entries[-1] else [],
         }  # fmt: skip
@@ -221,14 +221,3 @@ def _said(message: Message) -> dict[str, Any]:
 def _grouped(note: Body) -> dict[str, Any]:
     reason = note["reason"]
     return {**note, "group": "refused" if reason in REFUSED else "left" if reason in LEFT else ""}
-
-
-def _explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
-    """Yield the changes between two states, each with the reasons that the notes give of its item."""
-    by_item: dict[str, dict[tuple[str, str], None]] = {}
-    for note in notes:
-        told = note["reason"], note.get("detail", "")
-        by_item.setdefault(note.get("item", ""), {})[told] = None
-    for change in changes(before, after):
-        reasons = by_item.get(change["id"], {})
-        yield {**change, "reasons": [{"reason": r, "detail": d} for r, d in reasons]}

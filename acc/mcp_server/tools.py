@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +19,7 @@ from acc.gate import qualify
 from acc.journal import Latest, ThreadKey
 from acc.logs import log_event
 from acc.mcp_server import Serving
-from acc.state.model import CompressedCognitiveState
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.step import Step
 from acc.tail import marked, rendered
@@ -41,8 +39,9 @@ MOST_TOKENS = 1_200
 LONGEST_QUERY = 4_000
 """Maximum characters of a query. Each word is searched for: a million characters take minutes."""
 
-_KEPT = (Reason.ADDED, Reason.UPDATED)
-_LAST = frozenset({*_KEPT, Reason.KNOWN, Reason.LATER, Reason.RESTORED, Reason.DONE})
+_LAST = frozenset(
+    {Reason.ADDED, Reason.UPDATED, Reason.KNOWN, Reason.LATER, Reason.RESTORED, Reason.DONE}
+)
 """Reasons that are told after refusals and what left."""
 
 _NAMES = {
@@ -84,7 +83,7 @@ class Tools:
                 _LOG, logging.WARNING, "warned", "a stored turn has warnings",
                 thread=thread, turn=step.state.turn, count=len(step.warnings),
             )  # fmt: skip
-        return "\n".join(_became(step, waiting, self.memory.cadence.compress_over))
+        return "\n".join(_became(step, waiting))
 
     def _known(self, who: ThreadKey, turn: Turn, message_id: str) -> str:
         """Say which committed turn has this message; empty if none has."""
@@ -178,8 +177,8 @@ class Tools:
             yield f"not shown: {', '.join(dict.fromkeys(left))} (no room)"
 
 
-def _became(step: Step[Any], waiting: Collection[str], compress_over: int) -> Iterator[str]:
-    """Say in a few lines what became of a turn."""
+def _became(step: Step[Any], waiting: Collection[str]) -> Iterator[str]:
+    """Say in a few lines what became of a turn: refusals and what left before what was kept."""
     taken = [message for commit in step.commits for message in commit.given.turn]
     own = [message for message in taken if message.ref not in waiting] or taken
     shown = ", ".join(f"{message.ref} as {message.channel.value}" for message in own)
@@ -191,30 +190,13 @@ def _became(step: Step[Any], waiting: Collection[str], compress_over: int) -> It
         outcome = step.failure.partition(":")[0]
         yield f"not read yet ({outcome}): it stands word for word until a later turn is read"
     elif unread & {message.ref for message in own}:
-        yield f"it stands word for word until {compress_over:,} tokens are compressed together"
+        yield "it stands word for word until a later turn is compressed with it"
     elif not step.notes:
         yield "nothing of it is in the state; recall can find it"
-    yield from _noted(step.notes, step.state)
-    tail = sum(entry.tokens for entry in step.state.unread)
-    tokens = step.policy.counter(render(step.state, step.policy.style))
-    yield f"state: {tokens:,} of at most {step.policy.max_tokens:,} tokens; word for word: {tail:,}"
-
-
-def _noted(notes: Sequence[Note], state: CompressedCognitiveState) -> Iterator[str]:
-    """Yield the notes: refusals and what left first, then rules and goals, each with its words.
-
-    Of other items that were kept it names the ids: their words are those that the caller has just sent.
-    """
-    records = {item.id for slot, item in state.items() if not slot.is_pinned}
-    plain = [n for n in notes if n.reason in _KEPT and n.item in records]
-    told = sorted((n for n in notes if n not in plain), key=lambda note: note.reason in _LAST)
+    told = sorted(step.notes, key=lambda note: note.reason in _LAST)
     yield from (inert_line(str(note))[:LONGEST_SHOWN] for note in told[:MOST_NOTES])
-    if more := told[MOST_NOTES:]:
-        counted = Counter(note.reason.value for note in more)
-        yield f"and {len(more)} more: {', '.join(f'{n} {word}' for word, n in counted.items())}"
-    for reason in _KEPT:
-        if ids := [note.item for note in plain if note.reason is reason]:
-            yield f"{reason.value}: {' '.join(ids)}"
+    if len(told) > MOST_NOTES:
+        yield f"and {len(told) - MOST_NOTES} more"
 
 
 def _quoted(text: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from acc.compress.prompt import instruction
 from acc.controller.controller import MemoryController
 from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
-from acc.schema.pages import advice, field_rows, own_slots, page, slot_rows
+from acc.schema.pages import field_rows, own_slots, page, slot_rows
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import wire_schema
@@ -47,11 +47,6 @@ def test_the_page_names_every_slot_once_with_its_writers() -> None:
     assert "| Incident | severity | sev1, sev2, sev3, sev4, unset |  |" in told
     for name in DOMAINS:
         assert f"## {name}\n" in told
-
-
-@pytest.mark.parametrize("name", DOMAINS)
-def test_nothing_is_advised_about_a_shipped_schema(name: str) -> None:
-    assert list(advice(schema_named(name))) == []
 
 
 @pytest.mark.parametrize("name", DOMAINS)
