@@ -59,11 +59,6 @@ class Filling:
         self._waiting: dict[_Place, tuple[ThreadName, str]] = {}
         self._adding, self._rested = threading.RLock(), 0.0
 
-    @property
-    def lag(self) -> int:
-        """How many branches have messages that the store has not."""
-        return len(self._waiting)
-
     def committed(self, thread: ThreadName, branch: str, artifacts: Sequence[Artifact]) -> None:
         """Add the messages that the journal has committed at the end of a branch. No store fails it."""
         place = (key_of(thread), branch)

@@ -128,22 +128,6 @@ def words_of(item: Body) -> str:
     return " ".join(n if v is True else str(v) for n, v in told if v not in ("", False))
 
 
-def share_of_slots(reading: StateReading) -> dict[str, int]:
-    """Split a state's tokens among its slots, by the length of the text that each shows."""
-    sizes: dict[str, int] = {}
-    for slot, item in _read_items(reading.body):
-        later = "".join(each["text"] for each in item.get("later", ()))
-        size = len((words_of(item) + later).encode("utf-8", "replace")) + 3
-        sizes[slot] = sizes.get(slot, 0) + size
-    whole, done, given = sum(sizes.values()), 0, 0
-    shares = {}
-    for name, size in sizes.items():  # the parts add up to the counted whole
-        done += size
-        shares[name] = reading.tokens * done // whole - given
-        given += shares[name]
-    return shares
-
-
 def changes(before: Body, after: Body) -> Iterator[dict[str, Any]]:
     """Yield what was added, changed and removed between two states, by slot and id."""
     old = {item["id"]: (slot, item) for slot, item in _read_items(before)}

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import json
 import lzma
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
@@ -33,11 +35,8 @@ class RecordingModel:
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer of the inner model."""
-        try:
+        with self._noting_failures(messages):
             got = self._inner.complete(messages, schema, max_tokens=max_tokens)
-        except CompressionError as error:
-            self._keep(messages, failed=True, **_failure(error))
-            raise
         self._keep(messages, failed=False, **asdict(got))
         return got
 
@@ -45,22 +44,24 @@ class RecordingModel:
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer of the inner model."""
-        try:
+        with self._noting_failures(messages):
             got = await self._inner.acomplete(messages, schema, max_tokens=max_tokens)
-        except CompressionError as error:
-            await asyncio.to_thread(self._keep, messages, failed=True, **_failure(error))
-            raise
         await asyncio.to_thread(self._keep, messages, failed=False, **asdict(got))
         return got
+
+    @contextmanager
+    def _noting_failures(self, messages: Messages) -> Iterator[None]:
+        try:
+            yield
+        except CompressionError as error:
+            told = {name: getattr(error, name) for name in ("what", "hint", "outcome", "usage")}
+            self._keep(messages, failed=True, **told)
+            raise
 
     def _keep(self, messages: Messages, **said: Any) -> None:
         line = json.dumps({"messages": _digest(messages), **said})
         with self._lock, self._file.open("a", encoding="utf-8") as out:
             out.write(f"{line}\n")
-
-
-def _failure(error: CompressionError) -> dict[str, Any]:
-    return {"what": error.what, "hint": error.hint, "outcome": error.outcome, "usage": error.usage}
 
 
 def _text_of(file: Path) -> str:

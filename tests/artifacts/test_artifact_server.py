@@ -97,7 +97,7 @@ class TestServer:
                 with pytest.raises(StoreError, match=r"cannot be reached .*chroma run"):
                     store.count()
                 filling.committed(THREAD, "main", journal.write("meanwhile"))
-                assert (filling.lag, "cannot be reached" in str(filling.last_error)) == (1, True)
+                assert "cannot be reached" in str(filling.last_error)
                 server.start()
                 deadline = time.monotonic() + 10
                 while not filling.drain():
