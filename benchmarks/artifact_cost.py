@@ -24,7 +24,7 @@ from typing import Any
 from locomo_next import table
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.embedding import HashedWords, embedded
+from acc.artifacts.embedding import HASHED_WORDS, embedded
 from acc.artifacts.filling import Filling
 from acc.artifacts.rows import Artifact, rows_of
 from acc.journal import ThreadKey
@@ -67,7 +67,7 @@ class Bare:
     def add(self, row: list[Artifact]) -> None:
         """Add the texts of a turn."""
         texts = [each.message.text for each in row]
-        vectors: Any = embedded(HashedWords(), texts)
+        vectors: Any = embedded(HASHED_WORDS, texts)
         plain: Any = [{"thread": THREAD.thread, "channel": a.message.channel.value} for a in row]
         if self._full:
             plain = [dict(next(rows_of(THREAD, each)).metadata) for each in row]

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.embedding import Embedder, FunctionEmbedder, HashedWords
+from acc.artifacts.embedding import HASHED_WORDS, Embedder
 from acc.artifacts.recall import Recall
 from acc.journal import ThreadKey
 from acc_eval.locomo import LocomoConversation, artifacts_of, load_locomo, measure, summary
@@ -79,7 +79,7 @@ def model_of(name: str, prefixes: Sequence[str]) -> Embedder:
         return model.encode([prefix + each for each in texts], show_progress_bar=False)
 
     size = len(embed("", ["."])[0])
-    return FunctionEmbedder(place, size, partial(embed, text), partial(embed, question))
+    return Embedder(place, size, partial(embed, text), partial(embed, question))
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -98,7 +98,7 @@ def main() -> None:
     args = parser.parse_args()
     conversations = load_locomo(args.path)
     report = {"BM25 in context alone": by_words(conversations)}
-    report["with hashed words"] = with_store(conversations, HashedWords(), None)
+    report["with hashed words"] = with_store(conversations, HASHED_WORDS, None)
     for model in args.model:
         name, _, weight = model.partition(":")
         embedder = model_of(name, args.prefixes)

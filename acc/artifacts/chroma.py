@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acc.artifacts.clients import EmbeddedClient, ServerClient, forked, lock_of, translated
-from acc.artifacts.embedding import Embedder, HashedWords
+from acc.artifacts.embedding import HASHED_WORDS, Embedder
 from acc.artifacts.files import is_damaged, scrub
 from acc.artifacts.store import BATCH, Store
 from acc.errors import StoreError, StoreMismatchError
@@ -44,7 +44,7 @@ class ChromaStore(Store):
     def __init__(
         self, client: EmbeddedClient | ServerClient, embedder: Embedder | None = None
     ) -> None:
-        super().__init__(embedder or HashedWords())
+        super().__init__(embedder or HASHED_WORDS)
         self._client, self.where = client, client.where
         self._pid, self._failed, self._closed = os.getpid(), False, False
         self._mark = {"acc:embedder": self.embedder.name, "acc:dimension": self.embedder.dimension}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -20,37 +20,21 @@ from acc.text.ranking import WORD
 Vectors = NDArray[np.float32]
 
 
-class Embedder(Protocol):
-    """Embeds texts. Another name or dimension is another embedder: what was embedded by one, no other reads."""
-
-    @property
-    def name(self) -> str:
-        """The model's name with its version."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Length of its vectors."""
-        ...
-
-    @property
-    def embed(self) -> Embed:
-        """Returns one vector for each text: an array or lists of finite numbers."""
-        ...
-
-
 Embed = Callable[[Sequence[str]], Any]
+"""Returns one vector for each text: an array or lists of finite numbers."""
 
 
 @dataclass(frozen=True)
-class FunctionEmbedder:
-    """Embeds by a function, such as one of `chromadb.utils.embedding_functions`.
+class Embedder:
+    """Embeds texts by a function, such as one of `chromadb.utils.embedding_functions`.
+
+    Another name or dimension is another embedder: what was embedded by one, no other reads.
 
     Attributes:
         name: The model's name with its version.
         dimension: Length of its vectors.
-        embed: Returns one vector for each text.
-        embed_questions: The same for questions: models such as E5 and BGE read them differently. None: ``embed``.
+        embed: Embeds texts.
+        embed_questions: Embeds questions: models such as E5 and BGE read them differently. None: ``embed``.
     """
 
     name: str
@@ -60,13 +44,12 @@ class FunctionEmbedder:
 
 
 def embedded(embedder: Embedder, texts: Sequence[str], *, asks: bool = False) -> Vectors:
-    """Return the unit vectors of ``texts``; if they ask, by the embedder's ``embed_questions`` where it has one.
+    """Return the unit vectors of ``texts``; if they ask, by its ``embed_questions``.
 
     Raises:
         StoreError: The embedder fails, or returned something else than a finite vector for each text.
     """
-    for_questions = getattr(embedder, "embed_questions", None) if asks else None
-    embed = for_questions or embedder.embed
+    embed = (asks and embedder.embed_questions) or embedder.embed
     try:
         found = np.asarray(embed(texts), np.float32)
     except AccError:
@@ -87,32 +70,34 @@ def embedded(embedder: Embedder, texts: Sequence[str], *, asks: bool = False) ->
     return np.where(lengths > 0, found / np.where(lengths > 0, lengths, 1), lone)
 
 
-class HashedWords:
-    """Hashed BM25 without a model or a download: 512 buckets of words cut to four letters.
+_BUCKETS = 512
 
-    It finds what shares words, and is the default. Vectors are stored for good: the bits depend on nothing that
-    a release changes. A change of this class has to raise the version in its name.
+
+def hashed_words(texts: Sequence[str]) -> Vectors:
+    """Return hashed BM25 without a model or a download: 512 buckets of words cut to four letters.
+
+    A text without words gets all zeros. Vectors are stored for good: the bits depend on nothing that a release changes.
+    A change of this function has to raise the version in the name of `HASHED_WORDS`.
     """
+    return np.array([_hashed(text) for text in texts], np.float32)
 
-    name = "acc-hashed-words-2"
-    dimension = 512
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text; all zeros where a text has no words."""
-        return np.array([self._vector(text) for text in texts], np.float32)
+HASHED_WORDS = Embedder("acc-hashed-words-2", _BUCKETS, hashed_words)
+"""The default. It finds what shares words."""
 
-    def _vector(self, text: str) -> array[float]:
-        vector = array("f", bytes(4 * self.dimension))
-        words = [word[:4] for word in WORD.findall(text.lower()) if word not in _STOPWORDS]
-        for word, count in Counter(words).items():
-            vector[_bucket(word, self.dimension)] += count * 2.2 / (count + 1.2)
-        length = math.sqrt(math.fsum(value * value for value in vector))
-        return array("f", [value / length for value in vector]) if length else vector
+
+def _hashed(text: str) -> array[float]:
+    vector = array("f", bytes(4 * _BUCKETS))
+    words = [word[:4] for word in WORD.findall(text.lower()) if word not in _STOPWORDS]
+    for word, count in Counter(words).items():
+        vector[_bucket(word)] += count * 2.2 / (count + 1.2)
+    length = math.sqrt(math.fsum(value * value for value in vector))
+    return array("f", [value / length for value in vector]) if length else vector
 
 
 @lru_cache(maxsize=1 << 14)
-def _bucket(word: str, count: int) -> int:
-    return crc32(word.encode()) % count
+def _bucket(word: str) -> int:
+    return crc32(word.encode()) % _BUCKETS
 
 
 _FUNCTION_WORDS = """

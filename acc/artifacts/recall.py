@@ -22,7 +22,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from acc.artifacts.clients import translated
-from acc.artifacts.embedding import HashedWords
+from acc.artifacts.embedding import HASHED_WORDS
 from acc.artifacts.rows import MAIN, Artifact, Branches, ThreadName, key_of
 from acc.artifacts.scope import Around, Scope
 from acc.artifacts.store import Hit, Store
@@ -37,7 +37,7 @@ POOL = 128
 """Messages that the store proposes."""
 
 WEIGHT = 0.5
-"""Weight of the cosine, if the embedder knows meaning: `HashedWords` does not, it only proposes."""
+"""Weight of the cosine, if the embedder knows meaning: `HASHED_WORDS` does not, it only proposes."""
 
 UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
@@ -75,7 +75,7 @@ class Recall:
 
     Args:
         store: Where the messages are indexed; None to read the whole thread and find by words alone.
-        weight: Weight of the cosine; by default `WEIGHT`, or 0 for `HashedWords`.
+        weight: Weight of the cosine; by default `WEIGHT`, or 0 for `HASHED_WORDS`.
         window: Characters of the newest messages that are read; without a store all are.
 
     Attributes:
@@ -90,7 +90,7 @@ class Recall:
         window: int = WINDOW,
     ) -> None:
         self.store = store
-        is_lexical = store is not None and isinstance(store.embedder, HashedWords)
+        is_lexical = store is not None and store.embedder is HASHED_WORDS
         self.weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
         self._window = window if store is not None else 1 << 60
         self._scopes: OrderedDict[tuple[str, tuple[object, ...]], Scope] = OrderedDict()

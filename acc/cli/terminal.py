@@ -127,7 +127,9 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=raw(sys.stdout), width=None if sys.stdout.isatty() else _NO_EDGE)
+    is_seen = sys.stdout.isatty()
+    width = None if is_seen else _NO_EDGE
+    console = Console(file=raw(sys.stdout), force_terminal=is_seen, width=width)
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in headings:
         drawn.add_column(name, overflow="fold", no_wrap=name not in wrap)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from acc.artifacts.embedding import (
-    FunctionEmbedder,
-    HashedWords,
+    HASHED_WORDS,
+    Embedder,
     embedded,
 )
 from acc.errors import StoreError
@@ -22,39 +22,33 @@ PROBE = (
 
 
 def test_hashed_words_are_the_same_bits_for_ever() -> None:
-    bits = np.round(HashedWords().embed([PROBE])[0], 5).astype("<f4").tobytes()
+    bits = np.round(HASHED_WORDS.embed([PROBE])[0], 5).astype("<f4").tobytes()
     assert hashlib.sha256(bits).hexdigest()[:16] == "66c6584a7b78b49d"
 
 
 def test_vectors_are_of_length_one_even_without_words() -> None:
-    found = embedded(HashedWords(), [PROBE, "", "the of and"])
+    found = embedded(HASHED_WORDS, [PROBE, "", "the of and"])
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
     assert found[0] @ found[1] <= 0
-    one, two = embedded(HashedWords(), ["the rollouts begin", "rollout beginning"])
+    one, two = embedded(HASHED_WORDS, ["the rollouts begin", "rollout beginning"])
     assert one @ two == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("wrong", [[], [[1.0]], [[1.0, float("nan")]], "text", None])
 def test_what_is_no_vector_is_refused(wrong: Any) -> None:
-    class Odd:
-        name, dimension = "odd", 2
-
-        def embed(self, texts: Sequence[str]) -> Any:
-            return wrong
-
     with pytest.raises(StoreError, match="odd"):
-        embedded(Odd(), ["text"])
+        embedded(Embedder("odd", 2, lambda _: wrong), ["text"])
 
 
 def test_a_function_embeds_and_may_read_questions_differently() -> None:
     def embed(texts: Sequence[str]) -> Any:
         return [[float(len(text)), 1.0] for text in texts]
 
-    given = FunctionEmbedder("lengths", 2, embed, lambda texts: embed([f"q: {t}" for t in texts]))
+    given = Embedder("lengths", 2, embed, lambda texts: embed([f"q: {t}" for t in texts]))
     for asks, length in ((False, 2), (True, 5)):
         found = embedded(given, ["ab"], asks=asks)[0]
         assert found[0] / found[1] == pytest.approx(length)
-    plain = FunctionEmbedder("lengths", 2, embed)
+    plain = Embedder("lengths", 2, embed)
     assert embedded(plain, ["ab"], asks=True).tolist() == embedded(plain, ["ab"]).tolist()
 
 
@@ -63,4 +57,4 @@ def test_one_that_fails_is_a_named_error() -> None:
         raise ConnectionError("away")
 
     with pytest.raises(StoreError, match="the embedder failed: ConnectionError"):
-        embedded(FunctionEmbedder("far", 2, embed), ["text"])
+        embedded(Embedder("far", 2, embed), ["text"])

@@ -9,7 +9,7 @@ import pytest
 from messages import THREAD, Journal, said, words
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.embedding import HashedWords
+from acc.artifacts.embedding import Embedder
 from acc.artifacts.recall import Recall, backwards
 from acc.artifacts.rows import Artifact
 from acc.gate import qualify
@@ -24,18 +24,13 @@ TEXTS = [
 ]
 
 
-class Themes(HashedWords):
-    """Knows two themes by their words."""
-
-    def __init__(self) -> None:
-        self.name, self.dimension = "themes", 3
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:  # type: ignore[override]
-        pets, money = ("cat", "dog", "animal"), ("budget", "cost", "money")
-        return [
-            [0.01, *(float(any(word in text.lower() for word in own)) for own in (pets, money))]
-            for text in texts
-        ]
+def themes(texts: Sequence[str]) -> list[list[float]]:
+    """Know two themes by their words."""
+    pets, money = ("cat", "dog", "animal"), ("budget", "cost", "money")
+    return [
+        [0.01, *(float(any(word in text.lower() for word in own)) for own in (pets, money))]
+        for text in texts
+    ]
 
 
 def journal(texts: Sequence[str] = TEXTS) -> Journal:
@@ -94,7 +89,7 @@ def test_the_store_proposes_what_lies_before_the_window(tmp_path: Path) -> None:
 
 def test_meaning_finds_what_shares_no_word(tmp_path: Path) -> None:
     made = journal([*TEXTS, "My cat needs a vet."])
-    store = ChromaStore.embedded(tmp_path, Themes())
+    store = ChromaStore.embedded(tmp_path, Embedder("themes", 3, themes))
     store.add(THREAD, made.rows)
     by_words = Recall(store, weight=0.0).recall(THREAD, "Any animals?", made.newest, made.around)
     by_meaning = Recall(store, weight=0.7).recall(THREAD, "Any animals?", made.newest, made.around)

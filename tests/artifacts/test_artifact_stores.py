@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,13 @@ from chromadb.config import Settings
 from messages import THREAD, keeps_promises, said, words
 
 from acc.artifacts.chroma import NAME, ChromaStore
+from acc.artifacts.embedding import Embedder
 from acc.errors import StoreError, StoreLockedError, StoreMismatchError
 from acc.journal import ThreadKey
 from acc.turn.observations import Channel
 
-
-class Lengths:
-    """An embedder that knows the length of a text."""
-
-    name, dimension = "lengths", 3
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return [[1.0, len(text), 0.0] for text in texts]
+LENGTHS = Embedder("lengths", 3, lambda texts: [[1.0, len(text), 0.0] for text in texts])
+"""Knows the length of a text."""
 
 
 def plain(folder: Path) -> Any:
@@ -67,7 +61,7 @@ def test_a_folder_is_one_stores(tmp_path: Path) -> None:
 def test_with_another_embedder_it_begins_anew(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)])
-    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
+    with closing(ChromaStore.embedded(tmp_path, LENGTHS)) as store:
         assert "made by the embedder acc-hashed-words" in store.stale
         for use in (lambda: store.query(THREAD, "xx"), lambda: store.add(THREAD, [said(4, "x")])):
             with pytest.raises(StoreMismatchError, match="acc reindex"):
@@ -76,7 +70,7 @@ def test_with_another_embedder_it_begins_anew(tmp_path: Path) -> None:
         store.clear()
         assert store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)]) == 3
         assert [a.seq for a in store.query(THREAD, "xxx", limit=1)] == [3]
-    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
+    with closing(ChromaStore.embedded(tmp_path, LENGTHS)) as store:
         assert (store.stale, store.count()) == ("", 3)
 
 

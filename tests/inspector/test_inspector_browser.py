@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers_inspector import (
@@ -255,13 +254,10 @@ def test_hostile_words_are_only_words(page: Page, tmp_path: Path) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
-def test_a_thread_fits_any_screen_and_its_words_can_be_read(
-    scheme: Any, width: int, browser: Browser, tmp_path: Path
-) -> None:
+def test_a_thread_fits_any_screen(width: int, browser: Browser, tmp_path: Path) -> None:
     memory = remembered(tmp_path / "memory")
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    context = browser.new_context(viewport={"width": width, "height": 800})
     opened = context.new_page()
     with serving(memory) as address:
         opened.goto(address)
@@ -269,38 +265,7 @@ def test_a_thread_fits_any_screen_and_its_words_can_be_read(
         opened.locator("#threads a").click()
         opened.wait_for_selector("#turn .card")
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert opened.evaluate(CONTRAST) == []
-        assert opened.evaluate(UNNAMED) == []
     context.close()
-
-
-CONTRAST = """() => {
-  const parts = text => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
-  const under = element => {
-    for (let at = element; at; at = at.parentElement) {
-      const found = parts(getComputedStyle(at).backgroundColor);
-      if (found.length === 3 || found[3] === 1) return found;
-    }
-    return parts(getComputedStyle(document.body).backgroundColor);
-  };
-  const weak = [];
-  for (const element of document.querySelectorAll("main *, header *")) {
-    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-    if (!own || !element.checkVisibility({ opacityProperty: true }) || element.closest("[disabled], .none")) continue;
-    const [one, other] = [light(parts(getComputedStyle(element).color)), light(under(element))].sort((a, b) => b - a);
-    const said = element.textContent.slice(0, 30);
-    if ((one + 0.05) / (other + 0.05) < 4.5) weak.push(`${element.tagName}.${element.className}: ${said}`);
-  }
-  return weak;
-}"""
-"""Texts whose contrast with what is behind them is under 4.5 (WCAG AA)."""
-
-UNNAMED = """() => [...document.querySelectorAll("button, input, [role=meter], svg[role=img], a")]
-  .filter(e => e.checkVisibility() && !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
-  .map(e => e.outerHTML.slice(0, 80))"""
 
 
 def test_hundreds_of_turns_open_with_what_a_few_need(page: Page, tmp_path: Path) -> None:
