@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx2
@@ -14,7 +13,6 @@ from acc.models.asking import error_of, failure_of
 from acc.models.protocol import Usage
 from acc.step import Cadence
 from acc.testing import FAULTS, Fault, ModelServer, ScriptedCompressor
-from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.turn import Turn
 from acc.update import update_state
 
@@ -68,21 +66,6 @@ def test_an_answer_without_an_object_is_asked_for_again_on_the_same_format() -> 
     assert set(formats) == {"json_schema"}
     rules = [rule.words.text for rule in step.state.constraints]
     assert rules == [RULE] or "unread" in {m.status for m in step.tail}
-
-
-def test_a_server_that_ignores_the_format_in_silence_works() -> None:
-    with ModelServer([f"Sure! {json.dumps(GOOD)}"]) as server:
-        step = stepped(model_at(server.base_url))
-        assert len(server.requests) == 1
-    assert [rule.words.text for rule in step.state.constraints] == [RULE]
-
-
-@pytest.mark.parametrize(
-    "wrote", [f"<think>{json.dumps({'rules': []})}</think>", "Done:\n```json\n"]
-)
-def test_what_stands_around_an_answer_does_no_harm(wrote: str) -> None:
-    chat = ScriptedChatModel(script=[wrote + json.dumps(GOOD)])
-    assert [rule.words.text for rule in stepped(chat).state.constraints] == [RULE]
 
 
 # --- what SDKs raise ----------------------------------------------------------------------
