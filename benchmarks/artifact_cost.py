@@ -28,7 +28,7 @@ from acc.artifacts.embedding import HASHED_WORDS, embedded
 from acc.artifacts.filling import Filling
 from acc.artifacts.rows import Artifact, rows_of
 from acc.journal import ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 Add = Callable[[int, list[Artifact]], None]

@@ -27,7 +27,7 @@ from acc.artifacts.rows import MAIN, Artifact, Branches, ThreadName, key_of
 from acc.artifacts.scope import Around, Scope
 from acc.artifacts.store import Hit, Store
 from acc.errors import StoreError
-from acc.recall import Candidate
+from acc.gate import Candidate
 from acc.text.ranking import Numbers
 
 WINDOW = 400_000

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
-from acc.tail import Message
+from acc.state.tail import Message
 
 PART = 8_000
 """Limit of a row's text in UTF-8 bytes."""

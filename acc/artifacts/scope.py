@@ -26,7 +26,7 @@ import numpy as np
 
 from acc.artifacts.rows import Artifact
 from acc.artifacts.store import Hit
-from acc.recall import Candidate, candidate_of, passages
+from acc.gate import Candidate, candidate_of, passages
 from acc.text.ranking import NEAR, LexicalIndex, Numbers, terms
 from acc.turn.observations import Trust, is_ingested
 

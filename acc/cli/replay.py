@@ -28,12 +28,12 @@ from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
 from acc.state.render import render
-from acc.step import Cadence, Step
+from acc.step.step import Cadence, Step
+from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.telemetry.step_log import facts
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated
-from acc.update import KEYLESS, WITH_A_MODEL
 
 _COLUMNS = {
     "turn": 5, "reads": 7, "state": 7, "tail": 7, "transcript": 11, "in": 7, "out": 6, "evicted": 8, "outcome": 14,

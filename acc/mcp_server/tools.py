@@ -21,8 +21,8 @@ from acc.logs import log_event
 from acc.mcp_server import Serving
 from acc.state.reasons import Reason
 from acc.state.render import render
-from acc.step import Step
-from acc.tail import marked, rendered
+from acc.state.tail import marked, rendered
+from acc.step.step import Step
 from acc.text.lines import inert, inert_line
 from acc.turn.observations import THROUGH_A_CLIENT, Channel, Evidence, Observation
 from acc.turn.turn import Turn

@@ -13,7 +13,7 @@ from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.rows import Artifact, ThreadName, lane_of
 from acc.errors import StoreError
 from acc.journal import ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 THREAD = ThreadKey("a conversation")
