@@ -17,13 +17,14 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.embedding import Embedder, HashedWords, SentenceTransformerEmbedder
+from acc.artifacts.embedding import HASHED_WORDS, Embedder
 from acc.artifacts.recall import Recall
 from acc.journal import ThreadKey
 from acc_eval.locomo import LocomoConversation, artifacts_of, load_locomo, measure, summary
@@ -70,7 +71,15 @@ def model_of(name: str, prefixes: Sequence[str]) -> Embedder:
     spec = importlib.util.find_spec(name.replace("-", "_")) if name.isidentifier() else None
     place = str(Path(spec.origin).parent / "model") if spec is not None and spec.origin else name
     question, text = prefixes
-    return SentenceTransformerEmbedder(place, question_prefix=question, text_prefix=text)
+    from sentence_transformers import SentenceTransformer
+
+    model: Any = SentenceTransformer(place)
+
+    def embed(prefix: str, texts: Sequence[str]) -> Any:
+        return model.encode([prefix + each for each in texts], show_progress_bar=False)
+
+    size = len(embed("", ["."])[0])
+    return Embedder(place, size, partial(embed, text), partial(embed, question))
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
@@ -89,7 +98,7 @@ def main() -> None:
     args = parser.parse_args()
     conversations = load_locomo(args.path)
     report = {"BM25 in context alone": by_words(conversations)}
-    report["with hashed words"] = with_store(conversations, HashedWords(), None)
+    report["with hashed words"] = with_store(conversations, HASHED_WORDS, None)
     for model in args.model:
         name, _, weight = model.partition(":")
         embedder = model_of(name, args.prefixes)

@@ -1,26 +1,24 @@
-"""Chroma as the artifact store: one collection for all threads, searched by Chroma's own query.
+"""The artifact store in Chroma: how it is opened, begun anew, compacted and closed.
 
-Only ids, texts, metadata and vectors of ours go in; Chroma is never given an embedding function, which it would
-store and rebuild from the stored form.
+The journal is the truth, and the store can be filled from it anew at any time, so it needs no transaction. Only ids,
+texts, metadata and vectors of ours go in; Chroma is never given an embedding function, which it would store and rebuild
+from the stored form.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acc.artifacts.clients import DATABASE, EmbeddedClient, ServerClient, forked, index_folders
-from acc.artifacts.embedding import Embedder, HashedWords
-from acc.artifacts.faults import DAMAGED, translated
-from acc.artifacts.rows import FORM
-from acc.artifacts.store import Store
-from acc.errors import StoreError
+from acc.artifacts.clients import EmbeddedClient, ServerClient, forked, lock_of, translated
+from acc.artifacts.embedding import HASHED_WORDS, Embedder
+from acc.artifacts.files import is_damaged, scrub
+from acc.artifacts.store import BATCH, Store
+from acc.errors import StoreError, StoreMismatchError
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -32,23 +30,24 @@ NAME = "acc-artifacts"
 _NEW = "-new"
 """Suffix of a collection that is being written: it is whole once the other is gone, and never before."""
 
-_ROWS, _BATCH = "acc:rows", 100
-
 
 class ChromaStore(Store):
-    """An `ArtifactStore` in Chroma. Open it with `embedded` or `server`.
+    """The messages of threads in Chroma. Open it with `embedded` or `server`.
 
     A folder is one process's; several processes and machines use one server. Where a damaged vector index was dropped,
     the store begins empty: the journal fills it.
+
+    Attributes:
+        stale: Why `clear` is needed; empty if it is not. Until then `add` and `query` raise `StoreMismatchError`.
     """
 
     def __init__(
-        self, client: EmbeddedClient | ServerClient, embedder: Embedder, collection: str = NAME
+        self, client: EmbeddedClient | ServerClient, embedder: Embedder | None = None
     ) -> None:
-        super().__init__(embedder, client.where)
-        self._client, self._name = client, collection
-        self._pid, self._failed = os.getpid(), False
-        self._mark = {"acc:embedder": embedder.name, "acc:dimension": embedder.dimension, _ROWS: FORM}  # fmt: skip
+        super().__init__(embedder or HASHED_WORDS)
+        self._client, self.where = client, client.where
+        self._pid, self._failed, self._closed = os.getpid(), False, False
+        self._mark = {"acc:embedder": self.embedder.name, "acc:dimension": self.embedder.dimension}
         try:
             self._open()
         except BaseException:
@@ -56,16 +55,14 @@ class ChromaStore(Store):
             raise
 
     @classmethod
-    def embedded(
-        cls, folder: str | Path, embedder: Embedder | None = None, *, collection: str = NAME
-    ) -> ChromaStore:
+    def embedded(cls, folder: str | Path, embedder: Embedder | None = None) -> ChromaStore:
         """Open Chroma in this process, in ``folder``.
 
         Raises:
             StoreLockedError: Another store holds the folder.
             StoreError: The folder cannot be used.
         """
-        return cls(EmbeddedClient(Path(folder)), embedder or HashedWords(), collection)
+        return cls(EmbeddedClient(Path(folder)), embedder)
 
     @classmethod
     def server(
@@ -76,7 +73,6 @@ class ChromaStore(Store):
         headers: Mapping[str, str] | None = None,
         verify: str | bool = True,
         timeout: float = 30.0,
-        collection: str = NAME,
     ) -> ChromaStore:
         """Use a Chroma server; the arguments are those of `acc.artifacts.clients.ServerClient`.
 
@@ -85,21 +81,22 @@ class ChromaStore(Store):
             StoreError: The server cannot be used.
         """
         client = ServerClient(address, headers=headers or {}, verify=verify, timeout=timeout)
-        return cls(client, embedder or HashedWords(), collection)
+        return cls(client, embedder)
 
     @classmethod
     def set_aside(cls, folder: Path) -> Path | None:
         """Give the folder another name if its files are damaged; return it, or None if they are not.
 
         The journal has every text: the next store in ``folder`` begins empty, and is filled from it.
+
+        Raises:
+            StoreLockedError: Another store holds the folder.
         """
-        try:
-            cls.embedded(folder).close()
-        except StoreError as error:
-            if error.what == DAMAGED:
-                now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-                return folder.rename(folder.with_name(f"{folder.name}-damaged-{now}"))
-        return None
+        with lock_of(folder):
+            if not is_damaged(folder):
+                return None
+            now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+            return folder.rename(folder.with_name(f"{folder.name}-damaged-{now}"))
 
     def clear(self) -> None:
         """Begin anew, empty and with this store's embedder."""
@@ -112,21 +109,32 @@ class ChromaStore(Store):
         if not isinstance(client, EmbeddedClient):
             return False
         with self._using("the files of the index cannot be rewritten"), self._writing:
-            _rewrite(client.client, self._collection)
+            _rewrite(client.client, self._rows)
             client.reopen(lambda: scrub(client.folder))
             self._open()
         return True
 
-    def _release(self) -> None:
-        if os.getpid() == self._pid:
-            self._client.close()
+    def close(self) -> None:
+        """Release files and connections. Idempotent; any later use raises."""
+        with self._writing:
+            if not self._closed and os.getpid() == self._pid:
+                self._client.close()
+            self._closed = True
 
     @contextmanager
     def _using(self, doing: str, *, needs_embedder: bool = False) -> Iterator[None]:
-        """Check and translate as every store; open Chroma anew after a failure: else a later write may hang."""
+        """Check that the store can be used, and translate what goes wrong.
+
+        After a failure Chroma is opened anew: else a later write may hang.
+        """
         if os.getpid() != self._pid:
             raise forked(self.where)
-        with super()._using(doing, needs_embedder=needs_embedder):
+        with translated(doing, self.where):
+            if self._closed:
+                raise StoreError("the store is closed", where=self.where, hint="open it again")
+            if needs_embedder and self.stale:
+                hint = "run `acc reindex`, or call clear()"
+                raise StoreMismatchError(self.stale, where=self.where, hint=hint)
             if self._failed:
                 self._recover()
             try:
@@ -146,30 +154,25 @@ class ChromaStore(Store):
 
     def _open(self) -> None:
         """Open the collection, or make it; finish a rewriting that was cut short after the old one was deleted."""
-        client, name = self._client.client, self._name
+        client = self._client.client
         with translated("the collection cannot be opened", self.where):
             names = {each.name for each in client.list_collections()}
-            if name not in names and name + _NEW in names:
-                client.get_collection(name + _NEW, embedding_function=None).modify(name=name)
-            self._collection = _made(client, name, self._mark)
-            self._stale = self._staleness()
-            if self._client.is_broken and not self._stale:
+            if NAME not in names and NAME + _NEW in names:
+                client.get_collection(NAME + _NEW, embedding_function=None).modify(name=NAME)
+            self._rows = _made(client, NAME, self._mark)
+            metadata = dict(self._rows.metadata or {})
+            there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
+            here = f"{self.embedder.name} ({self.embedder.dimension})"
+            is_same = self._mark.items() <= metadata.items()
+            why = f"the index was made by the embedder {there}, and this one is {here}"
+            self.stale = "" if is_same else why
+            if self._client.is_broken and not self.stale:
                 self._emptied()
 
-    def _staleness(self) -> str:
-        metadata = dict(self._collection.metadata or {})
-        if metadata.get(_ROWS) != FORM:
-            return "another release wrote the index, with rows that this one cannot read"
-        if self._mark.items() <= metadata.items():
-            return ""
-        there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
-        here = f"{self.embedder.name} ({self.embedder.dimension})"
-        return f"the index was made by the embedder {there}, and this one is {here}"
-
     def _emptied(self) -> None:
-        self._client.client.delete_collection(self._name)
-        self._collection = _made(self._client.client, self._name, self._mark)
-        self._stale, self._client.is_broken = "", False
+        self._client.client.delete_collection(NAME)
+        self._rows = _made(self._client.client, NAME, self._mark)
+        self.stale, self._client.is_broken = "", False
 
 
 def _made(client: ClientAPI, name: str, metadata: dict[str, Any]) -> Collection:
@@ -177,10 +180,7 @@ def _made(client: ClientAPI, name: str, metadata: dict[str, Any]) -> Collection:
     # again that no index on the disk holds: with 1,000 of them, Chroma's default, it takes twice as long.
     hnsw: Any = {"space": "cosine", "ef_search": 256, "sync_threshold": 100}
     return client.get_or_create_collection(
-        name,
-        embedding_function=None,
-        metadata=metadata,
-        configuration={"hnsw": hnsw},
+        name, embedding_function=None, metadata=metadata, configuration={"hnsw": hnsw}
     )
 
 
@@ -191,42 +191,11 @@ def _rewrite(client: ClientAPI, old: Collection) -> None:
         client.delete_collection(name + _NEW)
     new = _made(client, name + _NEW, dict(old.metadata or {}))
     ids = old.get(include=[])["ids"]
-    for at in range(0, len(ids), _BATCH):
-        found: Any = old.get(
-            ids=ids[at : at + _BATCH], include=["documents", "metadatas", "embeddings"]
-        )
+    for at in range(0, len(ids), BATCH):
+        asked = ids[at : at + BATCH]
+        found: Any = old.get(ids=asked, include=["documents", "metadatas", "embeddings"])
         texts = [text or "" for text in found["documents"]]
         vectors = found["embeddings"]
         new.add(ids=found["ids"], documents=texts, metadatas=found["metadatas"], embeddings=vectors)
     client.delete_collection(name)
     new.modify(name=name)
-
-
-_SCRUB = (
-    # The newest row stays, emptied: the numbers of later rows go on from it, and Chroma skips lower ones.
-    "UPDATE embeddings_queue SET vector = NULL, metadata = NULL WHERE {gone}",
-    "DELETE FROM embeddings_queue WHERE {gone} AND seq_id < (SELECT max(seq_id) FROM embeddings_queue)",
-    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
-    "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
-    "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
-)
-_GONE = "substr(topic, -36) NOT IN (SELECT id FROM collections)"
-
-
-def scrub(folder: Path) -> None:
-    """Rewrite the files of a closed Chroma without what its collections no longer hold.
-
-    Chroma only marks deletions: SQLite keeps texts in free pages, in its queue of writes and in the trigram index,
-    and the folder of a deleted collection's vectors stays.
-    """
-    with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
-        database.execute("PRAGMA secure_delete = ON")
-        database.execute("BEGIN IMMEDIATE")
-        for statement in _SCRUB:
-            database.execute(statement.format(gone=_GONE))
-        database.execute("COMMIT")
-        database.execute("VACUUM")
-        live = {row[0] for row in database.execute("SELECT id FROM segments")}
-    for path in index_folders(folder):
-        if path.name not in live:
-            shutil.rmtree(path)

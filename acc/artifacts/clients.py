@@ -1,36 +1,45 @@
-"""Opens Chroma: embedded in a folder that this process locks, or as the client of a server. Closes it again."""
+"""Opens Chroma: embedded in a folder that this process locks, or as the client of a server. Closes it again.
+
+No exception of Chroma's escapes: each becomes a `StoreError` that says what happened, where, and what to do.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import struct
 import weakref
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit
-from uuid import UUID
 
-from acc.artifacts.faults import translated
-from acc.errors import ConfigurationError, StoreError, StoreLockedError
+from filelock import FileLock, Timeout
+
+from acc.artifacts.files import blank_unused, drop_cut_indexes
+from acc.errors import (
+    AccError,
+    ConfigurationError,
+    StoreError,
+    StoreLockedError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from chromadb.config import Settings
 
-DATABASE = "chroma.sqlite3"
+LOCK = "acc.lock"
+"""The file in the folder by which a process locks it."""
+
 _embedded: weakref.WeakSet[EmbeddedClient] = weakref.WeakSet()
 
 
 class EmbeddedClient:
     """Chroma in this process, on a folder that it locks.
 
-    Two processes on one folder lose vectors without an error. The lock lies on the folder itself: there is no
-    file that somebody could delete.
+    Two processes on one folder lose vectors without an error.
 
     Attributes:
         is_broken: Whether a vector index was damaged, and has been dropped.
@@ -43,23 +52,17 @@ class EmbeddedClient:
         self.where, self.folder, self.is_broken = str(folder), folder, False
         with translated("the folder of the index cannot be locked", self.where):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._unlock = _locked(folder)
+            self.lock = lock_of(folder)
         try:
             self.client = self.opened()
         except BaseException:
-            self._unlock()
+            self.lock.release()
             raise
         _embedded.add(self)
 
     def opened(self) -> ClientAPI:
-        """Open the client, without the vector indexes that a power cut has left cut: Chroma would crash on them.
-
-        It starts such a collection with an empty index.
-        """
-        for each in index_folders(self.folder):
-            if (each / "header.bin").exists() and not _is_whole(each):
-                shutil.rmtree(each)
-                self.is_broken = True
+        """Open the client, without the vector indexes that are cut."""
+        self.is_broken |= drop_cut_indexes(self.folder)
         with translated("the embedded Chroma cannot be opened", self.where):
             import chromadb
 
@@ -87,14 +90,13 @@ class EmbeddedClient:
         try:
             self._stop()
         finally:
-            self._unlock()
+            self.lock.release()
 
     def _stop(self) -> None:
         with translated("the embedded Chroma cannot be closed", self.where):
             self.client.close()  # type: ignore[attr-defined]
             _forget(self.where)
-        for index in index_folders(self.folder):
-            _blank(index)
+        blank_unused(self.folder)
 
 
 def _forget(path: str) -> None:
@@ -188,42 +190,22 @@ def _settings(**given: Any) -> Settings:
     return Settings(_env_file=None, anonymized_telemetry=False, allow_reset=False, **given)
 
 
-def _locked(folder: Path) -> Callable[[], None]:
-    """Lock the folder until the returned function is called, or the process ends."""
-    import filelock
+def lock_of(folder: Path) -> FileLock:
+    """Return the lock of a folder, which this process has taken.
 
+    Raises:
+        StoreLockedError: Another store, here or in another process, holds it.
+    """
+    lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
     try:
-        try:
-            return _locked_itself(folder)
-        except BlockingIOError:
-            raise
-        except (ImportError, OSError):  # Windows, or a network file system that locks files only
-            lock = filelock.FileLock(folder / "acc.lock", timeout=0, thread_local=False)
-            lock.acquire()
-            return lock.release
-    except (BlockingIOError, filelock.Timeout) as error:
+        lock.acquire()
+    except Timeout as error:
         raise StoreLockedError(
             "another store, in this process or another, holds the folder of the index",
             where=str(folder),
             hint="close it first, or let both use a Chroma server: `chroma run --path DIR`",
         ) from error
-
-
-def _locked_itself(folder: Path) -> Callable[[], None]:
-    import fcntl
-
-    handle = os.open(folder, os.O_RDONLY)
-
-    def unlock() -> None:
-        fcntl.flock(handle, fcntl.LOCK_UN)  # a fork may have the handle, too
-        os.close(handle)
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise
-    return unlock
+    return lock
 
 
 def forked(where: str) -> StoreError:
@@ -234,53 +216,52 @@ def forked(where: str) -> StoreError:
 
 
 def _after_fork() -> None:
-    # Chroma's client waits for its threads when it is freed, and a fork has none of them: it is never freed.
+    # Neither is ever freed: Chroma's client would wait for its threads, of which a fork has none, and the lock would be
+    # let go of for the parent, too.
     for each in _embedded:
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(each.client))
+        for kept in (each.client, each.lock):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-_HEADER = struct.Struct("<i4Q")
-"""Of an index's header.bin: format, offset, capacity, number of elements, size of an element."""
+@contextmanager
+def translated(doing: str, where: str) -> Iterator[None]:
+    """Raise a `StoreError` for whatever the block raises; ``doing`` says what failed.
 
-
-def index_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders of vector indexes: Chroma names them by UUIDs."""
-    for path in folder.glob("*"):
-        with suppress(ValueError):
-            if path.is_dir() and str(UUID(path.name)) == path.name:
-                yield path
-
-
-def _is_whole(index: Path) -> bool:
-    try:
-        count, size = _sizes(index)
-        data, lengths = ((index / n).stat().st_size for n in ("data_level0.bin", "length.bin"))
-    except (OSError, struct.error):
-        return False
-    named = not count or (index / "index_metadata.pickle").is_file()
-    return named and data >= count * size and lengths >= count * 4
-
-
-def _blank(index: Path) -> None:
-    """Overwrite the part of an index's files that no element uses, while Chroma is closed.
-
-    Chroma writes an index at full capacity from memory that it does not clear: a text erased since can reach the disk.
+    An interrupt, as of Ctrl-C, passes. A panic of Chroma's Rust code is no `Exception`, but is one of these faults.
     """
-    if not _is_whole(index):
-        return
-    count, size = _sizes(index)
-    for name, used in (("data_level0.bin", count * size), ("length.bin", count * 4)):
-        with (index / name).open("r+b") as file:
-            rest = file.seek(0, os.SEEK_END) - used
-            file.seek(used)
-            file.write(bytes(rest))
+    try:
+        yield
+    except (AccError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise _store_error(error, doing, where) from error
 
 
-def _sizes(index: Path) -> tuple[int, int]:
-    """Return how many elements an index has, and the bytes of one."""
-    *_, count, size = _HEADER.unpack_from((index / "header.bin").read_bytes())
-    return count, size
+def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
+    import httpx
+
+    for each in _causes(error):
+        if isinstance(each, httpx.TimeoutException):
+            what, hint = "does not answer in time", "check the server's load, or raise timeout="
+            return StoreUnavailableError(f"the Chroma server {what}", where=where, hint=hint)
+        if isinstance(each, httpx.HTTPStatusError):
+            code = each.response.status_code
+            kind = StoreUnavailableError if code == 429 or code >= 500 else StoreError
+            hint = "check its address, its log, and what a proxy before it asks for in headers="
+            return kind(f"the Chroma server answers with status {code}", where=where, hint=hint)
+        if isinstance(each, httpx.TransportError):
+            hint = "start it with `chroma run --path DIR --port PORT`, or correct its address"
+            what = "the Chroma server cannot be reached"
+            return StoreUnavailableError(what, where=where, hint=hint)
+    hint = "check folder, disk and server; `acc reindex` builds the index anew: the journal has every turn"
+    return StoreError(f"{doing}: {type(error).__name__}: {error}"[:300], where=where, hint=hint)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,26 +1,24 @@
-"""Fills the artifact store behind the journal's commit: now, behind, or not at all.
+"""Fills the artifact store behind the journal's commit.
 
 The journal is the truth, the store is an index of it. A store that fails never fails a step: the lag is told, and
 the branch's next commit, `Filling.drain` or the end fills from the journal what is missing. Nothing of this has to
-survive a crash: the store itself says how far a branch is filled (`ArtifactStore.last`), and the journal has the rest.
+survive a crash: the store itself says how far a branch is filled (`Store.last`), and the journal has the rest.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from itertools import islice
 from typing import Literal
 
-from acc.artifacts.faults import translated
-from acc.artifacts.protocol import Artifact, ArtifactStore, ThreadName, key_of
+from acc.artifacts.clients import translated
+from acc.artifacts.rows import Artifact, ThreadName, key_of
+from acc.artifacts.store import BATCH, Store
 from acc.errors import AccError
 
-Index = Literal["now", "behind", "none"]
+Index = Literal["now", "none"]
 
 After = Callable[[ThreadName, str, int], Iterable[Artifact]]
 """Reads from the journal the messages of a thread's branch with a seq above the given one, in order."""
@@ -31,7 +29,6 @@ Held = Callable[[ThreadName, str, Sequence[Artifact]], Sequence[Artifact]]
 MOST = 10_000
 """Branches that wait at most. One that finds no room is filled with its next commit."""
 
-_BATCH = 100
 _Place = tuple[str, str]
 
 
@@ -41,8 +38,6 @@ class Filling:
     Args:
         store: The store.
         after: Reads the journal.
-        index: ``now``: `committed` returns when the store has the messages; ``behind``: one worker of the process
-            adds them.
         patience: Seconds until a store that failed is asked again.
         held: Tells what was erased while it was added.
 
@@ -52,9 +47,8 @@ class Filling:
 
     def __init__(
         self,
-        store: ArtifactStore,
+        store: Store,
         after: After,
-        index: Index = "now",
         *,
         patience: float = 5.0,
         held: Held = lambda _, __, added: added,
@@ -63,27 +57,16 @@ class Filling:
         self.last_error: AccError | None = None
         self._filled: dict[_Place, int] = {}
         self._waiting: dict[_Place, tuple[ThreadName, str]] = {}
-        self._adding, self._rested, self._closed = threading.RLock(), 0.0, False
-        self._worker = ThreadPoolExecutor(1, "acc-filling") if index == "behind" else None
-        self._pid = os.getpid()
-
-    @property
-    def lag(self) -> int:
-        """How many branches have messages that the store has not."""
-        return len(self._waiting)
+        self._adding, self._rested = threading.RLock(), 0.0
 
     def committed(self, thread: ThreadName, branch: str, artifacts: Sequence[Artifact]) -> None:
-        """Say that the journal has committed these messages at the end of a branch. No store fails it."""
+        """Add the messages that the journal has committed at the end of a branch. No store fails it."""
         place = (key_of(thread), branch)
-        if self._closed or not artifacts:
+        if not artifacts:
             return
-        self._check_fork()
         if place in self._waiting or len(self._waiting) < MOST:
             self._waiting[place] = (thread, branch)
-        if self._worker is not None:
-            with suppress(RuntimeError):  # somebody closes it just now
-                self._worker.submit(self._fill_waiting)
-        elif time.monotonic() >= self._rested:
+        if time.monotonic() >= self._rested:
             self._try(place, thread, branch, artifacts)
 
     def forget(self, thread: ThreadName) -> None:
@@ -92,35 +75,14 @@ class Filling:
             for place in [place for place in self._filled if place[0] == key_of(thread)]:
                 del self._filled[place]
 
-    def drain(self, timeout: float | None = None) -> bool:
-        """Let the store have everything; return False if it fails, or the time of a worker is over."""
+    def drain(self) -> bool:
+        """Let the store have everything; return False if it fails."""
         self._rested = 0.0
-        self._check_fork()
-        if self._worker is None or self._closed:
-            self._fill_waiting()
-        else:
-            wait([self._worker.submit(self._fill_waiting)], timeout)
-        return not self._waiting
-
-    def close(self, timeout: float = 30.0) -> bool:
-        """Drain and stop; return whether the store has everything. Idempotent; the store stays open."""
-        drained = self.drain(timeout)
-        self._closed = True
-        if self._worker is not None:
-            self._worker.shutdown(wait=False, cancel_futures=True)
-        return drained
-
-    def _check_fork(self) -> None:
-        """Fill now in a fork: it has no threads, and may have their locks."""
-        if self._pid != os.getpid():
-            self._pid, self._worker, self._adding = os.getpid(), None, threading.RLock()
-
-    def _fill_waiting(self) -> None:
-        """Fill the branches that wait until the store fails."""
         with self._adding:
             for place, (thread, branch) in self._waiting.copy().items():
                 if time.monotonic() >= self._rested:
                     self._try(place, thread, branch)
+        return not self._waiting
 
     def _try(
         self, place: _Place, thread: ThreadName, branch: str, given: Sequence[Artifact] = ()
@@ -146,10 +108,10 @@ class Filling:
             done = self._store.last(thread, branch) - 1
         follows = bool(given) and given[0].seq == done + 1
         rows = iter(given if follows else self._after(thread, branch, done))
-        while batch := list(islice(rows, _BATCH)):
+        while batch := list(islice(rows, BATCH)):
             self._store.add(thread, batch)
             there = {each.seq for each in self._held(thread, branch, batch)}
-            if gone := [each for each in batch if each.seq not in there]:
-                self._store.delete(thread, gone)
+            if gone := [each.message.ref for each in batch if each.seq not in there]:
+                self._store.delete(thread, gone, branch)
             done = self._filled[place] = batch[-1].seq
         self._filled[place] = done

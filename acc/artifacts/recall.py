@@ -21,10 +21,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from acc.artifacts.embedding import HashedWords
-from acc.artifacts.faults import translated
-from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
-from acc.artifacts.scope import Around, Scope, name_of
+from acc.artifacts.clients import translated
+from acc.artifacts.embedding import HASHED_WORDS
+from acc.artifacts.rows import MAIN, Artifact, Branches, ThreadName, key_of
+from acc.artifacts.scope import Around, Scope
+from acc.artifacts.store import Hit, Store
 from acc.errors import StoreError
 from acc.gate import Candidate
 from acc.text.ranking import Numbers
@@ -36,7 +37,7 @@ POOL = 128
 """Messages that the store proposes."""
 
 WEIGHT = 0.5
-"""Weight of the cosine, if the embedder knows meaning: `HashedWords` does not, it only proposes."""
+"""Weight of the cosine, if the embedder knows meaning: `HASHED_WORDS` does not, it only proposes."""
 
 UNRELATED, MEANING = 0.3, 0.3
 """Cosine up to which two texts share no meaning; what the highest cosine adds to a passage's score for the gate."""
@@ -74,7 +75,7 @@ class Recall:
 
     Args:
         store: Where the messages are indexed; None to read the whole thread and find by words alone.
-        weight: Weight of the cosine; by default `WEIGHT`, or 0 for `HashedWords`.
+        weight: Weight of the cosine; by default `WEIGHT`, or 0 for `HASHED_WORDS`.
         window: Characters of the newest messages that are read; without a store all are.
 
     Attributes:
@@ -83,13 +84,13 @@ class Recall:
 
     def __init__(
         self,
-        store: ArtifactStore | None,
+        store: Store | None,
         *,
         weight: float | None = None,
         window: int = WINDOW,
     ) -> None:
         self.store = store
-        is_lexical = isinstance(getattr(store, "embedder", None), HashedWords)
+        is_lexical = store is not None and store.embedder is HASHED_WORDS
         self.weight = weight if weight is not None else 0.0 if is_lexical else WEIGHT
         self._window = window if store is not None else 1 << 60
         self._scopes: OrderedDict[tuple[str, tuple[object, ...]], Scope] = OrderedDict()
@@ -123,8 +124,8 @@ class Recall:
         read = self.reading(thread, question, newest, around, branches, upto, epoch)
         with read as (scope, cosines):
             best = scope.best(question, cosines, self.weight, upto, MESSAGES)
-            there = {name_of(each) for each in held([scope.artifacts[at] for at in best])}
-            best = [at for at in best if name_of(scope.artifacts[at]) in there]
+            there = {each.name for each in held([scope.artifacts[at] for at in best])}
+            best = [at for at in best if scope.artifacts[at].name in there]
             meaning = MEANING * np.maximum(0, cosines - UNRELATED) / (1 - UNRELATED)
             return scope.candidates(question, best, meaning * bool(self.weight), LIMIT)
 
@@ -146,7 +147,7 @@ class Recall:
             is_enough = scope.is_whole and not self.weight
         proposed = [] if is_enough else self._proposed(thread, question, branches, upto)
         with scope.lock:
-            scope.meet(around, [artifact for artifact, _ in proposed])
+            scope.meet(around, proposed)
             yield scope, scope.cosines(proposed)
 
     def forget(self, thread: ThreadName) -> None:
@@ -168,7 +169,7 @@ class Recall:
 
     def _proposed(
         self, thread: ThreadName, question: str, branches: Branches, upto: int | None
-    ) -> list[tuple[Artifact, float]]:
+    ) -> list[Hit]:
         if self.store is None or not question.strip():
             return []
         try:

@@ -1,26 +1,21 @@
-"""An artifact as rows of Chroma, and back: the text as the document, everything else as metadata.
+"""An artifact, and the rows that it is in Chroma: the text as documents, everything else as ids and metadata.
 
 A row has few metadata, as each value is a row of Chroma's SQLite and costs a twentieth of an add: ``thread``
-(`key_of`), ``channel``, and its number under the branch's name (`seq_of`). Branch and ref stand in its id. The journal
-has the rest. A text over `PART` bytes has several rows: Chroma slows down with long documents, the
-hosted one refuses them, and embedders read no more than their first page. Each has their count, too, ``parts``, and
-all but the first its number, ``part``.
+(`key_of`), ``channel``, ``ref``, and its number under the branch's name (`seq_of`). The journal has the rest. A text
+over `PART` bytes has several rows: Chroma slows down with long documents, the hosted one refuses them, and embedders
+read no more than their first page.
 """
 
 from __future__ import annotations
 
 import hashlib
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
 
-from acc.artifacts.protocol import Artifact, Branches, ThreadName, key_of
 from acc.state.tail import Message
-from acc.turn.observations import Channel, Observation
-
-FORM = 3
-"""Rises with every change of a row's id or metadata: rows of another form cannot be read."""
 
 PART = 8_000
 """Limit of a row's text in UTF-8 bytes."""
@@ -28,7 +23,58 @@ PART = 8_000
 _NO_END = 1 << 53
 
 
-class StoredRow(NamedTuple):
+class ThreadName(Protocol):
+    """Names a conversation and its owner, as `acc.journal.ThreadKey` does."""
+
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def agent(self) -> str: ...
+    @property
+    def thread(self) -> str: ...
+
+
+def key_of(thread: ThreadName) -> str:
+    """Return what names the thread and no other one: its own name, or JSON of all its names if it has an owner.
+
+    So is a name written that could be such JSON.
+    """
+    names = {name: getattr(thread, name) for name in ("thread", "tenant", "user", "agent")}
+    given = {name: value for name, value in names.items() if value}
+    is_plain = list(given) == ["thread"] and not thread.thread.startswith("{")
+    return thread.thread if is_plain else json.dumps(given, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A message with its place in the journal.
+
+    Attributes:
+        message: The message. Its ref is its own on its branch.
+        branch: The branch that it was appended to.
+        seq: Its number. Numbers rise by one along a branch and the branches that it came from.
+    """
+
+    message: Message
+    branch: str
+    seq: int
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Branch and ref, which name it within its thread."""
+        return self.branch, self.message.ref
+
+
+Branches = Sequence[tuple[str, int | None]]
+"""A branch's ancestry, the root first: each branch with the last seq that is seen of it; None for no end."""
+
+MAIN: Branches = (("main", None),)
+"""The ancestry of a thread's main branch."""
+
+
+class Row(NamedTuple):
     """One row of the collection."""
 
     id: str
@@ -36,21 +82,32 @@ class StoredRow(NamedTuple):
     metadata: Mapping[str, Any]
 
 
-def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[StoredRow]:
-    """Yield the rows of an artifact. A plain client of Chroma reads thread and channel off each."""
+class Place(NamedTuple):
+    """What an id says: the branch of a thread (`lane_of`), the message, and which part of its text."""
+
+    lane: str
+    ref: str
+    part: int
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+        return unquote(self.lane.partition(":")[2])
+
+
+def rows_of(thread: ThreadName, artifact: Artifact) -> Iterator[Row]:
+    """Yield the rows of an artifact, the first part first."""
     message = artifact.message
     metadata: dict[str, Any] = {
         "thread": key_of(thread),
         "channel": message.channel.value,
+        "ref": message.ref,
         seq_of(artifact.branch): artifact.seq,
     }
-    texts = list(parts(message.text))
-    if len(texts) > 1:
-        metadata["parts"] = len(texts)
-    id_ = id_of(thread, artifact.branch, message.ref)
-    for number, text in enumerate(texts):
-        part = {"part": number} if number else {}
-        yield StoredRow(part_id(id_, number), text, {**metadata, **part})
+    digest, _, branch = lane_of(thread, artifact.branch).partition(":")
+    for number, text in enumerate(parts(message.text)):
+        part = f"+{number}" if number else ""
+        yield Row(f"{digest}{part}:{branch}:{message.ref}", text, metadata)
 
 
 def seq_of(branch: str) -> str:
@@ -59,31 +116,16 @@ def seq_of(branch: str) -> str:
 
 
 def lane_of(thread: ThreadName, branch: str) -> str:
-    """Return what the ids of a branch's messages begin with (`acc.artifacts.protocol.ArtifactStore.counts`)."""
+    """Return what names a branch of a thread in ids."""
     digest = hashlib.sha256(key_of(thread).encode()).hexdigest()[:24]
     return f"{digest}:{branch.replace('%', '%25').replace(':', '%3A')}"
 
 
-def id_of(thread: ThreadName, branch: str, ref: str) -> str:
-    """Return the id of a message: the same for the same message whenever it is added."""
-    return f"{lane_of(thread, branch)}:{ref}"
-
-
-def lane_in(id_: str) -> str:
-    """Return the lane of the message that an id is of; empty if it is of a further part of its text."""
-    digest, branch, _ = id_.split(":", 2)
-    return "" if "+" in digest else f"{digest}:{branch}"
-
-
-def part_id(id_: str, number: int) -> str:
-    """Return the id of a part of a text."""
-    return id_.replace(":", f"+{number}:", 1) if number else id_
-
-
-def whole_id(id_: str) -> str:
-    """Return the id of the text that a row is a part of."""
-    digest, rest = id_.split(":", 1)
-    return f"{digest.partition('+')[0]}:{rest}"
+def place_of(id_: str) -> Place:
+    """Return what an id says."""
+    head, branch, ref = id_.split(":", 2)
+    digest, _, number = head.partition("+")
+    return Place(f"{digest}:{branch}", ref, int(number or 0))
 
 
 def parts(text: str, most: int = PART) -> Iterator[str]:
@@ -101,59 +143,25 @@ def parts(text: str, most: int = PART) -> Iterator[str]:
         at += max(len(head), 1)
 
 
-def artifacts_of(rows: Iterable[StoredRow]) -> list[Artifact]:
-    """Return the artifacts of these rows, in the thread's order; each needs all its parts.
-
-    Of a message they have channel, ref and text.
-    """
-    texts: dict[str, dict[int, str]] = {}
-    of: dict[str, Mapping[str, Any]] = {}
-    for id_, text, metadata in rows:
-        whole = whole_id(id_)
-        texts.setdefault(whole, {})[int(metadata.get("part", 0))] = text or ""
-        of[whole] = metadata
-    found = [_artifact(id_, of[id_], [own[n] for n in sorted(own)]) for id_, own in texts.items()]
-    return sorted(found, key=lambda each: (each.seq, each.branch, each.message.ref))
-
-
-def _artifact(id_: str, metadata: Mapping[str, Any], texts: Sequence[str]) -> Artifact:
-    _, branch, ref = id_.split(":", 2)
-    branch, channel = unquote(branch), Channel(metadata["channel"])
-    seen = Observation(channel=channel, ref=ref, text="".join(texts))
-    return Artifact(Message(seen, 0), branch, int(metadata[seq_of(branch)]))
-
-
-def seen_by(branches: Branches, upto: int | None = None) -> dict[str, Any]:
-    """Return Chroma's filter for what a branch sees, of whatever thread."""
-    lanes = [
-        {seq_of(branch): {"$lte": min(n for n in (end, upto, _NO_END) if n is not None)}}
-        for branch, end in branches
-    ]
-    return {"$or": lanes} if len(lanes) > 1 else lanes[0]
-
-
-def filter_of(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
+def of_thread(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
     """Return Chroma's filter for the rows of a thread that pass further ones."""
     own = {"thread": key_of(thread)}
     return {"$and": [own, *further]} if further else own
 
 
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
-    "$lte": operator.le,
-    "$gt": operator.gt,
-}
+def of_refs(refs: Collection[str]) -> dict[str, Any]:
+    """Return Chroma's filter for the rows of messages, on whatever branch."""
+    return {"ref": {"$in": list(refs)}}
 
 
-def passes(metadata: Mapping[str, Any], where: Any) -> bool:
-    """Whether a row passes a filter, as Chroma would say."""
-    for name, wanted in (where or {}).items():
-        if name in ("$and", "$or"):
-            fits = (all if name == "$and" else any)(passes(metadata, each) for each in wanted)
-        elif isinstance(wanted, Mapping):
-            ((compared, value),) = wanted.items()
-            fits = name in metadata and _COMPARED[compared](metadata[name], value)
-        else:
-            fits = metadata.get(name) == wanted
-        if not fits:
-            return False
-    return True
+def of_branch(branch: str, last: int | None = None, after: int | None = None) -> dict[str, Any]:
+    """Return Chroma's filter for the rows of a branch up to a number, or after one."""
+    if after is not None:
+        return {seq_of(branch): {"$gt": after}}
+    return {seq_of(branch): {"$lte": _NO_END if last is None else last}}
+
+
+def ends_of(branches: Branches, upto: int | None) -> dict[str, int]:
+    """Return the last number that is seen of each branch."""
+    bound = _NO_END if upto is None else upto
+    return {branch: bound if end is None else min(end, bound) for branch, end in branches}

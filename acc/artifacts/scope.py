@@ -24,7 +24,8 @@ from statistics import fmean
 
 import numpy as np
 
-from acc.artifacts.protocol import Artifact
+from acc.artifacts.rows import Artifact
+from acc.artifacts.store import Hit
 from acc.gate import Candidate, candidate_of, passages
 from acc.text.ranking import NEAR, LexicalIndex, Numbers, terms
 from acc.turn.observations import Trust, is_ingested
@@ -76,7 +77,7 @@ class Scope:
         """Read the newest messages, back to one that is known, or as far as the window reaches."""
         new: list[Artifact] = []
         for artifact in newest:
-            if name_of(artifact) in self._places:
+            if artifact.name in self._places:
                 break  # as much as was read before it
             if window <= 0:
                 self.is_whole = False
@@ -87,20 +88,20 @@ class Scope:
             self.is_whole = True
         self._add(new[::-1])
 
-    def meet(self, around: Around, proposed: Sequence[Artifact]) -> None:
+    def meet(self, around: Around, proposed: Sequence[Hit]) -> None:
         """Read the messages that the store proposes, with those around them, if they are not known."""
-        far = [artifact for artifact in proposed if name_of(artifact) not in self._places][:FAR]
-        numbers = {a.seq + step for a in far for step in range(-_AROUND, _AROUND + 1)}
+        far = [hit for hit in proposed if (hit.branch, hit.ref) not in self._places][:FAR]
+        numbers = {hit.seq + step for hit in far for step in range(-_AROUND, _AROUND + 1)}
         rows = around(sorted(numbers)) if numbers else ()
-        rows = [row for row in rows if name_of(row) not in self._places]
+        rows = [row for row in rows if row.name not in self._places]
         self._add(sorted(rows, key=lambda row: row.seq))
 
-    def cosines(self, proposed: Sequence[tuple[Artifact, float]]) -> Numbers:
+    def cosines(self, proposed: Sequence[Hit]) -> Numbers:
         """Return the cosine of each message; the least of those that are known where the store proposes it not."""
-        found = np.full(len(self.artifacts), min((cosine for _, cosine in proposed), default=0.0))
-        for artifact, cosine in proposed:
-            if (at := self._places.get(name_of(artifact), _LEFT_OUT)) != _LEFT_OUT:
-                found[at] = cosine
+        found = np.full(len(self.artifacts), min((hit.cosine for hit in proposed), default=0.0))
+        for hit in proposed:
+            if (at := self._places.get((hit.branch, hit.ref), _LEFT_OUT)) != _LEFT_OUT:
+                found[at] = hit.cosine
         return found
 
     def best(
@@ -164,13 +165,13 @@ class Scope:
             follows = before is not None and 0 <= _row(artifact) - _row(before) <= NEAR
             text = before.message.text if before is not None and follows else ""
             self._index.add(artifact.message.text, text, _row(artifact))
-            self._places[name_of(artifact)] = len(self.artifacts)
+            self._places[artifact.name] = len(self.artifacts)
             self.artifacts.append(artifact)
             self._seqs.append(artifact.seq)
             self.size += len(artifact.message.text)
             self._follows.append(follows)
         for artifact in artifacts:
-            self._places.setdefault(name_of(artifact), _LEFT_OUT)
+            self._places.setdefault(artifact.name, _LEFT_OUT)
 
 
 def _row(artifact: Artifact) -> int:
@@ -180,8 +181,3 @@ def _row(artifact: Artifact) -> int:
         return artifact.seq
     own = hashlib.blake2b(ref.rpartition(".")[0].encode(), digest_size=4).digest()
     return (int.from_bytes(own, "big") << 30) + artifact.seq
-
-
-def name_of(artifact: Artifact) -> tuple[str, str]:
-    """Return what names a message within its thread."""
-    return artifact.branch, artifact.message.ref

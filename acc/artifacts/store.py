@@ -1,33 +1,33 @@
-"""What a store does with a collection of rows, Chroma's or one in memory; and the store in memory."""
+"""What the index does with its rows, which lie in one collection of Chroma for all threads."""
 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from acc.artifacts.embedding import Embedder, HashedWords, Vectors, embedded
-from acc.artifacts.faults import translated
-from acc.artifacts.protocol import MAIN, Artifact, Branches, Messages, ThreadName
+from acc.artifacts.embedding import Embedder, embedded
 from acc.artifacts.rows import (
-    StoredRow,
-    artifacts_of,
-    filter_of,
-    id_of,
-    lane_in,
+    MAIN,
+    Artifact,
+    Branches,
+    Row,
+    ThreadName,
+    ends_of,
     lane_of,
-    part_id,
-    passes,
+    of_branch,
+    of_refs,
+    of_thread,
+    place_of,
     rows_of,
-    seen_by,
     seq_of,
-    whole_id,
 )
-from acc.errors import StoreError, StoreMismatchError
+
+if TYPE_CHECKING:
+    from chromadb.api.models.Collection import Collection as Rows
 
 BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
@@ -35,33 +35,48 @@ BATCH = 100
 _ASKED = 500
 
 
-class Store:
-    """An `ArtifactStore` on ``_collection``, which a subclass opens; it has methods of a collection of Chroma."""
+class Hit(NamedTuple):
+    """A message that a query found, and its cosine."""
 
-    _collection: Any
+    branch: str
+    ref: str
+    seq: int
+    cosine: float
 
-    def __init__(self, embedder: Embedder, where: str) -> None:
-        self.embedder, self.where = embedder, where
-        self._writing = threading.RLock()
-        self._closed, self._stale = False, ""
 
-    @property
-    def stale(self) -> str:
-        """Why `clear` is needed; empty if it is not."""
-        return self._stale
+class Store(ABC):
+    """The messages of threads. Any number of threads may use it.
+
+    Every method raises `StoreError` where the store cannot be used, and nothing else of a vendor's. A subclass opens
+    the rows.
+    """
+
+    _rows: Rows
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder, self._writing = embedder, threading.RLock()
+
+    @abstractmethod
+    def _using(self, doing: str, *, needs_embedder: bool = False) -> AbstractContextManager[None]:
+        """Check that the store can be used, and translate what goes wrong."""
 
     def add(self, thread: ThreadName, artifacts: Sequence[Artifact]) -> int:
-        """Add messages; return how many were new (`ArtifactStore.add`)."""
+        """Add messages; return how many were new. The same message again is no write; another text replaces it."""
         with self._using("artifacts cannot be added", needs_embedder=True):
-            rows = {row.id: row for each in artifacts for row in rows_of(thread, each)}
-            found = self._read(list(rows))
-            changed = {whole_id(id_) for id_, text, _ in found if text != rows[id_].text}
-            self._delete(list(_ids_of([each for each in found if whole_id(each.id) in changed])))
-            there = {each.id for each in found if whole_id(each.id) not in changed}
-            new = [row for id_, row in rows.items() if id_ not in there]
-            for at in range(0, len(new), BATCH):
-                self._write(new[at : at + BATCH])
-            return sum("part" not in row.metadata for row in new)
+            rows = {each.name: list(rows_of(thread, each)) for each in artifacts}
+            there = self._texts_of([row.id for own in rows.values() for row in own])
+            new = {
+                name: own
+                for name, own in rows.items()
+                if any(there.get(row.id) != row.text for row in own)
+            }
+            for (branch, ref), own in new.items():
+                if any(row.id in there for row in own):
+                    self.delete(thread, [ref], branch)
+            written = [row for own in new.values() for row in own]
+            for at in range(0, len(written), BATCH):
+                self._write(written[at : at + BATCH])
+            return len(new)
 
     def query(
         self,
@@ -71,202 +86,126 @@ class Store:
         branches: Branches = MAIN,
         upto: int | None = None,
         limit: int = 16,
-    ) -> list[tuple[Artifact, float]]:
-        """Return the messages nearest in meaning with their cosine (`ArtifactStore.query`)."""
+    ) -> list[Hit]:
+        """Return the messages nearest in meaning, the nearest first.
+
+        Args:
+            thread: The conversation.
+            question: What is asked.
+            branches: The ancestry that is seen.
+            upto: The last seq that is seen, whatever the branch.
+            limit: How many at most.
+        """
         with self._using("the artifacts cannot be searched", needs_embedder=True):
             if not branches:
                 return []
             vector = embedded(self.embedder, [question], asks=True)
+            ends = ends_of(branches, upto)
             most = limit + 16  # parts of one text are one message
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
-            found = self._nearest(vector, most, filter_of(thread))
-            on_branch = seen_by(branches, upto)
-            seen = [each for each in found if passes(each[0].metadata, on_branch)]
+            found = self._nearest(vector, most, of_thread(thread))
+            seen = [each for each in found if each.seq <= ends.get(each.branch, -1)]
             if len(found) == most and len(seen) < len(found):
-                seen = self._nearest(vector, most, filter_of(thread, on_branch))
-            scores: dict[str, float] = {}
-            for row, distance in seen:
-                scores.setdefault(whole_id(row.id), 1 - distance)
-            rows = self._joined([row for row, _ in seen])
-            by_id = {id_of(thread, a.branch, a.message.ref): a for a in rows}
-            return [(by_id[id_], score) for id_, score in list(scores.items())[:limit]]
+                lanes = [of_branch(branch, end) for branch, end in ends.items()]
+                on_branch = {"$or": lanes} if len(lanes) > 1 else lanes[0]
+                seen = self._nearest(vector, most, of_thread(thread, on_branch))
+            best: dict[tuple[str, str], Hit] = {}
+            for each in seen:
+                best.setdefault((each.branch, each.ref), each)
+            return list(best.values())[:limit]
 
-    def _nearest(self, vector: Any, most: int, where: Any) -> list[tuple[StoredRow, float]]:
-        """Return the rows of a filter that are nearest to a vector, with their distances."""
-        found: Any = self._collection.query(
-            query_embeddings=vector, n_results=most, where=where,
-            include=["distances", "metadatas", "documents"],
-        )  # fmt: skip
-        rows = map(StoredRow, *(found[name][0] for name in ("ids", "documents", "metadatas")))
-        return list(zip(rows, found["distances"][0], strict=True))
+    def _nearest(self, vector: Any, most: int, where: Any) -> list[Hit]:
+        found: Any = self._rows.query(
+            query_embeddings=vector, n_results=most, where=where, include=["distances", "metadatas"]
+        )
+        columns = (found[name][0] for name in ("ids", "metadatas", "distances"))
+        hits = []
+        for id_, metadata, distance in zip(*columns, strict=True):
+            place = place_of(id_)
+            seq = int(metadata[seq_of(place.branch)])
+            hits.append(Hit(place.branch, place.ref, seq, 1 - distance))
+        return hits
 
-    def get(self, thread: ThreadName, messages: Sequence[tuple[str, str]]) -> list[Artifact]:
-        """Return messages by branch and ref (`ArtifactStore.get`)."""
+    def texts(self, thread: ThreadName, refs: Collection[str]) -> dict[tuple[str, str], str]:
+        """Return the texts of messages by branch and ref; absent ones not."""
         with self._using("the artifacts cannot be read"):
-            rows = self._read([id_of(thread, branch, ref) for branch, ref in messages])
-            return self._joined(rows)
+            if not refs:
+                return {}
+            found: Any = self._rows.get(
+                where=of_thread(thread, of_refs(refs)), include=["documents"]
+            )
+            parts = sorted(zip(map(place_of, found["ids"]), found["documents"], strict=True))
+            texts: dict[tuple[str, str], str] = {}
+            for place, text in parts:
+                name = place.branch, place.ref
+                texts[name] = texts.get(name, "") + (text or "")
+            return texts
 
-    def delete(self, thread: ThreadName, messages: Messages | None = None) -> None:
-        """Delete messages, or the whole thread (`ArtifactStore.delete`); `compact` removes their bytes."""
+    def delete(
+        self, thread: ThreadName, refs: Collection[str] | None = None, branch: str | None = None
+    ) -> None:
+        """Delete messages, of one branch or of all; the whole thread if ``refs`` is None.
+
+        Their bytes stay in the files until the store is compacted.
+        """
         with self._using("the artifacts cannot be deleted"), self._writing:
-            if messages is None:
-                self._collection.delete(where=filter_of(thread))
-            for each in messages or ():
-                if isinstance(each, Artifact):
-                    self._delete([row.id for row in rows_of(thread, each)])
-            named = dict.fromkeys(each for each in messages or () if not isinstance(each, Artifact))
-            found = self._read([id_of(thread, branch, ref) for branch, ref in named])
-            self._delete(list(_ids_of(found)))
-
-    def _delete(self, ids: Sequence[str]) -> None:
-        """Delete rows from the last one on: the first of a text names its parts."""
-        for end in range(len(ids), 0, -_ASKED):
-            self._collection.delete(ids=list(ids[max(end - _ASKED, 0) : end]))
+            if refs is None:
+                self._rows.delete(where=of_thread(thread))
+                return
+            named = list(refs)
+            on_branch = [] if branch is None else [of_branch(branch)]
+            for at in range(0, len(named), _ASKED):
+                of_these = of_refs(named[at : at + _ASKED])
+                self._rows.delete(where=of_thread(thread, of_these, *on_branch))
 
     def count(self, thread: ThreadName | None = None) -> int:
-        """Return how many messages are there (`ArtifactStore.count`)."""
+        """Return how many messages of the thread, or of all threads, are there."""
         with self._using("the artifacts cannot be counted"):
-            ids = self._ids(filter_of(thread) if thread is not None else None)
-            return sum(1 for id_ in ids if lane_in(id_))
+            ids = self._ids(None if thread is None else of_thread(thread))
+            return sum(not place_of(id_).part for id_ in ids)
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many messages each branch has (`ArtifactStore.counts`). Ids alone are read: they say it."""
+        """Return how many messages each branch of every thread has, by `lane_of`. Ids alone are read: they say it."""
         with self._using("the artifacts cannot be counted"):
-            return Counter(lane for lane in map(lane_in, self._ids()) if lane)
+            places = map(place_of, self._ids())
+            return Counter(each.lane for each in places if not each.part)
 
     def last(self, thread: ThreadName, branch: str) -> int:
-        """Return the highest seq on the branch (`ArtifactStore.last`).
+        """Return the highest seq on the branch, from which the journal fills the rest; -1 if nothing is there.
 
         Chroma finds a thread's rows among a million at once, but not those of a branch's name or above a number.
         """
         lane, name, seq = lane_of(thread, branch), seq_of(branch), -1
         with self._using("the artifacts cannot be read"):
-            ids = [id_ for id_ in self._ids(filter_of(thread)) if lane_in(id_) == lane]
+            ids = [id_ for id_ in self._ids(of_thread(thread)) if place_of(id_).lane == lane]
             while ids:
                 # Rows come in the order of writing: the last ones are nearly always the highest.
-                seq = max(int(metadata[name]) for _, _, metadata in self._read(ids[-_ASKED:]))
+                found: Any = self._rows.get(ids=ids[-_ASKED:], include=["metadatas"])
+                seq = max(int(metadata[name]) for metadata in found["metadatas"])
                 if len(ids) <= _ASKED:
                     break
-                ids = self._ids(filter_of(thread, {name: {"$gt": seq}}))
+                ids = self._ids(of_thread(thread, of_branch(branch, after=seq)))
             return seq
 
-    def close(self) -> None:
-        """Release what the store holds. Idempotent."""
-        with self._writing:
-            if not self._closed:
-                self._closed = True
-                self._release()
-
-    def _release(self) -> None:
-        """Close files and connections."""
-
-    @contextmanager
-    def _using(self, doing: str, *, needs_embedder: bool = False) -> Iterator[None]:
-        """Check that the store can be used, and translate what goes wrong."""
-        with translated(doing, self.where):
-            if self._closed:
-                raise StoreError("the store is closed", where=self.where, hint="open it again")
-            if needs_embedder and self._stale:
-                hint = "run `acc reindex`, or call clear()"
-                raise StoreMismatchError(self._stale, where=self.where, hint=hint)
-            yield
-
-    def _write(self, rows: Sequence[StoredRow]) -> None:
+    def _write(self, rows: Sequence[Row]) -> None:
         texts = [row.text for row in rows]
         vectors = embedded(self.embedder, texts)
         with self._writing:
-            self._collection.add(
+            self._rows.add(
                 ids=[row.id for row in rows],
                 documents=texts,
                 embeddings=vectors,
                 metadatas=[row.metadata for row in rows],
             )
 
-    def _ids(self, where: Mapping[str, Any] | None = None) -> list[str]:
-        return list(self._collection.get(where=where, include=[])["ids"])
+    def _ids(self, where: Any = None) -> list[str]:
+        return list(self._rows.get(where=where, include=[])["ids"])
 
-    def _read(self, ids: Sequence[str]) -> list[StoredRow]:
-        rows: list[StoredRow] = []
+    def _texts_of(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the texts of the rows that are there, by their ids."""
+        texts: dict[str, str] = {}
         for at in range(0, len(ids), _ASKED):
             asked = list(ids[at : at + _ASKED])
-            found: Any = self._collection.get(ids=asked, include=["documents", "metadatas"])
-            rows += map(StoredRow, found["ids"], found["documents"], found["metadatas"])
-        return rows
-
-    def _joined(self, rows: Sequence[StoredRow]) -> list[Artifact]:
-        """Return the artifacts of some rows, and read the parts that are missing."""
-        there = {row.id for row in rows}
-        return artifacts_of([*rows, *self._read([i for i in _ids_of(rows) if i not in there])])
-
-
-def _ids_of(rows: Sequence[StoredRow]) -> Iterator[str]:
-    """Yield the ids of all parts of the texts that rows belong to."""
-    counts = {whole_id(row.id): row.metadata.get("parts", 1) for row in rows}
-    return (part_id(id_, part) for id_, count in counts.items() for part in range(count))
-
-
-class InMemoryArtifacts(Store):
-    """An `ArtifactStore` that ends with the process, as for tests. Only what holds the rows differs from Chroma's."""
-
-    def __init__(self, embedder: Embedder | None = None) -> None:
-        super().__init__(embedder or HashedWords(), "memory")
-        self._collection = Rows()
-
-    def clear(self) -> None:
-        """Begin anew, empty."""
-        with self._using("the store cannot be cleared"):
-            self._collection = Rows()
-
-    def compact(self) -> bool:
-        """Return True: nothing that was deleted is left."""
-        return self.count() >= 0
-
-    def _release(self) -> None:
-        self._collection = Rows()
-
-
-class Rows:
-    """Behaves as far as `Store` goes as a collection of Chroma does."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, tuple[str, Mapping[str, Any], Vectors]] = {}
-        self._lock = threading.Lock()
-
-    def add(
-        self,
-        ids: Sequence[str],
-        documents: Sequence[str],
-        metadatas: Sequence[Mapping[str, Any]],
-        embeddings: Vectors,
-    ) -> None:
-        """Add rows; ids that are there stay as they are."""
-        with self._lock:
-            for id_, *row in zip(ids, documents, metadatas, embeddings, strict=True):
-                self._rows.setdefault(id_, (row[0], row[1], row[2]))
-
-    def get(
-        self, ids: Sequence[str] | None = None, where: Any = None, include: Sequence[str] = ()
-    ) -> dict[str, list[Any]]:
-        """Return the rows with these ids, or of this filter, in the order of adding."""
-        with self._lock:
-            asked = self._rows if ids is None else set(ids)
-            found = [i for i, row in self._rows.items() if i in asked and passes(row[1], where)]
-            documents, metadatas = ([self._rows[i][n] for i in found] for n in (0, 1))
-        return {"ids": found, "documents": documents, "metadatas": metadatas}
-
-    def query(
-        self, query_embeddings: Vectors, n_results: int, where: Any, include: Sequence[str]
-    ) -> dict[str, list[list[Any]]]:
-        """Return the nearest rows of a filter."""
-        found: dict[str, list[Any]] = self.get(where=where)
-        vectors = np.array([self._rows[id_][2] for id_ in found["ids"]])
-        distances = 1 - vectors @ query_embeddings[0] if len(vectors) else np.zeros(0)
-        order = np.argsort(distances, kind="stable")[:n_results].tolist()
-        found["distances"] = distances.tolist()
-        return {name: [[values[at] for at in order]] for name, values in found.items()}
-
-    def delete(self, ids: Sequence[str] | None = None, where: Any = None) -> None:
-        """Delete the rows with these ids, or of this filter."""
-        gone = set(self.get(ids, where)["ids"])
-        with self._lock:
-            self._rows = {i: row for i, row in self._rows.items() if i not in gone}
+            found: Any = self._rows.get(ids=asked, include=["documents"])
+            texts |= zip(found["ids"], found["documents"], strict=True)
+        return texts

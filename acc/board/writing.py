@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from acc.artifacts.protocol import Artifact
+from acc.artifacts.rows import Artifact
 from acc.board.hearing import LaterWords
 from acc.board.origins import Batch, Known, Origin, Origins, State
 from acc.commit.commit import Commit, commit

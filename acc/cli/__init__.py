@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
@@ -34,21 +35,21 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "diff": ("show", "Show what changed between two turns, and why."),
     "threads": ("show", "List the threads of a memory."),
     "search": ("show", "Search threads and documents by words."),
-    "verify": ("verify", "Check a memory by recomputing every commit."),
-    "doctor": ("doctor", "Check the installation, a memory or a model's server."),
+    "verify": ("checks", "Check a memory by recomputing every commit."),
+    "doctor": ("checks", "Check the installation, a memory or a model's server."),
     "inspect": ("serve", "Serve a local page over the threads of a memory."),
     "mcp": ("serve", "Serve a memory over the Model Context Protocol."),
-    "ingest": ("moving", "Add documents that agents can recall."),
-    "retire": ("retain", "End rules, goals or other items of a state."),
-    "hold": ("retain", "Protect evidence from deletion, or list what is protected."),
-    "prune": ("retain", "Delete evidence that is rarely read or not useful."),
+    "ingest": ("upkeep", "Add documents that agents can recall."),
+    "retire": ("upkeep", "End rules, goals or other items of a state."),
+    "hold": ("upkeep", "Protect evidence from deletion, or list what is protected."),
+    "prune": ("upkeep", "Delete evidence that is rarely read or not useful."),
     "erase": ("erase", "Erase a user, a thread, a message or words."),
-    "export": ("moving", "Write threads to a file of JSON lines."),
-    "import": ("moving", "Add the threads of an exported file to a memory."),
-    "backup": ("moving", "Copy a memory to a folder while others write."),
-    "heads": ("verify", "Print the last commit of each thread, to keep outside."),
-    "reindex": ("moving", "Build the index of a memory anew from its journal."),
-    "schema": ("schema", "List, show, export, check, create and compare schemas."),
+    "export": ("upkeep", "Write threads to a file of JSON lines."),
+    "import": ("upkeep", "Add the threads of an exported file to a memory."),
+    "backup": ("upkeep", "Copy a memory to a folder while others write."),
+    "heads": ("checks", "Print the last commit of each thread, to keep outside."),
+    "reindex": ("upkeep", "Build the index of a memory anew from its journal."),
+    "schema": ("schema", "List, show, export, check and create schemas."),
 }
 """The module of each command, and the first line of its help. ``import`` is ``import_`` there."""
 
@@ -60,11 +61,11 @@ class _Commands(TyperGroup):
         return [*COMMANDS, *joined()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if entry := joined().get(cmd_name):
+        if cmd_name not in COMMANDS:
+            if (entry := joined().get(cmd_name)) is None:
+                return None
             with extra(cmd_name, f"acc {cmd_name} cannot be loaded: {{error}}", where=entry.value):
                 return get_command(entry.load())
-        if cmd_name not in COMMANDS:
-            return None
         module = import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
         made = typer.Typer(rich_markup_mode=None, add_completion=False)
         made.command(cmd_name)(getattr(module, cmd_name.replace("import", "import_")))
@@ -78,8 +79,9 @@ class _Commands(TyperGroup):
             formatter.write_dl(rows)
 
 
+@cache
 def joined() -> dict[str, EntryPoint]:
-    """Return the commands that other packages add, by name. Imports nothing."""
+    """Return the commands that other packages add, by name. Imports nothing, and looks once: that takes a while."""
     return {entry.name: entry for entry in entry_points(group=GROUP) if entry.name not in COMMANDS}
 
 

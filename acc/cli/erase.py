@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import (
     conversations,
     erased_named,
@@ -17,15 +17,13 @@ from acc.cli.opening import (
     plain_policy,
     reading,
 )
-from acc.cli.options import argument, model_named, option
-from acc.cli.output import Summary, carry_out
+from acc.cli.terminal import Summary, argument, carry_out, model_named, option
 from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
 from acc.evidence.checkpoints import delete_checkpoints, names_at
 from acc.evidence.erasure import ErasurePlan, Proof, Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
-from acc.inspector.acts import done_lines, plan_lines
 from acc.journal import Journal, ThreadKey
 from acc.text.lines import count
 
@@ -33,18 +31,18 @@ from acc.text.lines import count
 def erase(
     refs: Annotated[list[str] | None, argument("REF", "Messages of --thread, or one document, as "
         "doc.8f1c.")] = None,
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     thread: Annotated[str | None, option("NAME", "Erase this thread, or REF or --words in it.")] = None,
-    scope: options.ScopeOption = None,
+    scope: terminal.ScopeOption = None,
     words: Annotated[list[str] | None, option("TEXT", "Erase each message that holds these words. "
         "Repeatable.")] = None,
     proof: Annotated[Proof, typer.Option(help="replay: return to before the words and commit the rest anew, the "
         "only one that is proved. fast: blank what cites them or shares words with them.")] = "replay",
-    model: options.ModelOption = "",
+    model: terminal.ModelOption = "",
     checkpoints: Annotated[list[str] | None, option("URL", "Also delete the threads' LangGraph checkpoints: "
         "sqlite:PATH. Repeatable.")] = None,
-    yes: options.YesOption = False,
-    json: options.JsonOption = False,
+    yes: terminal.YesOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Erase a user, a thread, a message or words.
 
@@ -65,7 +63,7 @@ def erase(
             rows = {url: delete_checkpoints(url, held[url]) for url in held}
             told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
             value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
-            return Summary([*done_lines(receipts[0]), *told], value)
+            return Summary([*_done_lines(receipts[0]), *told], value)
 
         shows_words = not yes and sys.stdout.isatty()
         carry_out(_planned(plan, held, shows_words), act, yes=yes, as_json=json)
@@ -76,7 +74,7 @@ def erase(
 
 
 def _target(
-    thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: options.Scope
+    thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: terminal.Scope
 ) -> Target:
     """Return what is to be erased."""
     if len(refs) == 1 and refs[0].startswith("doc.") and not thread:
@@ -107,7 +105,7 @@ def _planned(
     value = {**plain(plan), "checkpoints": [_place(url) for url in checkpoints]}
     for body in value["leaving"]:
         body["text"] = body["text"] if shows_words else ""
-    lines = list(plan_lines(plan, shows_words=shows_words))
+    lines = list(_plan_lines(plan, shows_words=shows_words))
     for url, threads in checkpoints.items():
         lines.append(f"  checkpoints in {_place(url)}: those of {count(len(threads), 'thread')}")
     if plan.threads and not checkpoints:
@@ -120,3 +118,42 @@ def _planned(
 def _place(url: str) -> str:
     """Return where checkpoints are, without a password."""
     return url.rpartition("@")[2]
+
+
+def _plan_lines(plan: ErasurePlan, *, shows_words: bool) -> Iterator[str]:
+    """Yield what an erasure will do, and its price; without ``shows_words`` not what leaves the states."""
+    yield (
+        f"to erase, with proof={plan.proof}: {count(len(plan.deleted), 'thread')}, "
+        f"{count(len(plan.messages), 'message')}, {count(plan.commits, 'commit')}"
+    )
+    if not (plan.deleted or plan.messages):
+        yield "  nothing of it is in the journal any more: index, log and files are cleaned"
+    yield from (f"  thread {key}: deleted" for key in plan.deleted)
+    for gone in plan.messages:
+        echo = ", which repeats the erased words" if gone.is_echo else ""
+        before = ", blanked before" if gone.is_blank else ""
+        yield f"  message {gone.ref} of {gone.thread} ({gone.channel}){echo}{before}"
+    for item in plan.leaving:
+        binds = ", which BINDS NO MORE" if item.is_pinned else ""
+        text = f": {item.text}" if shows_words else ""
+        yield f"  leaves the state of {item.thread}: {item.id} of {item.slot}{binds}{text}"
+    price = f"at most {count(plan.requests, 'request')}, {plan.tokens:,} tokens"
+    yield f"  price: {price if plan.requests else 'no request of a model'}"
+
+
+def _done_lines(receipt: Receipt) -> Iterator[str]:
+    """Yield what an erasure did, and what its search found."""
+    yield (
+        f"erasure {receipt.id} is done: {count(receipt.deleted, 'thread')}, "
+        f"{count(receipt.messages, 'message')}, {count(receipt.commits, 'commit')}"
+    )
+    for head in receipt.heads:
+        yield f"  {head.thread}, branch {head.branch}, ends with {head.hash}: keep it anew outside"
+    yield from (f"  {each} is a copy made before: it was not searched" for each in receipt.exports)
+    yield from (f"  {each} was not searched: no file of this memory" for each in receipt.foreign)
+    yield from (f"  left: {trace.where}: {trace.what}" for trace in receipt.traces)
+    searched, proved = receipt.searched, "proved" if receipt.proved else "not proved"
+    yield (
+        f"searched {count(searched.files, 'file')}, {searched.bytes:,} bytes: "
+        f"{len(receipt.traces)} traces; {proved}"
+    )

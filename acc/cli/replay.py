@@ -16,10 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import Memory, opened, plain_policy
-from acc.cli.options import argument, flag, model_named, option
-from acc.cli.replay_rows import HEADING, TurnRow
+from acc.cli.terminal import argument, flag, model_named, option
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
@@ -29,20 +28,31 @@ from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Reason
+from acc.state.render import render
 from acc.step.step import Cadence, Step
 from acc.step.update import KEYLESS, WITH_A_MODEL
+from acc.telemetry.step_log import facts
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated
 
 _LOG = logging.getLogger(__name__)
 
+_COLUMNS = {
+    "turn": 5, "reads": 7, "state": 7, "tail": 7, "transcript": 11, "in": 7, "out": 6, "evicted": 8, "outcome": 14,
+}  # fmt: skip
+"""Headings and widths of the table. ``in`` and ``out`` are the tokens that a model read and wrote in this run."""
+
+_LOST = (Reason.NO_ROOM, Reason.GIVEN_UP, Reason.MISSING)
+"""Reasons of what somebody said and the state does not hold."""
+
 
 def replay(
     file: Annotated[Path, argument("FILE", "Chat messages (JSON or JSONL), or an evaluation scenario.")],
-    memory: options.NewMemoryOption = None,
+    memory: terminal.NewMemoryOption = None,
     thread: Annotated[str, option("NAME", "The thread. [default: the file's name without ending]")] = "",
-    model: options.ModelOption = "",
+    model: terminal.ModelOption = "",
     record: Annotated[Path | None, option("FILE", "Append the model's answers to FILE, for --model "
         "recorded:FILE.")] = None,
     compress_over: Annotated[int | None, option("N", "Compress when over N tokens wait; 0: each turn. [default: "
@@ -81,7 +91,7 @@ def replay(
             run.replay()
         except (ConflictError, StateError) as error:
             what = f"the thread {key.thread!r} holds another conversation"
-            where = f"turn {len(run.rows) + 1} of {file} differs from the memory in {memory}"
+            where = f"turn {run.done + 1} of {file} differs from the memory in {memory}"
             hint = (
                 "name its --schema, another thread with --thread, or another memory with --memory"
             )
@@ -109,47 +119,68 @@ class _Run:
     total: int
     kept_in: Memory | None
     as_json: bool
-    rows: list[TurnRow] = field(default_factory=list)
+    done: int = 0
+    failed: int = 0
+    full: int = 0
+    spent: Usage = field(default_factory=Usage)
 
     def replay(self) -> None:
         """Step the turns, and print the summary."""
         started = time.perf_counter()
         before = self.controller.last_state(self.key)
         self._announce(before.turn if before is not None else 0)
-        transcript = self.conversation.transcript_tokens(self.controller.policy.counter)
+        counter = self.controller.policy.counter
+        said = zip(
+            self.conversation.turns[: self.total],
+            self.conversation.transcript_tokens(counter),
+            strict=False,
+        )
         state: CompressedCognitiveState = self.controller.policy.schema.empty()
+        step, transcript = None, 0
         try:
-            for turn, tokens in zip(
-                self.conversation.turns[: self.total], transcript, strict=False
-            ):
-                row = self._taken(turn, tokens, state)
-                self._tell(row)
-                state = row.step.state
+            for turn, transcript in said:
+                step = self._taken(turn, state)
+                self._tell(step, transcript)
+                state = step.state
         except KeyboardInterrupt as error:
-            done = count(len(self.rows), "turn")
+            done = count(self.done, "turn")
             kept = f"{done} stored in {self.kept_in}; run the same command to continue"
             raise KeyboardInterrupt(kept if self.kept_in else "the memory was temporary") from error
-        self._finish(time.perf_counter() - started)
+        self._finish(step, transcript, time.perf_counter() - started)
 
-    def _taken(self, turn: Turn, transcript: int, state: CompressedCognitiveState) -> TurnRow:
-        began = time.perf_counter()
+    def _taken(self, turn: Turn, state: CompressedCognitiveState) -> Step[Any]:
         try:
             step: Step[Any] = self.controller.step(state, dated(turn, UNDATED), thread=self.key)
         except PinnedOverflow as error:  # everything else was committed, and the thread goes on
             step = error.step
-        ms = 1_000 * (time.perf_counter() - began)
-        made = self.controller.history(self.key, after=state.version)
-        records = [each.record or {} for each in made if each.version <= step.state.version]
-        return TurnRow(len(self.rows) + 1, transcript, step, records, ms)
+        return step
 
-    def _tell(self, row: TurnRow) -> None:
-        self.rows.append(row)
+    def _tell(self, step: Step[Any], transcript: int) -> None:
+        self.done += 1
+        self.failed += bool(step.failure)
+        self.full += bool(step.no_room)
+        self.spent += step.usage
+        found = facts(step)
+        reads = step.policy.counter(step.text())
         if self.as_json:
-            print(jsonlib.dumps(row.as_json(), ensure_ascii=False), flush=True)
+            told = {
+                "turn": self.done, "state": step.state.canonical(), "rendered": render(step.state, step.policy.style),
+                "tokens": found["state.tokens"], "reads": reads, "transcript_tokens": transcript,
+                "notes": [note.model_dump(mode="json") for note in step.notes], "no_room": step.no_room,
+                "outcome": found["outcome"], "failure": step.failure, "usage": vars(step.usage),
+            }  # fmt: skip
+            print(jsonlib.dumps(told, ensure_ascii=False), flush=True)
             return
-        print(row.line(), flush=True)
-        for told in (*row.lost(), *row.step.warnings):
-            print(f"{'':6}{told}", flush=True)
+        cells = (
+            self.done, reads, found["state.tokens"], found["tail.tokens"], transcript, step.usage.input,
+            step.usage.output, found["evicted"],
+        )  # fmt: skip
+        numbers = (f"{n:>{width},}" for n, width in zip(cells, _COLUMNS.values(), strict=False))
+        print(f"{''.join(numbers)}{found['outcome']:>{_COLUMNS['outcome']}}", flush=True)
+        failed = [f"the compressor failed: {step.failure}"] if step.failure else []
+        lost = [str(note) for note in step.notes if note.reason in _LOST]
+        for line in (*failed, *lost, *step.warnings):
+            print(f"{'':6}{line}", flush=True)
 
     def _announce(self, known: int) -> None:
         if self.as_json:
@@ -166,32 +197,27 @@ class _Run:
             unit = policy.counter.name.replace("utf8/4", "UTF-8 bytes / 4")
             most = f"{policy.max_tokens:,}"
             print(f"tokens ({unit}): the agent reads the state (at most {most}) and the tail\n")
-            print(HEADING)
+            print("".join(f"{name:>{width}}" for name, width in _COLUMNS.items()))
 
-    def _finish(self, seconds: float) -> None:
+    def _finish(self, last: Step[Any] | None, transcript: int, seconds: float) -> None:
         out = sys.stderr if self.as_json else sys.stdout
-        if not self.rows:
+        if last is None:
             print("0 turns", file=out)
             return
-        last = self.rows[-1]
         if not self.as_json:
-            turn = f"{last.step.state.turn:,}"
-            print(f"\nwhat the agent reads after turn {turn}:\n\n{last.step.text()}\n")
-        ratio = f", ratio {last.reads / last.transcript:.3f}" if last.transcript else ""
+            print(f"\nwhat the agent reads after turn {last.state.turn:,}:\n\n{last.text()}\n")
+        reads = last.policy.counter(last.text())
+        ratio = f", ratio {reads / transcript:.3f}" if transcript else ""
+        failed = f", {count(self.failed, 'compression')} failed" if self.failed else ""
+        full = f", {count(self.full, 'turn')} without room for a rule" if self.full else ""
         print(
-            f"{count(len(self.rows), 'turn')} in {seconds:,.1f} s: memory {last.reads:,} tokens, transcript "
-            f"{last.transcript:,} tokens{ratio}{self._troubles()}{self._cost()}",
+            f"{count(self.done, 'turn')} in {seconds:,.1f} s: memory {reads:,} tokens, transcript {transcript:,} tokens"
+            f"{ratio}{failed}{full}{self._cost()}",
             file=out, flush=True,
         )  # fmt: skip
 
-    def _troubles(self) -> str:
-        failed = sum(bool(row.failure) for row in self.rows)
-        full = sum(bool(row.step.no_room) for row in self.rows)
-        told = f", {count(failed, 'compression')} failed" if failed else ""
-        return told + (f", {count(full, 'turn')} without room for a rule" if full else "")
-
     def _cost(self) -> str:
-        spent = sum((row.usage for row in self.rows), Usage())
+        spent = self.spent
         if not spent.requests:
             return ""
         return (

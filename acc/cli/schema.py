@@ -1,4 +1,4 @@
-"""``acc schema``: lists, shows, exports, checks, compares and creates schemas."""
+"""``acc schema``: lists, shows, exports, checks and creates schemas."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.options import JsonOption, argument, flag, option
-from acc.cli.output import print_json, print_table, tell
+from acc.cli.terminal import JsonOption, argument, flag, option, print_json, print_table, tell
 from acc.errors import AccError, InputError
 from acc.folders import file_errors
 from acc.schema import pages
-from acc.schema.catalog import Schema, published, schema_named
-from acc.schema.documents import as_text, differences, document_named, state_document
-from acc.schema.pages import advice, start
+from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
+from acc.schema.pages import start
 from acc.state.proposal import wire_schema
 from acc.text.lines import count
 
@@ -28,13 +26,12 @@ def schema(
     form: Annotated[Form | None, typer.Option("--as", help="Print the JSON Schema of a stored state, that of what "
         "a model writes (wire), or a reference page in Markdown, also of several schemas.")] = None,
     check: Annotated[Path | None, option("FILE", "Check that the stored state in this file loads.")] = None,
-    compare: Annotated[str, option("NEW", "Say what differs in this schema, or in its exported JSON.")] = "",
     new: Annotated[bool, flag("--new", "Write a commented example named NAME.py.")] = False,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
-    """List, show, export, check, create and compare schemas.
+    """List, show, export, check and create schemas.
 
-    With NAME alone, its slots are shown, with advice.
+    With NAME alone, its slots are shown.
     """
     if not names:
         _list(as_json=json)
@@ -48,8 +45,6 @@ def schema(
         sys.stdout.write(_exported([schema_named(name) for name in names], form))
     elif check:
         _check(schema_named(names[0]), check, as_json=json)
-    elif compare:
-        _compare(names[0], compare, as_json=json)
     else:
         _show(schema_named(names[0]), as_json=json)
 
@@ -75,7 +70,7 @@ def _show(found: Schema, *, as_json: bool) -> None:
     slots = pages.own_slots(found)
     if as_json:
         told = {"schema": found.__name__, "slots": [slot.name for slot in slots]}
-        print_json({**told, "document": state_document(found), "advice": list(advice(found))})
+        print_json({**told, "document": state_document(found)})
         return
     print(f"{found.__name__}: {pages.about(found)}\n")
     print_table(
@@ -85,8 +80,6 @@ def _show(found: Schema, *, as_json: bool) -> None:
     print_table(pages.FIELD_HEADINGS, pages.field_rows(slots), wrap=("says", "is"))
     if inherited := len(found.slots()) - len(slots):
         print(f"\nplus {count(inherited, 'slot')} of the generic state: acc schema generic")
-    for line in advice(found):
-        print(f"advice: {line}")
 
 
 def _exported(schemas: list[Schema], form: Form) -> str:
@@ -102,17 +95,6 @@ def _check(found: Schema, file: Path, *, as_json: bool) -> None:
     told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
     value = {"schema": state.schema_name, "turn": state.turn, "items": items}
     tell(told, value, as_json=as_json)
-
-
-def _compare(old: str, new: str, *, as_json: bool) -> None:
-    found = differences(document_named(old), document_named(new))
-    lines = []
-    for each in found:
-        lines.append(f"{each.where}: {each.change}".removeprefix(": "))
-        lines += [f"    stored states: {each.effect}"] if each.effect else []
-    if not any(each.effect for each in found):
-        lines.append("stored states load as they are")
-    tell("\n".join(lines), [each._asdict() for each in found], as_json=as_json)
 
 
 def _start(name: str, *, as_json: bool) -> None:

@@ -12,20 +12,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import (
     SCHEMA,
     Schema,
-    conversations,
-    last_policy,
     opened,
     plain_policy,
     reading,
     schema_of,
 )  # fmt: skip
-from acc.cli.options import flag, model_named, option
+from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
-from acc.inspector.acts import OperatorActs
 from acc.inspector.states import StateReader
 from acc.inspector.threads import Threads
 from acc.schema.catalog import schema_named
@@ -40,28 +37,21 @@ TOKEN = "ACC_MCP_TOKEN"
 
 
 def inspect(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     port: Annotated[int, option("N", "The port; 0 takes any free one.", min=0, max=65535)] = 8766,
-    operator: Annotated[bool, flag("--operator", "Offer retire, hold and erase to who has the token that is "
-        "printed.")] = False,
 ) -> None:  # fmt: skip
     """Serve a local page over the threads of a memory.
 
     It follows a running agent: it reads the journal alone. Only this machine reaches it.
     """
     with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
-        from acc.inspector.server import Inspector, application, bound, new_token, server
+        from acc.inspector.server import application, bound, server
 
     with reading(memory) as journal:
-        first = next(conversations(journal), None)
-        policy = last_policy(journal, first) if first else plain_policy()
-        acts = OperatorActs(partial(opened, memory, policy=policy)) if operator else None
-        token, pause = new_token() if operator else "", partial(asyncio.sleep, 1.0)
-        app = application(Inspector(Threads(journal, StateReader(_schema)), pause, acts, token))
+        pause = partial(asyncio.sleep, 1.0)
+        app = application(Threads(journal, StateReader(_schema)), pause)
         with bound(port) as socket, suppress(KeyboardInterrupt):
             print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
-            if operator:
-                print(f"operator's token: {token}", flush=True)
             print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
             server(app).run(sockets=[socket])
 
@@ -74,17 +64,16 @@ def _schema(name: str) -> Schema | None:
 
 
 def mcp(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     thread: Annotated[str, option("NAME", "Serve this thread only. [default: the client names it]")] = "",
-    scope: options.ScopeOption = None,
+    scope: terminal.ScopeOption = None,
     speaks_for: Annotated[SpeaksFor, typer.Option(help="Whose words the client stores. Only those of the user make "
         "rules: choose user if nothing but the user's own words reaches the tool remember.")] = "agent",
-    allow_forget: Annotated[bool, flag("--allow-forget", "Also offer the tool forget, which erases.")] = False,
     http: Annotated[str, option("HOST:PORT", f"Serve streamable HTTP at /mcp there, such as 127.0.0.1:8765. Beyond "
         f"this machine it needs a token in {TOKEN}. [default: stdio]")] = "",
     allow_host: Annotated[list[str] | None, option("NAME", "With --http: accept this Host header, as of a proxy. "
         "Repeatable.")] = None,
-    model: options.ModelOption = "",
+    model: terminal.ModelOption = "",
 ) -> None:  # fmt: skip
     """Serve a memory over the Model Context Protocol.
 
@@ -98,7 +87,7 @@ def mcp(
         from acc.mcp_server import Serving
         from acc.mcp_server.server import memory_server
         from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
-    serving = Serving(Channel(speaks_for), thread=thread, may_forget=allow_forget, **(scope or {}))
+    serving = Serving(Channel(speaks_for), thread=thread, **(scope or {}))
     asked = model_named(model)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL
     own = os.environ.get(SCHEMA, "").partition(",")[0]

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import takewhile
 from typing import Annotated, Any
 
-from acc.cli import options
+from acc.cli import terminal
 from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
-from acc.cli.options import argument, flag, option
-from acc.cli.output import print_json, print_table, tell
+from acc.cli.terminal import argument, flag, option, print_json, print_table, tell
 from acc.controller.documents import is_home
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
 from acc.inspector.commits import commits_of
-from acc.inspector.states import changes as changes_between
+from acc.inspector.states import explained
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, Head
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.state.tail import Message, labelled, marked
 from acc.step.step import Cadence
@@ -37,11 +34,11 @@ _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def show(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: options.ThreadOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: terminal.ThreadOption = None,
     turn: Annotated[int | None, option("N", "Show it after this turn. [default: the last]", min=1)] = None,
     provenance: Annotated[bool, flag("--provenance", "Show each item with its sources and trust.")] = False,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what the agent reads: the state and the tail.
 
@@ -137,10 +134,10 @@ def _source(item: Item) -> tuple[str, str, str]:
 def diff(
     first: Annotated[int | None, argument("A", "The earlier turn. [default: one before]", min=0)] = None,
     second: Annotated[int | None, argument("B", "The later turn. [default: the last]", min=1)] = None,
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    thread: options.ThreadOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: terminal.ThreadOption = None,
     shadow: Annotated[bool, flag("--shadow", "Show what a memory in shadow mode would change for the model.")] = False,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Show what changed between two turns, and why.
 
@@ -163,9 +160,18 @@ def diff(
         commits = _commits(journal, place, since, until)
         before = _last_of(journal, place, since, commits).state if since else {}
         after = _last_of(journal, place, until, commits).state
-    reasons, others = _reasons(each for each in commits if each.turn > since)
-    changes = [
-        {**c, "reasons": reasons[c["id"]]} for c in changes_between(before or {}, after or {})
+    made = [each for each in commits if each.turn > since]
+    notes = [
+        {"turn": each.turn, **note}
+        for each in made
+        for note in (each.record or {}).get("notes", ())
+    ]
+    changes = list(explained(before or {}, after or {}, notes))
+    others = [
+        {"turn": each.turn, "reason": note.reason.value, "detail": note.detail, "note": str(note)}
+        for each in made
+        for note in notes_of((each.record or {}).get("notes", ()))
+        if not note.item
     ]
     if json:
         print_json({
@@ -178,22 +184,6 @@ def diff(
         print("\n".join(_lines(change)))
     for note in others:
         print(f"! turn {note['turn']}: {note['note']}")
-
-
-def _reasons(
-    made: Iterable[StoredCommit],
-) -> tuple[defaultdict[str, list[Any]], list[dict[str, Any]]]:
-    """Return the notes of commits by item, and those about no item, in order of turns."""
-    by_item: defaultdict[str, list[Any]] = defaultdict(list)
-    others = []
-    for stored in made:
-        for note in notes_of((stored.record or {}).get("notes", ())):
-            told = {"turn": stored.turn, "reason": note.reason.value, "detail": note.detail}
-            if not note.item:
-                others.append({**told, "note": str(note)})
-            elif note.reason is not Reason.KNOWN:
-                by_item[note.item].append(told)
-    return by_item, others
 
 
 def _lines(change: Mapping[str, Any]) -> Iterator[str]:
@@ -234,7 +224,7 @@ def _show_shadow(journal: Journal, place: NamedBranch, *, json: bool) -> None:
 
 
 def threads(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY, json: options.JsonOption = False
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY, json: terminal.JsonOption = False
 ) -> None:
     """List the threads of a memory.
 
@@ -274,17 +264,17 @@ def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
 
 def search(
     query: Annotated[str, argument("WORDS", "Words to search for.")],
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
-    scope: options.FilterOption = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    scope: terminal.FilterOption = None,
     limit: Annotated[int, option("N", "Results at most.", min=1)] = 8,
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Search threads and documents by words.
 
     acc erase and acc hold take the threads and refs that this prints.
     """
     with looking(memory) as controller:
-        found = Evidence(controller).search(query, limit=limit, **options.named(scope))
+        found = Evidence(controller).search(query, limit=limit, **terminal.named(scope))
     if found and not json:
         rows = [
             (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])

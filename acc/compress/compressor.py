@@ -10,9 +10,8 @@ from typing import Any
 from acc.compress.prompt import VERSION, prompt, repair
 from acc.compress.protocol import Asking, Call, Purpose
 from acc.errors import CompressionError
-from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
-from acc.models.protocol import PromptMessage
+from acc.models.protocol import AnswerError, PromptMessage, object_in
 from acc.state.proposal import Mode, Proposal, read, wire_schema
 from acc.state.reading import Reading
 from acc.state.reasons import Note

@@ -11,9 +11,8 @@ from typing import Any
 
 from acc.compress.prompt import fence_key, fenced
 from acc.compress.protocol import Asking, Call
-from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
-from acc.models.protocol import PromptMessage
+from acc.models.protocol import AnswerError, PromptMessage, object_in
 from acc.state.items import Words
 from acc.state.reading import Claim, Judgement, claim_digest
 from acc.state.render import shown, when

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Filling, Index
-from acc.artifacts.protocol import Artifact, ArtifactStore, Branches, ThreadName
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.rows import lane_of
+from acc.artifacts.rows import Artifact, Branches, ThreadName, lane_of
 from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
 from acc.gate import Candidate
@@ -35,8 +34,8 @@ FOLDER = "chroma"
 BEFORE = 1 << 60
 """More than the numbers of passages of one thread."""
 
-BATCH, DRAINING = 100, 30.0
-"""Messages of one write; seconds to wait for what is being written."""
+BATCH = 100
+"""Messages of one write."""
 
 
 class Indexing:
@@ -45,8 +44,7 @@ class Indexing:
     Args:
         journal: The journal.
         store: The store, which `close` closes; None to read the journal alone.
-        index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``: the
-            store is neither filled nor asked.
+        index: ``now``: a step returns when the store has its messages; ``none``: the store is neither filled nor asked.
         problem: Why there is no store, if there should be one.
         place: Where the journal notes that the store is; by default its own address.
     """
@@ -54,25 +52,25 @@ class Indexing:
     def __init__(
         self,
         journal: Journal,
-        store: ArtifactStore | None = None,
+        store: ChromaStore | None = None,
         index: Index = "now",
         problem: AccError | None = None,
         place: str = "",
     ) -> None:
         self.store, self._journal, self._problem = store, journal, problem
         used = store if index != "none" else None
-        self._place = place or (used.where if isinstance(used, ChromaStore) else "")
+        self._place = place or (used.where if used is not None else "")
         self._is_noted = not self._place
         self._filling: Filling | None = None
         if used is not None:
-            self._filling = Filling(used, self._after, index, held=self._held)
+            self._filling = Filling(used, self._after, held=self._held)
         self._recall = Recall(used)
 
     @classmethod
     def of(
         cls,
         journal: Journal,
-        store: ArtifactStore | str | None,
+        store: ChromaStore | str | None,
         index: Index,
         folder: Path | None,
     ) -> Indexing:
@@ -154,9 +152,8 @@ class Indexing:
         for thread, refs in _by_thread(self._journal.unindexed()).items():
             found |= dict.fromkeys(((thread, ref) for ref in refs), "")
             with suppress(StoreError):
-                named = self._named(thread, refs)
-                rows = self.store.get(thread, named) if self.store is not None else ()
-                found |= {(thread, each.message.ref): each.message.text for each in rows}
+                texts = self.store.texts(thread, refs) if self.store is not None else {}
+                found |= {(thread, ref): text for (_, ref), text in texts.items()}
         return found
 
     def erase(self, thread: ThreadKey, refs: Collection[str] = ("",)) -> int:
@@ -172,20 +169,15 @@ class Indexing:
         """
         self._recall.forget(thread)
         if self._filling is not None:  # what was read before the erasure is written before
-            self._filling.drain(DRAINING)
+            self._filling.drain()
             self._filling.forget(thread)
         if self.store is None:
             return 0
-        self.store.delete(thread, None if "" in refs else self._named(thread, refs))
+        self.store.delete(thread, None if "" in refs else refs)
         heads = self._journal.branches(thread)
         rows = (each for head in heads for each in self._after(thread, head.branch, -1))
         kept = [each for each in rows if "" in refs or each.message.ref in refs]
         return self.store.add(thread, kept) if kept else 0
-
-    def _named(self, thread: ThreadKey, refs: Iterable[str]) -> list[tuple[str, str]]:
-        """Return refs on each branch of a thread: an erasure may have taken one on several."""
-        branches = dict.fromkeys((MAIN, *(head.branch for head in self._journal.branches(thread))))
-        return [(branch, ref) for ref in sorted(refs) for branch in branches]
 
     def lacking(
         self, sizes: Mapping[tuple[ThreadKey, str], Size]
@@ -219,14 +211,14 @@ class Indexing:
             self.note()
             self._filling.committed(thread, branch, [_searchable(each) for each in artifacts])
 
-    def drain(self, timeout: float | None = None) -> bool:
-        """Wait until the store has everything; return False if it failed, or the time is over."""
-        return self._filling is None or self._filling.drain(timeout)
+    def drain(self) -> bool:
+        """Let the store have everything; return False if it failed."""
+        return self._filling is None or self._filling.drain()
 
     def close(self) -> None:
         """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
         if self._filling is not None:
-            self._filling.close()
+            self._filling.drain()
         if self.store is not None:
             self.store.close()
 

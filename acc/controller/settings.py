@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Literal, TypeVar, get_args
 
+from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Index
-from acc.artifacts.protocol import ArtifactStore
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
 from acc.compress.protocol import AskingCompressor, AskingJudge
@@ -72,8 +72,8 @@ class Settings:
         redact: Removes secrets before anything is kept.
         store: Where artifacts are indexed, which `close` closes: a store, or the address of a Chroma server such as
             ``http://chroma:8000``; None for Chroma in the memory's folder.
-        index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``:
-            recall reads the journal alone, and finds by words.
+        index: ``now``: a step returns when the store has its messages; ``none``: recall reads the journal alone, and
+            finds by words.
         gate: Bounds of the evidence that is admitted.
         on_overflow: Gets the `PinnedOverflow` that would end a step, and returns ids of items to retire as the
             operator. The words that found no room are then read again. Without ids the error is raised.
@@ -97,7 +97,7 @@ class Settings:
     policy: Policy | None = None
     cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
-    store: ArtifactStore | str | None = field(default=None, repr=False)
+    store: ChromaStore | str | None = field(default=None, repr=False)
     index: Index = "now"
     gate: Gate = field(default_factory=Gate)
     on_overflow: OnOverflow | None = None
@@ -111,7 +111,7 @@ class Settings:
     def __post_init__(self) -> None:
         check_types(
             "Settings", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence),
-            ("store", self.store, (ArtifactStore, str)), ("gate", self.gate, Gate),
+            ("store", self.store, (ChromaStore, str)), ("gate", self.gate, Gate),
             ("on_overflow", self.on_overflow, Callable), ("behind", self.behind, bool),
             ("fork", self.fork, bool), ("busy_wait", self.busy_wait, (int, float)),
         )  # fmt: skip

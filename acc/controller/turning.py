@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Generic, TypeVar, cast
 
-from acc.artifacts.protocol import Artifact
+from acc.artifacts.rows import Artifact
 from acc.compress.protocol import Asking, Call
 from acc.controller.acts import retiring_everywhere
 from acc.controller.beginning import beginning

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from acc.artifacts.protocol import Artifact
+from acc.artifacts.rows import Artifact
 from acc.artifacts.rows import parts as pieces
 from acc.controller.documents import home, is_home, whole_of
 from acc.controller.settings import Parts

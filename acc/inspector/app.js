@@ -22,7 +22,6 @@ function leave() {
   end = "";
   details.clear();
   shownTurn = null;
-  by("find").value = "";
   waiting?.abort();
   for (const each of ["turn", "facts", "thread-title"]) fill(each);
   by("drawer").close();
@@ -118,17 +117,10 @@ async function frame(branches) {
   fill("facts", facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, text instanceof Node ? text : cut(text)))));
   const faults = path.filter(entry => entry.fault);
   if (faults.length) notice({ error: `${plural(faults.length, "damaged row")}: ${faults.slice(0, 5).map(entry => `version ${entry.version}: ${entry.fault}`).join("; ")}`, hint: "run acc verify, and restore a backup" });
-  fill("thread-acts", page.operator ? made("details", { class: "menu" }, made("summary", {}, "Operator"), made("div", { class: "acts" }, [
-    made("button", { type: "button", click: () => act("Hold this thread", { act: "hold", log }, { needsReason: true }) }, "Hold thread"),
-    made("button", { type: "button", click: () => act("Release the hold on this thread", { act: "release", log }, { asksReason: false }) }, "Release hold"),
-    made("button", { type: "button", class: "danger", click: () => act("Erase this thread", { act: "erase", what: "thread", log }, { asksReason: false, danger: true }, showFront) }, "Erase thread"),
-    names.user ? made("button", { type: "button", class: "danger", click: () => act("Erase this user", { act: "erase", what: "user", log }, { asksReason: false, danger: true }, showFront) }, "Erase user") : null])) : []);
   by("slider").max = path.length - 1;
   by("number").max = newest.turn;
   drawChart();
 }
-
-const showFront = () => { location.hash = ""; };
 
 function drawChart() {
   const kinds = Object.keys(CHARTS).filter(kind => kind === "budget" || seriesOf(CHARTS[kind], path).length);
@@ -185,40 +177,7 @@ async function open(entry, signal) {
   }
 }
 
-const again = () => shownTurn && fill("turn", turnView(...shownTurn, { openItem, openSource, compare, again }));
-
-// Offers a comparison with any earlier version; it opens beside the commit.
-function compare(entry) {
-  if (path.length < 2) return null;
-  const box = made("input", { type: "number", min: path[0].version, max: path.at(-1).version, "aria-label": "Version to compare with", placeholder: "version" });
-  box.addEventListener("change", async () => {
-    if (!box.value) return;
-    const turn = shownTurn[0], context = { openItem, openSource };
-    opened(`Version ${box.value} to ${entry.version}`, empty("Reading…"));
-    try {
-      const changes = await data.diff(log, branch, +box.value, entry.version);
-      fill("drawer-body", changesView(changes, turn, context));
-    } catch (error) {
-      fill("drawer-body", made("p", { class: "notice" }, error.error ?? String(error)));
-    }
-  });
-  return made("label", { class: "compare" }, "Compare with ", box);
-}
-
-async function find() {
-  const words = by("find").value.trim();
-  if (!words) return;
-  opened(`Messages with “${words}”`, empty("Searching…"));
-  try {
-    const found = await data.search(log, branch, words);
-    fill("drawer-body", found.length ? found.map(hit => made("article", { class: `message ${hit.channel}` }, made("header", {}, badge(hit.channel, hit.channel),
-      made("button", { type: "button", class: "ref", click: () => openSource(hit.ref) }, hit.ref),
-      made("button", { type: "button", class: "ref", click: () => { by("drawer").close(); go(path.findIndex(entry => entry.version >= hit.version)); } }, `go to turn ${hit.turn}`)),
-      made("div", { class: "said" }, hit.excerpt))) : empty("No message has these words."));
-  } catch (error) {
-    fill("drawer-body", made("p", { class: "notice" }, error.error ?? String(error)));
-  }
-}
+const again = () => shownTurn && fill("turn", turnView(...shownTurn, { openItem, openSource, again }));
 
 function opened(heading, ...parts) {
   fill("drawer-title", shown(heading));
@@ -233,8 +192,7 @@ async function openItem(item) {
   const from = path.findIndex(entry => entry.turn >= (item.turn ?? 0) && entry.kind === "turn");
   const facts = [["Slot", title(item.slot)], ["Said by", byOf(item)], ["Came in turn", String(item.turn ?? 0)], ["Last written or cited", `turn ${item.touched ?? item.turn ?? 0}`]];
   const list = made("dl", { class: "pairs" }, facts.map(([name, text]) => [made("dt", {}, name), made("dd", {}, text)]));
-  const links = made("div", { class: "acts" }, from >= 0 && from !== place ? made("button", { type: "button", click: () => { by("drawer").close(); go(from); } }, `Go to turn ${item.turn ?? 0}`) : null,
-    page.operator ? made("button", { type: "button", class: "danger", click: () => act(`Retire ${item.id}`, { act: "retire", log, branch, ids: [item.id] }) }, "Retire item") : null);
+  const links = made("div", { class: "acts" }, from >= 0 && from !== place ? made("button", { type: "button", click: () => { by("drawer").close(); go(from); } }, `Go to turn ${item.turn ?? 0}`) : null);
   const sources = made("div", {}, empty("Reading the sources…"));
   opened(item.id, made("p", { class: "big" }, wordsOf(item)), besideOf(item), list, links, made("h3", {}, "Where it comes from"), sources);
   const texts = await Promise.all(sourcesOf(item).map(ref => sourceView(ref, item.words?.text ?? "")));
@@ -254,12 +212,8 @@ async function sourceView(ref, quote) {
     source = { ref, unavailable: error.error ?? String(error) };
   }
   if (source.unavailable) return made("article", { class: "message" }, made("header", {}, made("code", {}, ref)), made("p", { class: "notice" }, `Unavailable: ${source.unavailable}`));
-  const acts = page.operator ? made("div", { class: "acts" },
-    made("button", { type: "button", click: () => act(`Hold ${ref}`, { act: "hold", log, ref }, { needsReason: true }) }, "Hold"),
-    made("button", { type: "button", click: () => act(`Release the hold on ${ref}`, { act: "release", log, ref }, { asksReason: false }) }, "Release hold"),
-    made("button", { type: "button", class: "danger", click: () => act(`Erase ${ref}`, { act: "erase", what: "evidence", log, branch, ref }, { asksReason: false, danger: true }) }, "Erase")) : null;
   return made("article", { class: `message ${source.channel}` }, made("header", {}, badge(source.channel, source.channel), source.name ? made("b", {}, source.name) : null, made("code", {}, ref), made("span", { class: "soft" }, `turn ${source.turn}${source.at ? `, ${time(source.at)}` : ""}`)),
-    said(source.text, { most: 2400, quote, leftOut: source.left_out }), acts);
+    said(source.text, { most: 2400, quote, leftOut: source.left_out }));
 }
 
 async function changed(logs) {
@@ -309,6 +263,8 @@ addEventListener("keydown", event => {
   event.preventDefault();
   go(to);
 });
-by("find").addEventListener("change", find);
+by("drawer-close").addEventListener("click", () => by("drawer").close());
+by("drawer").addEventListener("click", event => { if (event.target === by("drawer")) by("drawer").close(); });
+by("drawer").addEventListener("close", () => by("drawer").open || fill("drawer-body"));
 listen(logs => inTurn(() => changed(logs)), state);
 inTurn(route);

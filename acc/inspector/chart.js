@@ -10,7 +10,7 @@ function drawn(tag, attributes, ...children) {
 
 // What the chart shows: series by name, each a function of a turn; lines instead of areas; a limit.
 const CHARTS = {
-  budget: { label: "What the agent reads", unit: "tokens", of: entry => entry.tail ? { ...entry.slots, tail: entry.tail } : entry.slots, limit: entry => entry.limit },
+  budget: { label: "What the agent reads", unit: "tokens", of: entry => ({ state: entry.tokens, tail: entry.tail }), limit: entry => entry.limit },
   transcript: { label: "Read and transcript", unit: "tokens", lines: true, of: entry => ({ "state and tail": entry.tokens + entry.tail, transcript: entry.heard }) },
   cost: { label: "Model tokens", unit: "tokens", of: entry => entry.read || entry.wrote ? { read: entry.read, wrote: entry.wrote } : {} },
 };

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acc.errors import AuditError, InputError
-from acc.inspector.states import Body, StateReader, changes, is_sound, share_of_slots
+from acc.inspector.states import Body, StateReader, changes, is_sound
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
 from acc.state.reasons import LEFT, REFUSED
@@ -116,11 +116,11 @@ def _outcome_of(commit: StoredCommit) -> str:
 def _figures(state: Body | None, before: Body, reader: StateReader) -> dict[str, Any]:
     """Return tokens, those of the tail with long messages whole, and how many items changed."""
     if state is None:
-        return {"tokens": 0, "tail": 0, "slots": {}, "added": 0, "changed": 0, "removed": 0}
-    reading, unread = reader.read(state), state.get("unread", ())
+        return {"tokens": 0, "tail": 0, "added": 0, "changed": 0, "removed": 0}
+    unread = state.get("unread", ())
     kinds = [each["change"] for each in changes(before, state)]
     return {
-        "tokens": reading.tokens, "slots": share_of_slots(reading),
+        "tokens": reader.read(state).tokens,
         "tail": sum(e.get("tokens", 0) for e in unread if e.get("status") != "provisional"),
         **{kind: kinds.count(kind) for kind in ("added", "changed", "removed")},
     }  # fmt: skip

@@ -1,10 +1,8 @@
 // Asks the server for the page's data.
-const page = JSON.parse(by("data").textContent);
-
-async function ask(path, wanted = {}, options = {}) {
+async function ask(path, wanted = {}, signal = undefined) {
   const query = new URLSearchParams(wanted).toString();
   try {
-    const answer = await fetch(`/api/${path}${query ? `?${query}` : ""}`, { cache: "no-store", ...options });
+    const answer = await fetch(`/api/${path}${query ? `?${query}` : ""}`, { cache: "no-store", signal });
     const value = await answer.json();
     if (answer.ok) return value;
     throw value;
@@ -17,10 +15,8 @@ async function ask(path, wanted = {}, options = {}) {
 const data = {
   threads: async () => (await ask("threads")).threads,
   thread: (log, branch, known, mark) => ask("thread", { log, branch, after: known.length, mark }),
-  turn: (log, branch, version, signal) => ask("turn", { log, branch, version }, { signal }),
+  turn: (log, branch, version, signal) => ask("turn", { log, branch, version }, signal),
   source: (log, branch, ref) => ask("source", { log, branch, ref }),
-  diff: async (log, branch, one, other) => (await ask("diff", { log, branch, one, other })).changes,
-  search: async (log, branch, words) => (await ask("search", { log, branch, words })).found,
 };
 
 // Calls `changed` with the logs that changed, while the page is seen; `state` gets a word and why.

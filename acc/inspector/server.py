@@ -1,20 +1,18 @@
-"""The inspector's server: who may ask, the page, its data, changes as they come, and the operator's acts."""
+"""The inspector's server: who may ask, the page, its data, and changes as they come."""
 
 from __future__ import annotations
 
-import hmac
+import base64
+import hashlib
 import json
-import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from acc.errors import AccError, ConfigurationError, InputError, extra
 from acc.folders import file_errors
-from acc.inspector.acts import OperatorActs
-from acc.inspector.page import page_and_policy
-from acc.inspector.threads import Details, Threads, key_of
+from acc.inspector.threads import Details, Threads
 from acc.journal.names import MAIN
 
 with extra("inspect", "the inspector's packages are not installed", where="acc inspect"):
@@ -32,12 +30,6 @@ HOST = "127.0.0.1"
 OWN = (HOST, "localhost", "[::1]")
 """Names of this machine: requests for other names are refused."""
 
-TOKEN = "x-acc-token"
-"""The header with the token that an operator's act needs."""
-
-MOST_BODY = 64 * 1024
-"""Maximum size of an act in bytes."""
-
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
@@ -51,28 +43,6 @@ _HEADERS = {
 
 Answer = Callable[[Request], Awaitable[Response]]
 Pause = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Inspector:
-    """What the page needs.
-
-    Attributes:
-        threads: The threads.
-        pause: Waits until the journal is looked at again.
-        acts: The operator's acts; None for a page that only reads.
-        token: What a request for an act must bring.
-    """
-
-    threads: Threads
-    pause: Pause
-    acts: OperatorActs | None = None
-    token: str = ""
-
-
-def new_token() -> str:
-    """Return a random token for the operator."""
-    return secrets.token_urlsafe(24)
 
 
 def refusal(headers: Mapping[str, str], path: str) -> str:
@@ -92,11 +62,6 @@ def refusal(headers: Mapping[str, str], path: str) -> str:
     if path != "/" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return "another site made this request"
     return ""
-
-
-def is_token(given: str, token: str) -> bool:
-    """Compare in a time that does not depend on the place of the first difference."""
-    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
 class Guard:
@@ -129,28 +94,60 @@ class Guard:
         await answer(scope, receive, guarded)
 
 
-def application(inspector: Inspector) -> Starlette:
-    """Return the ASGI application."""
-    page, policy = page_and_policy(operator=inspector.acts is not None)
+def application(threads: Threads, pause: Pause) -> Starlette:
+    """Return the ASGI application; ``pause`` waits until the journal is looked at again."""
+    page, policy = page_and_policy()
 
     async def front(_: Request) -> Response:
         return HTMLResponse(page, headers={"content-security-policy": policy})
 
     async def changes(_: Request) -> Response:
-        events = changes_of(inspector.threads, inspector.pause)
-        return StreamingResponse(events, media_type="text/event-stream")
+        return StreamingResponse(changes_of(threads, pause), media_type="text/event-stream")
 
     routes = [Route("/", front), Route("/api/changes", changes)]
-    routes += [Route(f"/api/{p}", _reads(a)) for p, a in _answers(inspector.threads).items()]
-    if inspector.acts is not None:
-        operator = inspector.acts
-        acts: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "/api/plan": lambda asked: operator.plan(key_of(str(asked.get("log", ""))), asked),
-            "/api/confirm": lambda asked: operator.confirm(str(asked.get("plan"))),
-        }
-        token = inspector.token
-        routes += [Route(p, _acts(token, act), methods=["POST"]) for p, act in acts.items()]
+    routes += [Route(f"/api/{p}", _reads(a)) for p, a in _answers(threads).items()]
     return Starlette(routes=routes, middleware=[Middleware(Guard)])
+
+
+SCRIPTS = ("text.js", "data.js", "chart.js", "state.js", "turn.js", "app.js")
+"""The scripts in the order in which they run, as one."""
+
+
+def page_and_policy() -> tuple[str, str]:
+    """Return the page, and its content security policy for the header.
+
+    It loads nothing but its data. The policy names style and script by their hashes: no text of a conversation can run.
+    """
+    style, script = _resource("style.css"), "".join(map(_resource, SCRIPTS))
+    policy = "; ".join(
+        [
+            "default-src 'none'", f"style-src '{_hash(style)}'", f"script-src '{_hash(script)}'",
+            "base-uri 'none'", "form-action 'none'", "connect-src 'self'",
+        ]
+    )  # fmt: skip
+    page = "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>ACC inspector</title><style>{style}</style></head>",
+            f"<body>{_resource('page.html')}",
+            f"<script>{script}</script>",
+            "</body></html>",
+            "",
+        ]
+    )
+    return page, f"{policy}; frame-ancestors 'none'"
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _resource(name: str) -> str:
+    return files(__package__ or "").joinpath(name).read_text(encoding="utf-8")
 
 
 def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
@@ -173,18 +170,11 @@ def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
             "after": after, "mark": newest, "entries": index.entries[after:], "branches": branches,
         }  # fmt: skip
 
-    def text(asked: Request, name: str) -> str:
-        return asked.query_params.get(name, "")[:400]
-
     return {
         "threads": lambda _: {"threads": threads.rows()},
         "thread": commits,
         "turn": lambda asked: details(asked).of(_number(asked, "version")),
-        "source": lambda asked: details(asked).source(text(asked, "ref")),
-        "diff": lambda asked: {
-            "changes": details(asked).between(_number(asked, "one"), _number(asked, "other"))
-        },
-        "search": lambda asked: {"found": threads.search(*branch(asked), text(asked, "words"))},
+        "source": lambda asked: details(asked).source(asked.query_params.get("ref", "")[:400]),
     }
 
 
@@ -219,40 +209,13 @@ def _reads(answer: Callable[[Request], Any]) -> Answer:
     """Return an endpoint that answers with what ``answer`` returns, or with its error."""
 
     async def endpoint(request: Request) -> Response:
-        return await _answered(lambda: answer(request))
-
-    return endpoint
-
-
-def _acts(token: str, act: Callable[[dict[str, Any]], Any]) -> Answer:
-    """Return an endpoint for acts of the operator, who brings the token in a header."""
-
-    async def endpoint(request: Request) -> Response:
-        if not is_token(request.headers.get(TOKEN, ""), token):
-            hint = "copy it from the terminal of acc inspect"
-            return _json({"error": "the token is wrong", "hint": hint}, 401)
-        body = b""
-        async for chunk in request.stream():
-            if len(body := body + chunk) > MOST_BODY:
-                return _json({"error": "the request is too long"}, 413)
         try:
-            asked = json.loads(body)
-        except (ValueError, RecursionError):
-            asked = None
-        if not isinstance(asked, dict):
-            return _json({"error": "the request is not a JSON object"}, 400)
-        return await _answered(lambda: act(asked))
+            return _json(await run_in_threadpool(answer, request))
+        except AccError as error:
+            told = {"error": error.what, "where": error.where, "hint": error.hint}
+            return _json(told, error.http_status)
 
     return endpoint
-
-
-async def _answered(answer: Callable[[], Any]) -> Response:
-    try:
-        return _json(await run_in_threadpool(answer))
-    except AccError as error:
-        return _json(
-            {"error": error.what, "where": error.where, "hint": error.hint}, error.http_status
-        )
 
 
 def _json(value: Any, status: int = 200) -> Response:

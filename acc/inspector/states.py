@@ -6,7 +6,7 @@ A state is read as JSON, so that it can be shown without its class. Only its tex
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ COMPUTED = ("episodic_trace", "retrieved_artifacts")
 """Slots that every compression fills anew, and that the agent does not read."""
 
 _UNSEEN = frozenset({"id", "turn", "touched", "uses", "minor", "sources", "trust"})
+_WHY = ("turn", "reason", "detail")
 _QUIET = frozenset({"touched", "uses"})
 """Fields whose change says only that an item was cited."""
 
@@ -127,22 +128,6 @@ def words_of(item: Body) -> str:
     return " ".join(n if v is True else str(v) for n, v in told if v not in ("", False))
 
 
-def share_of_slots(reading: StateReading) -> dict[str, int]:
-    """Split a state's tokens among its slots, by the length of the text that each shows."""
-    sizes: dict[str, int] = {}
-    for slot, item in _read_items(reading.body):
-        later = "".join(each["text"] for each in item.get("later", ()))
-        size = len((words_of(item) + later).encode("utf-8", "replace")) + 3
-        sizes[slot] = sizes.get(slot, 0) + size
-    whole, done, given = sum(sizes.values()), 0, 0
-    shares = {}
-    for name, size in sizes.items():  # the parts add up to the counted whole
-        done += size
-        shares[name] = reading.tokens * done // whole - given
-        given += shares[name]
-    return shares
-
-
 def changes(before: Body, after: Body) -> Iterator[dict[str, Any]]:
     """Yield what was added, changed and removed between two states, by slot and id."""
     old = {item["id"]: (slot, item) for slot, item in _read_items(before)}
@@ -182,3 +167,16 @@ def told(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
+
+
+def explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
+    """Yield the changes between two states, each with the reasons that the notes give of its item."""
+    by_item: dict[str, list[Body]] = {}
+    for note in notes:
+        by_item.setdefault(note.get("item", ""), []).append(note)
+    for change in changes(before, after):
+        reasons: list[Body] = []
+        for note in by_item.get(change["id"], ()):
+            told = {"detail": "", **{name: note[name] for name in _WHY if name in note}}
+            reasons += [told] if told not in reasons else []
+        yield {**change, "reasons": reasons}

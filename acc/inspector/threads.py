@@ -13,20 +13,14 @@ from acc.controller.documents import document
 from acc.errors import AccError, InputError
 from acc.gate import passages
 from acc.inspector.commits import Index, commit_at, entry_of
-from acc.inspector.states import Body, StateReader, changes, items_of
+from acc.inspector.states import Body, StateReader, explained, items_of
 from acc.journal import Head, Journal, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, StoredMessage
+from acc.journal.names import MAIN
 from acc.state.reasons import LEFT, REFUSED
 from acc.state.tail import Message
 
 MOST_INDEXES = 16
 """Number of branches whose list of commits stays in memory."""
-
-MOST_FOUND = 50
-"""Number of messages that a search returns."""
-
-AROUND = 120
-"""Characters that a search shows before and after the first word."""
 
 _NAMES = ("thread", "tenant", "user", "agent")
 
@@ -123,14 +117,6 @@ class Threads:
         found = [commit_at(self.journal, index.key, e["branch"], e["version"]) for e in wanted]
         return found[-1], found[0] if place else None
 
-    def search(self, name: str, branch: str, wanted: str) -> list[dict[str, Any]]:
-        """Return the newest messages of a branch that hold every word of ``wanted``, wherever it stands."""
-        words = wanted.casefold().split()
-        rows = self.journal.messages(key_of(name), branch=branch, also_open=True)
-        texts = ((each, each.message.text.casefold()) for each in rows if words)
-        found = [each for each, text in texts if all(word in text for word in words)]
-        return [_hit(each, words[0]) for each in found[-MOST_FOUND:][::-1]]
-
 
 def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the row of the branch that was committed last; a damaged one is told whichever that is."""
@@ -138,16 +124,6 @@ def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
     faults = [each["fault"] for each in branches if "fault" in each]
     fault = {"fault": faults[0]} if faults else {}
     return {**row, "log": name, "branches": len(branches), **fault}
-
-
-def _hit(stored: StoredMessage, word: str) -> dict[str, Any]:
-    message = stored.message
-    at = max(0, message.text.casefold().find(word) - AROUND)
-    excerpt = " ".join(message.text[at : at + 2 * AROUND].split())
-    return {
-        "ref": message.ref, "channel": message.channel.value, "turn": message.turn,
-        "version": stored.version, "excerpt": f"{'…' if at else ''}{excerpt}",
-    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -177,7 +153,7 @@ class Details:
             "said": [_said(each) for each in self._took(commit)],
             **self._state(commit.state, entry["fault"]),
             "notes": [_grouped(note) for note in record.get("notes", ())],
-            "changes": list(_explained(old, commit.state or old, record.get("notes", ()))),
+            "changes": list(explained(old, commit.state or old, record.get("notes", ()))),
             "verdicts": [self._verdict(*each) for each in record.get("verdicts", ())],
             "waiting": self._waiting() if entry is self.index.entries[-1] else [],
         }  # fmt: skip
@@ -192,17 +168,6 @@ class Details:
         if any(each.message.ref == ref and not each.digest for each in rows):
             return {"ref": ref, "unavailable": "an erasure removed this text"}
         return {"ref": ref, "unavailable": "no message of this thread has this ref"}
-
-    def between(self, one: int, other: int) -> list[dict[str, Any]]:
-        """Return what changed from one version to a later one, with the reasons of all commits in between."""
-        first, last = sorted((one, other))
-        states = [self.threads.commit(self.index, each)[0].state or {} for each in (first, last)]
-        notes: list[Body] = []
-        for entry in self.index.entries:
-            if first < entry["version"] <= last:
-                commit, _ = self.threads.commit(self.index, entry["version"])
-                notes += (commit.record or {}).get("notes", ())
-        return list(_explained(states[0], states[1], notes))
 
     def _texts(self, refs: Iterable[str]) -> tuple[Message, ...]:
         return self.threads.journal.texts(self.index.key, refs, branch=self.index.branch)
@@ -256,14 +221,3 @@ def _said(message: Message) -> dict[str, Any]:
 def _grouped(note: Body) -> dict[str, Any]:
     reason = note["reason"]
     return {**note, "group": "refused" if reason in REFUSED else "left" if reason in LEFT else ""}
-
-
-def _explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
-    """Yield the changes between two states, each with the reasons that the notes give of its item."""
-    by_item: dict[str, dict[tuple[str, str], None]] = {}
-    for note in notes:
-        told = note["reason"], note.get("detail", "")
-        by_item.setdefault(note.get("item", ""), {})[told] = None
-    for change in changes(before, after):
-        reasons = by_item.get(change["id"], {})
-        yield {**change, "reasons": [{"reason": r, "detail": d} for r, d in reasons]}

@@ -6,7 +6,7 @@ function turnView(turn, entry, context) {
     card("What the agent reads: state and tail", scrolled(stateView(turn, context), "State and tail"), stateTabs(context))));
   const gone = [...group("refused"), ...group("left")], admitted = turn.verdicts.filter(each => each.reason === "admitted");
   const told = new Set(turn.changes.map(change => change.id)), other = group("").filter(note => !told.has(note.item));
-  parts.push(card("What changed, and why", changesView(turn.changes, turn, context), made("span", {}, counts(entry), context.compare(entry))));
+  parts.push(card("What changed, and why", changesView(turn.changes, turn, context), made("span", {}, counts(entry))));
   parts.push(card("Refused and let go", notesList(gone, context, "Nothing was refused, and nothing was let go."), gone.length ? badge(number(gone.length)) : null));
   parts.push(card("What was recalled", verdictsView(turn, context), badge(`${admitted.length} of ${turn.verdicts.length} admitted`)));
   parts.push(made("div", { class: "two" }, card("Cost and commit", costView(turn, entry)), card("What else the commit did", notesList(other, context, "Nothing."))));

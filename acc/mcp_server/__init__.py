@@ -28,8 +28,6 @@ class Serving:
         speaks_for: The channel of everything that the client stores. Only ``Channel.USER`` can make rules.
         user, agent, tenant: Whose threads are served; empty for threads without one.
         thread: The only thread that is served; empty lets the client name the thread.
-        may_forget: Whether the client may erase evidence.
-        wait: Seconds that a call waits for another process that steps the same thread.
 
     Raises:
         ConfigurationError: The channel is the operator's, or a name is malformed.
@@ -40,8 +38,6 @@ class Serving:
     agent: str = ""
     tenant: str = ""
     thread: str = ""
-    may_forget: bool = False
-    wait: float = 30.0
 
     def __post_init__(self) -> None:
         if self.speaks_for is Channel.OPERATOR:

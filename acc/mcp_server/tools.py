@@ -6,39 +6,32 @@ entry, label or ref.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from acc.controller.controller import MemoryController
 from acc.controller.documents import document
-from acc.errors import InputError, StoreError
-from acc.evidence.erasure import ErasurePlan, Receipt
-from acc.evidence.evidence import Evidence
-from acc.evidence.target import Target
+from acc.errors import InputError
 from acc.gate import qualify
-from acc.journal import Head, Latest, ThreadKey
+from acc.journal import Latest, ThreadKey
 from acc.logs import log_event
 from acc.mcp_server import Serving
-from acc.state.model import CompressedCognitiveState
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.state.tail import marked, rendered
 from acc.step.step import Step
 from acc.text.lines import inert, inert_line
-from acc.turn.observations import THROUGH_A_CLIENT, Channel, Observation
-from acc.turn.observations import Evidence as Found
+from acc.turn.observations import THROUGH_A_CLIENT, Channel, Evidence, Observation
 from acc.turn.turn import Turn
 
 MOST_NOTES = 12
 """Maximum number of changes that an answer lists."""
 
 LONGEST_SHOWN = 200
-"""Maximum characters of one of these, and of the text that a plan of an erasure shows."""
+"""Maximum characters of one of these."""
 
 MOST_TOKENS = 1_200
 """Maximum tokens of what one recall shows of evidence."""
@@ -46,11 +39,7 @@ MOST_TOKENS = 1_200
 LONGEST_QUERY = 4_000
 """Maximum characters of a query. Each word is searched for: a million characters take minutes."""
 
-WHOLE = "*"
-"""Stands for the whole thread in place of a ref."""
-
-_KEPT = (Reason.ADDED, Reason.UPDATED)
-_LAST = frozenset({*_KEPT, Reason.KNOWN, Reason.LATER, Reason.DONE})
+_LAST = frozenset({Reason.ADDED, Reason.UPDATED, Reason.KNOWN, Reason.LATER, Reason.DONE})
 """Reasons that are told after refusals and what left."""
 
 _NAMES = {
@@ -92,7 +81,7 @@ class Tools:
                 _LOG, logging.WARNING, "warned", "a stored turn has warnings",
                 thread=thread, turn=step.state.turn, count=len(step.warnings),
             )  # fmt: skip
-        return "\n".join(_became(step, waiting, self.memory.cadence.compress_over))
+        return "\n".join(_became(step, waiting))
 
     def _known(self, who: ThreadKey, turn: Turn, message_id: str) -> str:
         """Say which committed turn has this message; empty if none has."""
@@ -185,42 +174,9 @@ class Tools:
         if left:
             yield f"not shown: {', '.join(dict.fromkeys(left))} (no room)"
 
-    def forget(self, ref: str, thread: str, confirm: str = "") -> str:
-        """Erase what ``ref`` of a thread names, if ``confirm`` is the code of exactly this erasure.
 
-        Otherwise nothing is erased, and the answer is the plan with its code. The code belongs to what goes: if
-        something else would go by now, the code does not fit, and the answer is the new plan.
-
-        Raises:
-            InputError: The thread has no such evidence, or a hold protects it.
-            StoreError: The erasure failed, or a file still holds what was erased.
-        """
-        who, ref = self.serving.whose(thread), ref.strip()
-        text = "" if ref == WHOLE else self._text(ref, who)
-        target = Target(thread=who, refs=() if ref == WHOLE else (ref,))
-        plan = Evidence(self.memory).plan_erasure(target)
-        code = _code(plan, self.memory.journal.branches(who) if ref == WHOLE else ())
-        if confirm.strip() == code:
-            return "\n".join(_done(plan.apply()))
-        stale = "the plan has changed since; " if confirm.strip() else ""
-        head = f"{stale}nothing is erased yet. This would go for good, from thread {who.thread!r}:"
-        cut = text[:LONGEST_SHOWN] + ("..." if len(text) > LONGEST_SHOWN else "")
-        words = [f"- {ref}: {_quoted(cut)}"] if text else []
-        tail = f'to erase it, call forget again with confirm="{code}"'
-        return "\n".join([head, *words, *_planned(plan), tail])
-
-    def _text(self, ref: str, who: ThreadKey) -> str:
-        """Return the text behind a ref of the thread itself."""
-        found = self.memory.journal.texts(who, [ref]) if ref else ()
-        if not found:
-            what = f"no evidence {ref[:40]!r}; documents are the operator's"
-            hint = f"take a ref such as u3 from recall, or {WHOLE} for the whole thread"
-            raise InputError(what, where=f"thread {who.thread!r}", hint=hint)
-        return found[0].text
-
-
-def _became(step: Step[Any], waiting: Collection[str], compress_over: int) -> Iterator[str]:
-    """Say in a few lines what became of a turn."""
+def _became(step: Step[Any], waiting: Collection[str]) -> Iterator[str]:
+    """Say in a few lines what became of a turn: refusals and what left before what was kept."""
     taken = [message for commit in step.commits for message in commit.given.turn]
     own = [message for message in taken if message.ref not in waiting] or taken
     shown = ", ".join(f"{message.ref} as {message.channel.value}" for message in own)
@@ -232,30 +188,13 @@ def _became(step: Step[Any], waiting: Collection[str], compress_over: int) -> It
         outcome = step.failure.partition(":")[0]
         yield f"not read yet ({outcome}): it stands word for word until a later turn is read"
     elif unread & {message.ref for message in own}:
-        yield f"it stands word for word until {compress_over:,} tokens are compressed together"
+        yield "it stands word for word until a later turn is compressed with it"
     elif not step.notes:
         yield "nothing of it is in the state; recall can find it"
-    yield from _noted(step.notes, step.state)
-    tail = sum(entry.tokens for entry in step.state.unread)
-    tokens = step.policy.counter(render(step.state, step.policy.style))
-    yield f"state: {tokens:,} of at most {step.policy.max_tokens:,} tokens; word for word: {tail:,}"
-
-
-def _noted(notes: Sequence[Note], state: CompressedCognitiveState) -> Iterator[str]:
-    """Yield the notes: refusals and what left first, then rules and goals, each with its words.
-
-    Of other items that were kept it names the ids: their words are those that the caller has just sent.
-    """
-    records = {item.id for slot, item in state.items() if not slot.is_pinned}
-    plain = [n for n in notes if n.reason in _KEPT and n.item in records]
-    told = sorted((n for n in notes if n not in plain), key=lambda note: note.reason in _LAST)
+    told = sorted(step.notes, key=lambda note: note.reason in _LAST)
     yield from (inert_line(str(note))[:LONGEST_SHOWN] for note in told[:MOST_NOTES])
-    if more := told[MOST_NOTES:]:
-        counted = Counter(note.reason.value for note in more)
-        yield f"and {len(more)} more: {', '.join(f'{n} {word}' for word, n in counted.items())}"
-    for reason in _KEPT:
-        if ids := [note.item for note in plain if note.reason is reason]:
-            yield f"{reason.value}: {' '.join(ids)}"
+    if len(told) > MOST_NOTES:
+        yield f"and {len(told) - MOST_NOTES} more"
 
 
 def _quoted(text: str) -> str:
@@ -263,7 +202,7 @@ def _quoted(text: str) -> str:
     return inert(json.dumps(text, ensure_ascii=False))
 
 
-def _entry(found: Found) -> str:
+def _entry(found: Evidence) -> str:
     """One line: ref, trust, name, turn, and the words in quotation marks."""
     label = [f"{found.ref} by {found.trust.word}"]
     if found.name and found.channel in (Channel.TOOL, Channel.DOCUMENT):
@@ -271,33 +210,3 @@ def _entry(found: Found) -> str:
     if found.turn:
         label.append(f"turn {found.turn}")
     return f"{', '.join(label)}: {_quoted(found.text)}"
-
-
-def _code(plan: ErasurePlan, heads: Sequence[Head]) -> str:
-    """Eight digits over everything that goes: of a whole thread, what it holds now."""
-    going = (plan.target, plan.deleted, plan.messages, plan.commits, plan.leaving, heads)
-    return hashlib.sha256(repr(going).encode("utf-8", "replace")).hexdigest()[:8]
-
-
-def _planned(plan: ErasurePlan) -> Iterator[str]:
-    yield from (f"- the whole thread {each.thread!r}" for each in plan.deleted)
-    yield f"- messages: {len(plan.messages)}"
-    if echoes := [each.ref for each in plan.messages if each.is_echo]:
-        yield f"- among them what repeats the words: {', '.join(echoes)}"
-    yield f"- commits that are made anew without it: {plan.commits}"
-    if plan.requests:
-        yield f"- with at most {plan.requests} requests and {plan.tokens:,} tokens of a model"
-    for item in plan.leaving:
-        yield f"- from its state {item.id} {item.slot}: {_quoted(item.text)}"
-
-
-def _done(receipt: Receipt) -> Iterator[str]:
-    """Yield what was erased; if a trace is left, raise that."""
-    if receipt.traces:
-        where = ", ".join(str(each.where) for each in receipt.traces[:3])
-        what = f"{len(receipt.traces)} places still hold what was erased"
-        raise StoreError(what, where=where, hint="the operator removes them, with acc erase")
-    yield f"erased: {receipt.messages} messages, {receipt.deleted} threads, {receipt.commits} commits made anew"
-    if receipt.foreign:
-        yield f"not searched: {', '.join(map(str, receipt.foreign))}"
-    yield f"searched {receipt.searched.files} files: no trace is left"

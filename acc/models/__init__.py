@@ -1,9 +1,15 @@
 """Models: the protocol, a client for OpenAI's API, one for LangChain, records, and answers read as JSON."""
 
-from acc.models.answers import AnswerError, object_in
-from acc.models.choosing import LangChainModel, as_model
-from acc.models.openai_client import OpenAIModel
-from acc.models.protocol import ChatModel, Completion, Price, PromptMessage, Usage
+from acc.models.choosing import LangChainModel, OpenAIModel, as_model
+from acc.models.protocol import (
+    AnswerError,
+    ChatModel,
+    Completion,
+    Price,
+    PromptMessage,
+    Usage,
+    object_in,
+)
 from acc.models.recorded import RecordedModel, RecordingModel
 
 __all__ = [

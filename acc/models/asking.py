@@ -241,14 +241,10 @@ def _outcome(status: int, code: str, names: list[str]) -> str:
 
 
 def _status(error: Any) -> int:
-    """The HTTP status of an exception: Google calls it ``code``, Mistral ``http_status``, HTTP clients and AWS have it
-    in the response.
-    """
+    """Return the HTTP status of an exception, wherever its SDK keeps it; 0 if it has none."""
     response = getattr(error, "response", None)
-    aws = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     values = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
     values.append(getattr(response, "status_code", None))
-    values.append(aws.get("HTTPStatusCode") if isinstance(aws, Mapping) else None)
     return next((n for n in values if type(n) is int and 400 <= n < 600), 0)
 
 

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import json
 import lzma
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
@@ -33,11 +35,8 @@ class RecordingModel:
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer of the inner model."""
-        try:
+        with self._noting_failures(messages):
             got = self._inner.complete(messages, schema, max_tokens=max_tokens)
-        except CompressionError as error:
-            self._keep(messages, failed=True, **_failure(error))
-            raise
         self._keep(messages, failed=False, **asdict(got))
         return got
 
@@ -45,22 +44,24 @@ class RecordingModel:
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
         """Return the answer of the inner model."""
-        try:
+        with self._noting_failures(messages):
             got = await self._inner.acomplete(messages, schema, max_tokens=max_tokens)
-        except CompressionError as error:
-            await asyncio.to_thread(self._keep, messages, failed=True, **_failure(error))
-            raise
         await asyncio.to_thread(self._keep, messages, failed=False, **asdict(got))
         return got
+
+    @contextmanager
+    def _noting_failures(self, messages: Messages) -> Iterator[None]:
+        try:
+            yield
+        except CompressionError as error:
+            told = {name: getattr(error, name) for name in ("what", "hint", "outcome", "usage")}
+            self._keep(messages, failed=True, **told)
+            raise
 
     def _keep(self, messages: Messages, **said: Any) -> None:
         line = json.dumps({"messages": _digest(messages), **said})
         with self._lock, self._file.open("a", encoding="utf-8") as out:
             out.write(f"{line}\n")
-
-
-def _failure(error: CompressionError) -> dict[str, Any]:
-    return {"what": error.what, "hint": error.hint, "outcome": error.outcome, "usage": error.usage}
 
 
 def _text_of(file: Path) -> str:
@@ -77,16 +78,15 @@ class RecordedModel:
 
     Args:
         file: The file; it is read at once.
-        strict: Refuse a request whose messages differ from those of the record.
         repeat: Begin again after the last answer.
 
     Raises:
         InputError: The file cannot be read, or a line of it is none of a record.
     """
 
-    def __init__(self, file: str | Path, *, strict: bool = False, repeat: bool = False) -> None:
+    def __init__(self, file: str | Path, *, repeat: bool = False) -> None:
         self._repeat = repeat
-        self._file, self._strict, self._lock, self._next = str(file), strict, Lock(), 0
+        self._file, self._lock, self._next = str(file), Lock(), 0
         try:
             lines = _text_of(Path(file)).splitlines()
             self._record = [
@@ -105,22 +105,20 @@ class RecordedModel:
         """Return the answer of the record, or raise the failure that it holds there.
 
         Raises:
-            ConfigurationError: The record is over; with ``strict``, the messages differ.
+            ConfigurationError: The record is over.
         """
-        digest = _digest(messages)
         with self._lock:
             if self._repeat and self._next >= len(self._record):
                 self._next = 0
-            place = self._place(digest)
+            place = self._place(_digest(messages))
             self._next = place + 1
-        known, got = self._record[place] if place < len(self._record) else ("", None)
-        if got is None or (self._strict and known != digest):
+        if place >= len(self._record):
             raise ConfigurationError(
-                f"request {place + 1} of {len(self._record)} in the record "
-                + ("had other messages" if got else "does not exist"),
+                f"request {place + 1} of {len(self._record)} in the record does not exist",
                 where=self._file,
                 hint="record the run anew: prompts or settings have changed since",
             )
+        got = self._record[place][1]
         if isinstance(got, CompressionError):
             raise got
         return got

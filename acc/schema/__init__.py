@@ -1,1 +1,1 @@
-"""Finds, shows, checks, compares and creates schemas: the functions behind ``acc schema``."""
+"""Finds, shows, checks and creates schemas: the functions behind ``acc schema``."""

@@ -1,4 +1,4 @@
-"""Finds a schema by its published name, by its class, or in a file.
+"""Finds a schema by its published name, by its class, or in a file; and writes it as a JSON document.
 
 A package publishes its schemas through entry points:
 
@@ -8,6 +8,7 @@ A package publishes its schemas through entry points:
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,13 +16,17 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from acc.errors import ConfigurationError, SchemaError
 from acc.state.model import CompressedCognitiveState
+from acc.state.slots import SlotField
 
 GROUP = "acc.schemas"
 """The group of entry points that publish schemas."""
+
+RULES = "x-acc"
+"""The keyword of a document that holds the rules of a state or a slot."""
 
 Schema: TypeAlias = type[CompressedCognitiveState]
 
@@ -156,3 +161,27 @@ def _unimportable(error: Exception | SystemExit, name: str) -> ConfigurationErro
         where=name,
         hint="write module:Class with the module on PYTHONPATH, or file.py",
     )
+
+
+def state_document(schema: Schema) -> dict[str, Any]:
+    """Return the JSON Schema of a state's `canonical` form. Equal declarations give equal bytes."""
+    found = schema.model_json_schema(mode="serialization")
+    for name, slot in schema.slots().items():
+        found["properties"][name] |= {"maxItems": slot.rules.places, RULES: _rules(slot)}
+    about = {
+        "stored_as": schema.__name__,
+        "max_tokens": schema.max_tokens,
+        "slots": list(schema.slots()),
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, RULES: about}
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """Return a document as the text of a file."""
+    return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def _rules(slot: SlotField) -> dict[str, Any]:
+    rules = slot.rules
+    told = {"least": rules.least.word, "roles": list(rules.roles)}
+    return {**vars(rules), **told, "item": slot.item.__name__, "is_pinned": slot.is_pinned}

@@ -1,4 +1,4 @@
-"""What is told of a schema: its tables, advice on it, and an example to start from."""
+"""What is told of a schema: its tables, and an example to start from."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from acc.compress.prompt import instruction
 from acc.errors import InputError
 from acc.schema.catalog import Schema, published_name
 from acc.state.items import Item, Words
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import wire_schema
 from acc.state.slots import SlotField, choices_of, key_of
-from acc.text.lines import canonical_json
-from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Trust
 
 Row = tuple[str, ...]
@@ -133,34 +129,6 @@ def _remarks(item: type[Item], name: str) -> str:
         "optional": not item.model_fields[name].is_required(),
     }
     return ", ".join(fact for fact, holds in facts.items() if holds)
-
-
-MOST_PROMPT_TOKENS = 4_000
-"""Tokens of instruction and wire schema above which every compression becomes notably more expensive."""
-
-LEAST_TOKENS = 300
-"""Bound of a state below which a few rules already fill it."""
-
-
-def advice(schema: Schema) -> Iterator[str]:
-    """Yield suggestions for improving a schema."""
-    generic = CompressedCognitiveState.slots()
-    if not vars(schema).get("__doc__"):
-        yield f"{schema.__name__} has no docstring: write one sentence on its purpose"
-    if schema.max_tokens < LEAST_TOKENS:
-        yield f"max_tokens is {schema.max_tokens}: a few rules fill it; give {LEAST_TOKENS} or more"
-    for slot in own_slots(schema):
-        own = slot.item.own_fields()
-        if slot.is_record and not slot.rules.guidance:
-            yield f"slot {slot.name} has no guidance: no model is asked for it"
-        if slot.is_record and slot.name not in generic and len(own) > 1 and not key_of(slot.item):
-            yield (
-                f"slot {slot.name} has items without a key: if a later one about the same is to replace an earlier "
-                f'one, write key = ("{own[0]}",) in {slot.item.__name__}'
-            )
-    tokens = utf8_quarter(canonical_json(wire_schema(schema)) + instruction(schema))
-    if tokens > MOST_PROMPT_TOKENS:
-        yield f"instruction and wire schema take {tokens:,} tokens of every prompt: fewer slots or fields cost less"
 
 
 _TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydantic", "pytest"}

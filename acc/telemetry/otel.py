@@ -11,8 +11,7 @@ conventions have no name for is an attribute ``acc.*``.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ from acc.state.reasons import REFUSED, Reason
 from acc.step.step import Step
 from acc.telemetry import Named, Stage
 from acc.telemetry.step_log import facts
-from acc.turn.observations import Channel
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
@@ -38,7 +36,6 @@ STEP = "upsert_memory"
 _OPERATIONS = {"store": "create_memory", "recall": "search_memory"}
 _OPERATION = "gen_ai.operation.name"
 _COUNT = "gen_ai.memory.record.count"
-_RECORDS = "gen_ai.memory.records"
 _ERROR = "error.type"
 _USAGE = {
     "input": "gen_ai.usage.input_tokens",
@@ -54,7 +51,6 @@ class OpenTelemetry:
     Args:
         tracer_provider: Makes the spans; None uses the application's global one.
         meter_provider: Makes the metrics; None uses the application's global one.
-        content: Whether spans hold the user's words, recalled texts, written items and error messages.
 
     Raises:
         ConfigurationError: The extra ``otel`` is not installed.
@@ -64,18 +60,15 @@ class OpenTelemetry:
         self,
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
-        *,
-        content: bool = False,
     ) -> None:
         with extra("otel", "OpenTelemetry cannot be imported: {error}", where="OpenTelemetry"):
             from opentelemetry import metrics, trace
         self._tracer = trace.get_tracer("acc", tracer_provider=tracer_provider)
         self._instruments = _Instruments(metrics.get_meter("acc", meter_provider=meter_provider))
-        self._content = content
 
     def begins(self, thread: ThreadKey, policy: Policy) -> _Step:
         """See `acc.telemetry.Observer.begins`. The span is a child of the caller's current span."""
-        return _Step(self._tracer, self._instruments, _about(thread, policy), self._content)
+        return _Step(self._tracer, self._instruments, _about(thread, policy))
 
 
 def _about(thread: ThreadKey, policy: Policy) -> dict[str, str]:
@@ -115,14 +108,12 @@ class _Instruments:
 class _Step:
     """The span of a step, and those of its stages. See `acc.telemetry.StepObserver`."""
 
-    def __init__(
-        self, tracer: Any, instruments: _Instruments, about: Mapping[str, str], content: bool
-    ) -> None:
+    def __init__(self, tracer: Any, instruments: _Instruments, about: Mapping[str, str]) -> None:
         from opentelemetry import context, trace
 
         self._context_api, self._trace = context, trace
         self._tracer, self._instruments = tracer, instruments
-        self._about, self._content = about, content
+        self._about = about
         self._start = perf_counter()
         self._span: Span = tracer.start_span(STEP, attributes={**about, _OPERATION: STEP})
         self._context = trace.set_span_in_context(self._span)
@@ -170,7 +161,6 @@ class _Step:
         elif stage == "qualify":
             evidence, verdicts = result
             span.set_attributes({"acc.candidates": len(verdicts), "acc.admitted": len(evidence)})
-            self._with_records(span, [(each.ref, each.text) for each in evidence])
 
     def _asked(self, span: Span, seconds: float, result: Any, error: Any) -> None:
         """Record a request to a model: its tokens, also where it failed, and how long it took."""
@@ -193,9 +183,6 @@ class _Step:
         span.set_attributes({f"acc.{name}": value for name, value in found.items()})
         span.set_attribute("acc.refused.reasons", sorted({*refused}))
         span.set_attribute(_COUNT, len(written) + len(refused))
-        self._with_records(span, [(note.item, note.text) for note in written])
-        if self._content:
-            span.set_attribute("gen_ai.memory.query.text", _words(step))
         for name, histogram in instruments.of_step.items():
             histogram.record(found[name])
         for reason in refused:
@@ -210,15 +197,4 @@ class _Step:
     def _failed(self, span: Span, error: BaseException) -> None:
         told = code(error.outcome) if isinstance(error, CompressionError) else type(error).__name__
         span.set_attribute(_ERROR, told)
-        span.set_status(self._trace.StatusCode.ERROR, str(error) if self._content else None)
-
-    def _with_records(self, span: Span, records: Sequence[tuple[str, str]]) -> None:
-        if self._content and records:
-            bodies = [{"id": name, "content": text} for name, text in records]
-            span.set_attribute(_RECORDS, json.dumps(bodies, ensure_ascii=False))
-
-
-def _words(step: Step[Any]) -> str:
-    """Return what the user said in the step's turn."""
-    said = [message for each in step.commits for message in each.given.turn]
-    return " ".join(m.text for m in said if m.channel is Channel.USER)
+        span.set_status(self._trace.StatusCode.ERROR)

@@ -1,6 +1,5 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
-from acc.testing.artifact_conformance import check_artifacts
 from acc.testing.chat_api import FAULTS, Fault, Message, Reply, Request
 from acc.testing.journal_conformance import check_journal
 from acc.testing.model_server import ModelServer
@@ -15,6 +14,5 @@ __all__ = [
     "Reply",
     "Request",
     "ScriptedCompressor",
-    "check_artifacts",
     "check_journal",
 ]

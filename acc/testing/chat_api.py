@@ -101,12 +101,12 @@ def _text(message: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response, and how to send it: whole, never, as a closed connection, or broken off after half."""
+    """An HTTP response, and how to send it: whole, never, or as a closed connection."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
-    sending: Literal["whole", "never", "closed", "broken"] = "whole"
+    sending: Literal["whole", "never", "closed"] = "whole"
 
 
 def json_response(status: int, body: Any) -> Response:
@@ -130,14 +130,12 @@ class Reply:
         usage: Tokens to bill; None for UTF-8 bytes / 4 of prompt and answer.
         refusal: Its refusal, sent instead of the content.
         finish: Why it ends.
-        is_billed: Whether the response tells the usage.
     """
 
     content: Any = field(default_factory=dict)
     usage: Usage | None = None
     refusal: str = ""
     finish: Literal["stop", "length", "content_filter"] = "stop"
-    is_billed: bool = True
 
     @property
     def text(self) -> str:
@@ -159,14 +157,14 @@ class Reply:
         if self.refusal:
             message |= {"content": None, "refusal": self.refusal}
         choice = {"index": 0, "finish_reason": self.finish, "logprobs": None, "message": message}
-        body = {
+        return {
             "id": f"chatcmpl-{request.number}",
             "object": "chat.completion",
             "created": 0,
             "model": request.model,
             "choices": [choice],
+            "usage": self._bill(request),
         }
-        return body | ({"usage": self._bill(request)} if self.is_billed else {})
 
     def _bill(self, request: Request) -> dict[str, Any]:
         said = self.refusal or self.text
@@ -182,9 +180,7 @@ class Reply:
 _STATUS: Mapping[str, tuple[int, str, str]] = {
     "400": (400, "invalid_value", "Invalid value in the request."),
     "401": (401, "invalid_api_key", "Incorrect API key provided."),
-    "403": (403, "unsupported_country_region_territory", "Country or region not supported."),
     "404": (404, "model_not_found", "The model does not exist or you do not have access to it."),
-    "413": (413, "", "The request is too large."),
     "429": (429, "rate_limit_exceeded", "Rate limit reached for requests."),
     "500": (500, "", "The server had an error while processing your request."),
     "context_overflow": (400, "context_length_exceeded", "The maximum context length is 8192."),
@@ -192,25 +188,25 @@ _STATUS: Mapping[str, tuple[int, str, str]] = {
 """An error in OpenAI's form: status, code, message."""
 
 _PAGE = b"<!doctype html><html><head><title>Welcome</title></head><body></body></html>"
-_FAILED = {"error": {"message": "The server had an error.", "code": 502}}
 
 _INSTEAD: Mapping[str, Response] = {
     "html_page": Response(200, _PAGE, {"content-type": "text/html; charset=utf-8"}),
-    "failed": json_response(200, _FAILED),
     "no_response": Response(200, b"", sending="closed"),
     "hang": Response(200, b"", sending="never"),
 }
-"""What is sent in place of an answer: a page like that of a wrong address; an error despite status 200, as gateways
-send it; a connection that closes before any byte; nothing until the client or the server hangs up."""
+"""What is sent in place of an answer: a page like that of a wrong address; a connection that closes before any byte;
+nothing until the client or the server hangs up."""
 
-_OF_ANSWER = (
-    "refusal", "content_filter", "truncated", "empty", "wrong_shape", "fenced", "missing_usage",
-)  # fmt: skip
-"""Faults of the answer itself: ``truncated`` is half of it; ``wrong_shape`` is JSON with none of the requested
-fields; ``fenced`` stands within other text."""
+_OF_ANSWER: Mapping[str, dict[str, Any]] = {
+    "refusal": {"refusal": "I'm sorry, but I can't help with that."},
+    "content_filter": {"content": "", "finish": "content_filter"},
+    "empty": {"content": ""},
+    "wrong_shape": {"content": '{"unexpected": [1, 2, {"three": null}]}'},
+}
+"""What becomes of the answer itself; ``wrong_shape`` is JSON with none of the requested fields."""
 
-FAULTS = (*_STATUS, *_INSTEAD, *_OF_ANSWER, "broken_off")
-"""The names; ``broken_off`` resets the connection after half of the answer."""
+FAULTS = (*_STATUS, *_INSTEAD, *_OF_ANSWER, "truncated")
+"""The names; ``truncated`` is half of the answer."""
 
 
 @dataclass(frozen=True)
@@ -250,18 +246,7 @@ class Fault:
 
     def spoken(self, reply: Reply) -> Reply:
         """Return ``reply`` with a fault of the answer itself."""
-        text = reply.text
-        changes: Mapping[str, dict[str, Any]] = {
-            "refusal": {"refusal": "I'm sorry, but I can't help with that."},
-            "content_filter": {"content": "", "finish": "content_filter"},
-            "truncated": {"content": text[: max(1, len(text) // 2)], "finish": "length"},
-            "empty": {"content": ""},
-            "wrong_shape": {"content": '{"unexpected": [1, 2, {"three": null}]}'},
-            "fenced": {"content": f"Here it is:\n\n```json\n{text}\n```\nAnything else?"},
-            "missing_usage": {"is_billed": False},
-        }
-        return replace(reply, **changes.get(self.name, {}))
-
-    def sent(self, response: Response) -> Response:
-        """Return the response with the answer, broken off if that is the fault."""
-        return replace(response, sending="broken") if self.name == "broken_off" else response
+        if self.name == "truncated":
+            half = max(1, len(reply.text) // 2)
+            return replace(reply, content=reply.text[:half], finish="length")
+        return replace(reply, **_OF_ANSWER.get(self.name, {}))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import socketserver
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -131,7 +130,7 @@ class ModelServer:
         if fault is None:
             return json_response(200, reply.body(request))
         spoken = json_response(200, fault.spoken(reply).body(request))
-        return fault.response() or fault.sent(spoken)
+        return fault.response() or spoken
 
     def _refused(self, request: Request) -> Response | None:
         """Return the error for a request that no model reads; None if a model reads it."""
@@ -220,10 +219,6 @@ class _Listener(socketserver.ThreadingTCPServer):
         """Print nothing: the client hung up, or the server closes."""
 
 
-_RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER with timeout 0: closing sends RST instead of FIN."""
-
-
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = (
@@ -247,13 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("content-length", str(len(response.body)))
         self.end_headers()
-        if response.sending == "whole":
-            self.wfile.write(response.body)
-            return
-        self.wfile.write(response.body[: len(response.body) // 2])
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        # a later shutdown by the listener would end the connection cleanly
-        self.connection.close()
+        self.wfile.write(response.body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing: the server records the requests."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.artifacts.embedding import HashedWords
+from acc.artifacts.embedding import HASHED_WORDS
 
 Vector = NDArray[np.float32]
 Vectoriser = Callable[[str], Sequence[float]]
@@ -23,7 +23,7 @@ class Likeness(Protocol):
         ...
 
 
-_WORDS = HashedWords()
+_WORDS = HASHED_WORDS
 
 
 def lexical(text: str) -> Sequence[float]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from acc.models.answers import AnswerError, object_in
+from acc.models.protocol import AnswerError, object_in
 
 NEEDED = (
     r"ingest", r"synchron|fusion|join", r"camera|image", r"lidar|point cloud", r"radar", r"stor",

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from acc.errors import CompressionError, EvaluationError
-from acc.models.answers import AnswerError
-from acc.models.answers import object_in as found_in
-from acc.models.protocol import ChatModel, Completion, Messages, PromptMessage, Usage
+from acc.models.protocol import AnswerError, ChatModel, Completion, Messages, PromptMessage, Usage
+from acc.models.protocol import object_in as found_in
 
 TEXT_SCHEMA: Mapping[str, Any] = {
     "type": "object",

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall
+from acc.artifacts.rows import Artifact
 from acc.errors import InputError
 from acc.journal import ThreadKey
 from acc.state.tail import Message

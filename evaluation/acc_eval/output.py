@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from acc.cli.output import coloured as coloured
-from acc.cli.output import print_json as print_json
-from acc.cli.output import print_table as print_table
+from acc.cli.terminal import print_json as print_json
+from acc.cli.terminal import print_table as print_table
 from acc.errors import AccError, InputError
 from acc.folders import opened_for_text
 from acc.models.protocol import Price
@@ -78,7 +77,7 @@ class Screen:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-        console = Console(file=raw(out), no_color=not coloured())
+        console = Console(file=raw(out))
         columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress("turn", *columns, console=console, transient=True) as self._bar:
             task = self._bar.add_task("", completed=done, total=total)

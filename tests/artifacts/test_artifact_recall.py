@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
-from messages import THREAD, Journal
+from messages import THREAD, Journal, said, words
 
-from acc.artifacts.embedding import HashedWords
-from acc.artifacts.protocol import Artifact
+from acc.artifacts.chroma import ChromaStore
+from acc.artifacts.embedding import Embedder
 from acc.artifacts.recall import Recall, backwards
-from acc.artifacts.store import InMemoryArtifacts
+from acc.artifacts.rows import Artifact
 from acc.gate import qualify
-from acc.testing.artifact_conformance import said
 from acc.text.ranking import LexicalIndex
 
 TEXTS = [
@@ -24,18 +24,13 @@ TEXTS = [
 ]
 
 
-class Themes(HashedWords):
-    """Knows two themes by their words."""
-
-    def __init__(self) -> None:
-        self.name, self.dimension = "themes", 3
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:  # type: ignore[override]
-        pets, money = ("cat", "dog", "animal"), ("budget", "cost", "money")
-        return [
-            [0.01, *(float(any(word in text.lower() for word in own)) for own in (pets, money))]
-            for text in texts
-        ]
+def themes(texts: Sequence[str]) -> list[list[float]]:
+    """Know two themes by their words."""
+    pets, money = ("cat", "dog", "animal"), ("budget", "cost", "money")
+    return [
+        [0.01, *(float(any(word in text.lower() for word in own)) for own in (pets, money))]
+        for text in texts
+    ]
 
 
 def journal(texts: Sequence[str] = TEXTS) -> Journal:
@@ -83,21 +78,18 @@ def test_new_messages_are_read_and_known_ones_are_not_read_again() -> None:
     assert seen == [5, 4]
 
 
-def test_the_store_proposes_what_lies_before_the_window() -> None:
-    made = journal(["The xylophone is in room 9.", *(f"filler number {n}" for n in range(200))])
-    store = InMemoryArtifacts()
+def test_the_store_proposes_what_lies_before_the_window(tmp_path: Path) -> None:
+    made = journal(["The xylophone is in room 9.", *(words(n) for n in range(200))])
+    store = ChromaStore.embedded(tmp_path)
     store.add(THREAD, made.rows)
     question = "Where is the xylophone?"
-    alone = Recall(store, window=500)
-    alone.store = None
-    assert not alone.recall(THREAD, question, made.newest, made.around)
     found = Recall(store, window=500).recall(THREAD, question, made.newest, made.around)
     assert found[0].evidence.text == "The xylophone is in room 9."
 
 
-def test_meaning_finds_what_shares_no_word() -> None:
+def test_meaning_finds_what_shares_no_word(tmp_path: Path) -> None:
     made = journal([*TEXTS, "My cat needs a vet."])
-    store = InMemoryArtifacts(Themes())
+    store = ChromaStore.embedded(tmp_path, Embedder("themes", 3, themes))
     store.add(THREAD, made.rows)
     by_words = Recall(store, weight=0.0).recall(THREAD, "Any animals?", made.newest, made.around)
     by_meaning = Recall(store, weight=0.7).recall(THREAD, "Any animals?", made.newest, made.around)
@@ -107,19 +99,21 @@ def test_meaning_finds_what_shares_no_word() -> None:
 
 
 @pytest.mark.parametrize("window", [100, 400_000])
-def test_a_store_that_fails_is_told_where_it_is_asked_and_words_are_left(window: int) -> None:
+def test_a_store_that_fails_is_told_where_it_is_asked_and_words_are_left(
+    window: int, tmp_path: Path
+) -> None:
     """One that knows words alone is not asked while the whole thread is read."""
-    made, store = journal(), InMemoryArtifacts()
+    made, store = journal(), ChromaStore.embedded(tmp_path)
     store.close()
     recall = Recall(store, window=window)
     assert recall.recall(THREAD, "Who owns the budget?", made.newest, made.around)
     assert (recall.last_error is None) == (window > 100)
 
 
-def test_a_fork_sees_nothing_later_than_it() -> None:
+def test_a_fork_sees_nothing_later_than_it(tmp_path: Path) -> None:
     made = journal(["The code is 1.", "Then this.", "The code is 2."])
     fork = [said(2, "The code is 3.", "fork")]
-    store = InMemoryArtifacts()
+    store = ChromaStore.embedded(tmp_path)
     store.add(THREAD, [*made.rows, *fork])
     branches = (("main", 1), ("fork", None))
 
@@ -145,12 +139,12 @@ def test_a_journal_is_read_backwards_by_pages() -> None:
     assert pages == [5, 1, 0]
 
 
-def test_what_is_around_a_proposal_lies_on_the_ancestry() -> None:
+def test_what_is_around_a_proposal_lies_on_the_ancestry(tmp_path: Path) -> None:
     made = journal(["filler"] * 3 + ["The xylophone is red."] + ["filler"] * 4)
     secret = said(4, "The xylophone is blue.")
     made.rows[4] = secret
     fork = [said(n, f"filler number {n}", "fork") for n in range(4, 60)]
-    store = InMemoryArtifacts()
+    store = ChromaStore.embedded(tmp_path)
     store.add(THREAD, [*made.rows, *fork])
     branches = (("main", 3), ("fork", None))
     recall = Recall(store, window=100)

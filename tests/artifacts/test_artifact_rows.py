@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from messages import said
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.protocol import Artifact, ArtifactStore, key_of
-from acc.artifacts.rows import artifacts_of, id_of, part_id, parts, rows_of, seq_of, whole_id
-from acc.artifacts.store import InMemoryArtifacts
+from acc.artifacts.rows import key_of, parts, place_of, rows_of, seq_of
 from acc.journal import ThreadKey
-from acc.state.tail import Message
-from acc.testing.artifact_conformance import kept, said
-from acc.turn.observations import Channel, Observation, storable
 
 HOSTILE = [
     "a", "a/b", "a@b", "a:b", "a%3Ab", "a+1", "%", "_", "main", "$in", "$or", "seq:main", "'", '"', "' OR 1=1 --",
@@ -26,34 +22,23 @@ HOSTILE = [
 texts = st.sampled_from(HOSTILE) | st.text("ab:/+%@{}\"'$\\ 🧬", max_size=8)
 names = texts | st.just("")
 threads = st.builds(ThreadKey, texts, names, names, names)
-words = st.text(max_size=20).map(storable)
 places = st.tuples(threads, texts, texts)
 
 
 @given(places, places)
 def test_two_places_share_no_lane_and_no_id(one: tuple, other: tuple) -> None:  # type: ignore[type-arg]
+    def rows(place: tuple[ThreadKey, str, str]) -> list[str]:
+        thread, branch, ref = place
+        return [row.id for row in rows_of(thread, said(1, "é" * 9_000, branch, ref=ref))]
+
     def lane(place: tuple[ThreadKey, str, str]) -> tuple[str, str]:
         return key_of(place[0]), seq_of(place[1])
 
     assert (lane(one) == lane(other)) == (one[:2] == other[:2])
-    assert (id_of(*one) == id_of(*other)) == (one == other)
-    ids = [part_id(id_of(*place), number) for place in (one, other) for number in range(12)]
-    assert len(set(ids)) == (24 if one != other else 12)
-    assert {whole_id(id_) for id_ in ids} == {id_of(*one), id_of(*other)}
-
-
-@given(
-    thread=threads, branch=texts, ref=texts, seq=st.integers(0, 1 << 40), channel=st.sampled_from(Channel),
-    text=words | st.builds(lambda word: f"{word} é" * 4_000, words),
-)  # fmt: skip
-def test_text_channel_and_place_come_back(
-    thread: ThreadKey, branch: str, ref: str, seq: int, channel: Channel, text: str
-) -> None:
-    seen = Observation(channel=channel, text=text, ref=ref)
-    artifact = Artifact(Message(seen, 0), branch, seq)
-    rows = list(rows_of(thread, artifact))
-    assert artifacts_of(rows[::-1]) == [artifact]
-    assert all(len(row.metadata) == 3 for row in rows if len(rows) == 1)
+    ids = [*rows(one), *rows(other)]
+    assert len(set(ids)) == (6 if one != other else 3)
+    found = [place_of(id_) for id_ in rows(one)]
+    assert [(each.branch, each.ref, each.part) for each in found] == [(*one[1:], n) for n in range(3)]  # fmt: skip
 
 
 def test_a_text_is_cut_where_a_paragraph_a_line_or_a_word_ends() -> None:
@@ -66,33 +51,27 @@ def test_a_text_is_cut_where_a_paragraph_a_line_or_a_word_ends() -> None:
     assert list(parts("")) == [""]
 
 
-@pytest.fixture(scope="module", params=["memory", "chroma"])
-def store(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ArtifactStore]:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaStore]:
     folder: Path = tmp_path_factory.mktemp("names")
-    made = InMemoryArtifacts() if request.param == "memory" else ChromaStore.embedded(folder)
-    with closing(made):
+    with closing(ChromaStore.embedded(folder)) as made:
         yield made
 
 
 @given(places=st.lists(places, min_size=2, max_size=4, unique=True))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_store_keeps_hostile_names_apart(
-    store: ArtifactStore, places: list[tuple[ThreadKey, str, str]]
+    store: ChromaStore, places: list[tuple[ThreadKey, str, str]]
 ) -> None:
     for number, (thread, branch, ref) in enumerate(places):
         assert store.add(thread, [said(number, f"text {number}", branch, ref=ref)]) == 1
     for number, (thread, branch, ref) in enumerate(places):
         own = [(n, r) for n, (t, b, r) in enumerate(places) if (t, b) == (thread, branch)]
-        seen = [(branch, None)]
-        found = store.query(thread, "text", branches=seen)
-        assert sorted((a.seq, a.message.ref) for a, _ in found) == own
-        assert store.get(thread, [(branch, ref)]) == [
-            kept(said(number, f"text {number}", branch, ref=ref))
-        ]
+        found = store.query(thread, "text", branches=[(branch, None)])
+        assert sorted((a.seq, a.ref) for a in found) == own
+        assert store.texts(thread, [ref])[branch, ref] == f"text {number}"
         assert store.last(thread, branch) == own[-1][0]
         assert store.count(thread) == sum(t == thread for t, _, _ in places)
     for left, (thread, branch, ref) in reversed(list(enumerate(places))):
-        store.delete(thread, [(branch, ref)])
+        store.delete(thread, [ref], branch)
         assert store.count() == left

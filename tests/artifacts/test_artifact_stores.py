@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,23 +10,16 @@ from typing import Any
 import chromadb
 import pytest
 from chromadb.config import Settings
-from messages import THREAD
+from messages import THREAD, keeps_promises, said, words
 
 from acc.artifacts.chroma import NAME, ChromaStore
-from acc.artifacts.store import InMemoryArtifacts
+from acc.artifacts.embedding import Embedder
 from acc.errors import StoreError, StoreLockedError, StoreMismatchError
 from acc.journal import ThreadKey
-from acc.testing.artifact_conformance import check_artifacts, said
 from acc.turn.observations import Channel
 
-
-class Lengths:
-    """An embedder that knows the length of a text."""
-
-    name, dimension = "lengths", 3
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        return [[1.0, len(text), 0.0] for text in texts]
+LENGTHS = Embedder("lengths", 3, lambda texts: [[1.0, len(text), 0.0] for text in texts])
+"""Knows the length of a text."""
 
 
 def plain(folder: Path) -> Any:
@@ -36,15 +27,8 @@ def plain(folder: Path) -> Any:
     return chromadb.PersistentClient(str(folder), settings=settings)
 
 
-def words(number: int) -> str:
-    """Return eight words, other ones for each number: vectors that are all alike are no graph."""
-    digest = hashlib.sha256(str(number).encode()).hexdigest()
-    return " ".join(digest[at : at + 4] for at in range(0, 32, 4))
-
-
-@pytest.mark.parametrize("make", [lambda _: InMemoryArtifacts(), ChromaStore.embedded])
-def test_it_keeps_the_promises(make: Any, tmp_path: Path) -> None:
-    check_artifacts(lambda: make(tmp_path))
+def test_it_keeps_the_promises(tmp_path: Path) -> None:
+    keeps_promises(ChromaStore.embedded(tmp_path))
 
 
 def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) -> None:
@@ -58,9 +42,9 @@ def test_a_plain_client_finds_each_text_with_thread_and_channel(tmp_path: Path) 
     client.close()
     rows = zip(found["documents"], found["metadatas"], strict=True)
     assert list(rows) == [
-        ("the key is blue", {"thread": "tickets", "channel": "user", "seq:main": 1}),
-        ("ls", {"thread": "tickets", "channel": "tool", "seq:fork": 2}),
-        ("the key is red", {"thread": owned, "channel": "user", "seq:main": 3}),
+        ("the key is blue", {"thread": "tickets", "channel": "user", "ref": "u1", "seq:main": 1}),
+        ("ls", {"thread": "tickets", "channel": "tool", "ref": "u2", "seq:fork": 2}),
+        ("the key is red", {"thread": owned, "channel": "user", "ref": "u3", "seq:main": 3}),
     ]
     assert [id_.split(":", 1)[1] for id_ in found["ids"]] == ["main:u1", "fork:u2", "main:u3"]
 
@@ -69,31 +53,24 @@ def test_a_folder_is_one_stores(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)):
         with pytest.raises(StoreLockedError, match="Chroma server"):
             ChromaStore.embedded(tmp_path)
-        for file in tmp_path.glob("*.lock"):
-            file.unlink()
         with pytest.raises(StoreLockedError):
-            ChromaStore.embedded(tmp_path)
+            ChromaStore.set_aside(tmp_path)
     ChromaStore.embedded(tmp_path).close()
 
 
-@pytest.mark.parametrize("told", ["made by the embedder acc-hashed-words", "another release"])
-def test_with_another_embedder_or_form_of_rows_it_begins_anew(tmp_path: Path, told: str) -> None:
+def test_with_another_embedder_it_begins_anew(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)])
-    if told == "another release":
-        client = plain(tmp_path)
-        client.get_collection(NAME).modify(metadata={"acc:rows": 1})
-        client.close()
-    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
-        assert told in store.stale
+    with closing(ChromaStore.embedded(tmp_path, LENGTHS)) as store:
+        assert "made by the embedder acc-hashed-words" in store.stale
         for use in (lambda: store.query(THREAD, "xx"), lambda: store.add(THREAD, [said(4, "x")])):
             with pytest.raises(StoreMismatchError, match="acc reindex"):
                 use()
         assert (store.compact(), store.count(THREAD), store.last(THREAD, "main")) == (True, 3, 3)
         store.clear()
         assert store.add(THREAD, [said(n, "x" * n) for n in range(1, 4)]) == 3
-        assert [a.seq for a, _ in store.query(THREAD, "xxx", limit=1)] == [3]
-    with closing(ChromaStore.embedded(tmp_path, Lengths())) as store:
+        assert [a.seq for a in store.query(THREAD, "xxx", limit=1)] == [3]
+    with closing(ChromaStore.embedded(tmp_path, LENGTHS)) as store:
         assert (store.stale, store.count()) == ("", 3)
 
 
@@ -111,10 +88,10 @@ def test_what_was_deleted_leaves_no_bytes(tmp_path: Path) -> None:
     with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(n, f"the xylophone is number {n}") for n in range(20)])
         store.add(THREAD, [said(30, "something else")])
-        store.delete(THREAD, [("main", f"u{n}") for n in range(20)])
+        store.delete(THREAD, [f"u{n}" for n in range(20)])
         assert store.compact()
         assert store.add(THREAD, [said(31, "after the deletion")]) == 1
-        assert [a.seq for a, _ in store.query(THREAD, "deletion", limit=1)] == [31]
+        assert [a.seq for a in store.query(THREAD, "deletion", limit=1)] == [31]
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert not [file for file in files if b"xylophone" in file.read_bytes()]
     assert len(list(tmp_path.glob("*-*-*-*-*"))) <= 1
@@ -128,27 +105,31 @@ def test_with_a_damaged_index_it_begins_empty(tmp_path: Path) -> None:
     (header,) = tmp_path.glob("*/header.bin")
     data = header.parent / "data_level0.bin"
     with closing(ChromaStore.embedded(tmp_path)) as store:
-        assert [a.seq for a, _ in store.query(THREAD, words(77), limit=1)] == [77]
+        assert [a.seq for a in store.query(THREAD, words(77), limit=1)] == [77]
     os.truncate(data, data.stat().st_size // 2)
     with closing(ChromaStore.embedded(tmp_path)) as store:
         assert (store.stale, store.last(THREAD, "main")) == ("", -1)
         assert store.add(THREAD, rows[:100]) == 100
-        assert [a.seq for a, _ in store.query(THREAD, words(77), limit=1)] == [77]
+        assert [a.seq for a in store.query(THREAD, words(77), limit=1)] == [77]
 
 
 def test_no_exception_of_a_vendors_escapes(tmp_path: Path) -> None:
+    assert ChromaStore.set_aside(tmp_path) is None  # nothing is there
     (tmp_path / "chroma.sqlite3").write_bytes(b"no database " * 500)
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(StoreError, match=r"cannot be opened.*acc reindex"):
         ChromaStore.embedded(tmp_path)
-    (tmp_path / "chroma.sqlite3").unlink()
+    aside = ChromaStore.set_aside(tmp_path)
+    assert aside is not None
+    assert aside.is_dir()
     ChromaStore.embedded(tmp_path).close()
+    assert ChromaStore.set_aside(tmp_path) is None
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="not a folder"):
+    with pytest.raises(StoreError, match="FileExistsError"):
         ChromaStore.embedded(tmp_path / "file")
-    with closing(ChromaStore.embedded(tmp_path, collection="other")) as store:
+    with closing(ChromaStore.embedded(tmp_path)) as store:
         store.add(THREAD, [said(1, "text")])
-        store._client.client.delete_collection("other")
-        with pytest.raises(StoreError, match="gone"):
+        store._client.client.delete_collection(NAME)
+        with pytest.raises(StoreError, match="cannot be counted"):
             store.count()
         assert store.count() == 0  # opened anew; the journal fills it
 

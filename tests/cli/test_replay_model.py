@@ -40,9 +40,11 @@ def test_the_table_tells_tokens_and_outcomes(
 ) -> None:
     with ModelServer(notes, faults=[None, Fault("refusal")]) as server:
         lines = printed(capsys, "replay", three, *at(server, monkeypatch), *EACH_TURN).splitlines()
-    rows = [line.split() for line in lines if re.match(r"\s+\d+\s+[\d,]+.*(ok|refusal)$", line)]
-    assert [row[-1] for row in rows] == ["ok", "refusal", "ok"]
-    read = [int(row[-5].replace(",", "")) for row in rows]
+    rows = [
+        line.split() for line in lines if re.match(r"\s+\d+\s+[\d,]+.*(compressed|refusal)$", line)
+    ]
+    assert [row[-1] for row in rows] == ["compressed", "refusal", "compressed"]
+    read = [int(row[-4].replace(",", "")) for row in rows]
     assert read[0] == server.requests[0].input_tokens
     assert any("the compressor failed: refusal: the model did not answer" in line for line in lines)
     assert "1 compression failed" in lines[-1]
@@ -77,9 +79,10 @@ def test_a_resumed_run_tells_what_the_record_holds(
         assert run([*command, *at(server, monkeypatch), *EACH_TURN, "--turns", "2"]) == 0
         again = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert len(server.requests) == 2
-    shown = ("outcome", "usage", "failure", "committed", "reads")
+    shown = ("failure", "notes", "reads")
     assert [[t[k] for k in shown] for t in first] == [[t[k] for k in shown] for t in again]
-    assert (first[0]["outcome"], first[0]["usage"]["requests"]) == ("ok", 1)
+    assert (first[0]["outcome"], first[0]["usage"]["requests"]) == ("compressed", 1)
+    assert again[0]["usage"]["requests"] == 0
 
 
 def test_what_waits_in_the_tail_costs_no_request(
@@ -88,5 +91,5 @@ def test_what_waits_in_the_tail_costs_no_request(
     with ModelServer(notes) as server:
         out = printed(capsys, "replay", three, *at(server, monkeypatch))
         assert list(server.requests) == []
-    assert re.search(r"^\s+3 .*\s-$", out, re.MULTILINE)
+    assert re.search(r"^\s+3 .* kept$", out, re.MULTILINE)
     assert "[user] Never restart db-1 before noon." in out

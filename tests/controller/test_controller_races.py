@@ -19,7 +19,7 @@ from acc.evidence.target import Target
 from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
-from acc.models.openai_client import OpenAIModel
+from acc.models.choosing import OpenAIModel
 from acc.state.policy import Policy
 from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer

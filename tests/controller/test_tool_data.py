@@ -35,10 +35,10 @@ def test_a_tools_picture_costs_a_step_no_second_and_is_kept(tmp_path: Path) -> N
         assert memory.open_evidence("t2", thread="t").text == FOUND
         thread = memory.latest("t").head.thread
         assert memory.index.store is not None
-        (indexed,) = memory.index.store.get(thread, [("main", "t2")])
-    assert indexed.message.text.startswith("The invoice of Harrow is 7,200 EUR.\n[data] ")
-    assert indexed.message.text.endswith("\nIt is due on Friday.")
-    assert len(indexed.message.text) < 200
+        indexed = memory.index.store.texts(thread, ["t2"])["main", "t2"]
+    assert indexed.startswith("The invoice of Harrow is 7,200 EUR.\n[data] ")
+    assert indexed.endswith("\nIt is due on Friday.")
+    assert len(indexed) < 200
     assert took < 3, "0.5 s; 10 s if it is searched for secrets, indexed and found"
 
 

@@ -8,8 +8,8 @@ from core_threads import turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall
+from acc.artifacts.rows import Artifact
 from acc.gate import Candidate, Gate, Verdict, passages, qualify
 from acc.journal import ThreadKey
 from acc.state.tail import Message, messages_of

@@ -173,7 +173,7 @@ def test_what_no_compressor_can_read_stays_within_a_bound_and_leaves_with_a_note
 
 @pytest.mark.parametrize("answer", [{"rules": ["\ud83d"]}, {"done": [{"id": "\ud83d"}]}])
 def test_half_a_character_in_an_answer_breaks_nothing(answer: Any) -> None:
-    from acc.models.answers import object_in
+    from acc.models.protocol import object_in
 
     found = object_in(json.dumps(answer), list(answer))
     assert "\ud83d" not in str(found)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from helpers_evidence import check_gone, evidence_of, opened, talk
 
-from acc.artifacts.store import InMemoryArtifacts
+from acc.artifacts.chroma import ChromaStore
 from acc.controller.documents import home
 from acc.errors import InputError
 from acc.evidence.documents import text_of
@@ -38,7 +38,7 @@ def test_a_document_is_recalled_opened_and_verified(
     tmp_path: Path, policy: Path, settings: dict[str, Any]
 ) -> None:
     if "store" in settings:
-        settings["store"] = InMemoryArtifacts()
+        settings["store"] = ChromaStore.embedded(tmp_path / "index")
     with opened(tmp_path / "m", **settings) as memory:
         evidence = evidence_of(memory)
         (done,) = evidence.ingest(policy)
@@ -87,7 +87,7 @@ def test_a_document_goes_from_all_who_read_it(tmp_path: Path, target: str) -> No
 
 
 def test_a_new_version_replaces_the_old_one(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=InMemoryArtifacts()) as memory:
+    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         evidence.ingest_text("p", POLICY)
         done = evidence.ingest_text("p", POLICY.replace("Henrietta", "Otto"), replace=True)

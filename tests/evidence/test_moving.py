@@ -12,7 +12,6 @@ import pytest
 from helpers_evidence import evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.artifacts.store import InMemoryArtifacts
 from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.checkpoints import delete_checkpoints
 from acc.evidence.moving import read_heads
@@ -41,7 +40,9 @@ def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> No
             evidence_of(memory).export(tmp_path / "none", user="eve")
     raw = gzip.decompress(out.read_bytes()) if name.endswith("gz") else out.read_bytes()
     assert all(json.loads(line) for line in raw.decode().splitlines())
-    with opened(tmp_path / "b", index="now", store=InMemoryArtifacts()) as memory:
+    with opened(
+        tmp_path / "b", index="now", store=ChromaStore.embedded(tmp_path / "index")
+    ) as memory:
         evidence = evidence_of(memory)
         assert set(evidence.import_(out)) == {ana, ThreadKey("acc:documents", user="ana")}
         assert memory.last_state(ana) == state
@@ -99,13 +100,13 @@ def test_heads_that_were_kept_elsewhere_find_a_rewritten_journal(tmp_path: Path)
 
 
 def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
-    store = InMemoryArtifacts()
+    store = ChromaStore.embedded(tmp_path / "index")
     with opened(tmp_path, index="now", store=store) as memory:
         talk(memory, RULE, "How are you?")
         evidence = evidence_of(memory)
         assert evidence.health().is_well
         memory.record(Turn.said("Recorded.").observations, thread="t")
-        store.delete(ThreadKey("t"), [("main", "u2")])
+        store.delete(ThreadKey("t"), ["u2"])
         found = evidence.health()
         assert [(lag.branch, lag.messages) for lag in found.lag] == [("main", 1)]
         assert [turn.messages for turn in found.open] == [1]
@@ -118,7 +119,7 @@ def test_the_doctor_sees_lag_open_turns_and_sizes(tmp_path: Path) -> None:
 
 
 def test_reindex_drops_what_the_journal_lacks(tmp_path: Path) -> None:
-    store = InMemoryArtifacts()
+    store = ChromaStore.embedded(tmp_path / "index")
     with opened(tmp_path / "a", index="now", store=store) as memory:
         talk(memory, "One.", "Two.", "Three.")
         store.close = lambda: None  # type: ignore[method-assign]
@@ -167,11 +168,11 @@ def test_chroma_holds_nothing_of_it(tmp_path: Path) -> None:
 
 
 def test_a_store_that_fails_leaves_it_unproved(tmp_path: Path) -> None:
-    class Failing(InMemoryArtifacts):
+    class Failing(ChromaStore):
         def delete(self, *_: Any, **__: Any) -> None:
             raise StoreError("no way", where="store", hint="none")
 
-    with opened(tmp_path, index="now", store=Failing()) as memory:
+    with opened(tmp_path, index="now", store=Failing.embedded(tmp_path / "index")) as memory:
         talk(memory, RULE, "How are you?")
         receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert not receipt.proved

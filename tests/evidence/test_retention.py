@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers_evidence import evidence_of, opened, talk
 
-from acc.artifacts.store import InMemoryArtifacts
+from acc.artifacts.chroma import ChromaStore
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.policies import (
@@ -76,7 +76,7 @@ def test_the_formulas_of_the_paper() -> None:
 
 
 def test_documents_that_nobody_needs_are_pruned(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=InMemoryArtifacts()) as memory:
+    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         used, unused = evidence.ingest_text("a", POLICY), evidence.ingest_text("b", OTHER)
         talk(memory, "Hello there.", QUESTION, "And another matter entirely.")
@@ -113,7 +113,7 @@ def test_ratings_count_for_what_a_turn_admitted(tmp_path: Path) -> None:
 
 
 def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
-    with opened(tmp_path, index="now", store=InMemoryArtifacts()) as memory:
+    with opened(tmp_path, index="now", store=ChromaStore.embedded(tmp_path / "index")) as memory:
         evidence = evidence_of(memory)
         talk(memory, "Never call before noon.", "How are you?", "Nice day.", "Go on.", "And then?")
         evidence.hold("t", "u3", reason="audit")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from acc.controller.controller import MemoryController
-from acc.inspector.server import Inspector
 from acc.inspector.threads import Threads
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
@@ -54,15 +53,6 @@ def forked(folder: Path) -> str:
         memory.step(first, Turn.said("The limit is 40 pods."), thread="ops")
         made = memory.step(first, Turn.said("The limit is 50 pods."), thread="ops")
     return str(made.state.branch)
-
-
-def looking_at(folder: Path, **more: Any) -> Inspector:
-    async def pause() -> None:
-        raise AssertionError("nothing waits here")
-
-    return Inspector(
-        Threads(Journal.open(folder, reads_only=True)), more.pop("pause", pause), **more
-    )
 
 
 def threads_of(folder: Path) -> Threads:

@@ -1,4 +1,4 @@
-"""The page in a browser: a person reads, follows and acts; hostile words stay words."""
+"""The page in a browser: a person reads and follows; hostile words stay words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers_inspector import (
@@ -46,11 +45,11 @@ SERVER = """
 import asyncio, sys
 from functools import partial
 from acc.journal import Journal
-from acc.inspector.server import Inspector, application, bound, server
+from acc.inspector.server import application, bound, server
 from acc.inspector.threads import Threads
 with Journal.open(sys.argv[1], reads_only=True) as journal, bound(0) as at:
     print(f"http://127.0.0.1:{at.getsockname()[1]}/", flush=True)
-    server(application(Inspector(Threads(journal), partial(asyncio.sleep, 0.1)))).run(sockets=[at])
+    server(application(Threads(journal), partial(asyncio.sleep, 0.1))).run(sockets=[at])
 """
 
 
@@ -78,7 +77,7 @@ def page(browser: Browser) -> Iterator[Page]:
     opened.on("request", lambda asked: None if own(asked.url) else faults.append(asked.url))
     yield opened
     context.close()
-    # The browser logs refused acts, and that the server went away at the end.
+    # The browser logs refused requests, and that the server went away at the end.
     assert [fault for fault in faults if not re.search("status of 40|net::ERR_", fault)] == []
 
 
@@ -183,26 +182,6 @@ def test_a_person_finds_a_thread_and_reads_its_turns(page: Page, tmp_path: Path)
             page.screenshot(path=f"{folder}/turn.png", full_page=True)
 
 
-def test_a_person_searches_the_messages_and_compares_two_versions(
-    page: Page, tmp_path: Path
-) -> None:
-    with serving(remembered(tmp_path / "memory")) as address:
-        page.goto(address)
-        page.locator("#threads a").click()
-        page.locator("#find").fill("LIMIT pods")
-        page.locator("#find").press("Enter")
-        expect(page.locator("#drawer .said")).to_have_text(SAID[1])
-        page.get_by_role("button", name="go to turn 2").click()
-        expect(page.locator("#number")).to_have_value("2")
-        page.keyboard.press("End")
-        compare = page.get_by_label("Version to compare with")
-        compare.fill("1")
-        compare.press("Enter")
-        expect(page.locator("#drawer-title")).to_have_text("Version 1 to 4")
-        expect(page.locator("#drawer .rows")).to_contain_text("The limit is 40 pods.")
-        expect(page.locator("#drawer .rows")).to_contain_text("claimed in turn 3")
-
-
 def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path) -> None:
     memory = remembered(tmp_path / "memory", SAID[:1])
     with agent(memory) as says, serving(memory) as address:
@@ -250,15 +229,6 @@ def test_an_open_page_lets_go_of_what_others_erase(page: Page, tmp_path: Path) -
         assert left == "[null,[]]"
 
 
-def test_a_page_without_operator_offers_no_act(page: Page, tmp_path: Path) -> None:
-    with serving(remembered(tmp_path / "memory", SAID[:1])) as address:
-        page.goto(address)
-        page.locator("#threads a").click()
-        page.locator(".item").first.click()
-        expect(page.locator("#drawer .message")).to_be_visible()
-        assert page.get_by_role("button", name=re.compile("Erase|Retire|Hold")).count() == 0
-
-
 def test_hostile_words_are_only_words(page: Page, tmp_path: Path) -> None:
     words = HOSTILE.rstrip("\ud800")
     said = [words, f"Never restart {'A' * 200_000}", "Ok?"]
@@ -284,13 +254,10 @@ def test_hostile_words_are_only_words(page: Page, tmp_path: Path) -> None:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
-def test_a_thread_fits_any_screen_and_its_words_can_be_read(
-    scheme: Any, width: int, browser: Browser, tmp_path: Path
-) -> None:
+def test_a_thread_fits_any_screen(width: int, browser: Browser, tmp_path: Path) -> None:
     memory = remembered(tmp_path / "memory")
-    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    context = browser.new_context(viewport={"width": width, "height": 800})
     opened = context.new_page()
     with serving(memory) as address:
         opened.goto(address)
@@ -298,38 +265,7 @@ def test_a_thread_fits_any_screen_and_its_words_can_be_read(
         opened.locator("#threads a").click()
         opened.wait_for_selector("#turn .card")
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert opened.evaluate(CONTRAST) == []
-        assert opened.evaluate(UNNAMED) == []
     context.close()
-
-
-CONTRAST = """() => {
-  const parts = text => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, n) => sum + v * [0.2126, 0.7152, 0.0722][n], 0);
-  const under = element => {
-    for (let at = element; at; at = at.parentElement) {
-      const found = parts(getComputedStyle(at).backgroundColor);
-      if (found.length === 3 || found[3] === 1) return found;
-    }
-    return parts(getComputedStyle(document.body).backgroundColor);
-  };
-  const weak = [];
-  for (const element of document.querySelectorAll("main *, header *")) {
-    const own = [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-    if (!own || !element.checkVisibility({ opacityProperty: true }) || element.closest("[disabled], .none")) continue;
-    const [one, other] = [light(parts(getComputedStyle(element).color)), light(under(element))].sort((a, b) => b - a);
-    const said = element.textContent.slice(0, 30);
-    if ((one + 0.05) / (other + 0.05) < 4.5) weak.push(`${element.tagName}.${element.className}: ${said}`);
-  }
-  return weak;
-}"""
-"""Texts whose contrast with what is behind them is under 4.5 (WCAG AA)."""
-
-UNNAMED = """() => [...document.querySelectorAll("button, input, [role=meter], svg[role=img], a")]
-  .filter(e => e.checkVisibility() && !(e.textContent.trim() || e.ariaLabel || e.labels?.length))
-  .map(e => e.outerHTML.slice(0, 80))"""
 
 
 def test_hundreds_of_turns_open_with_what_a_few_need(page: Page, tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ import re
 from importlib.resources import files
 
 import acc.inspector
-from acc.inspector.page import SCRIPTS, page_and_policy
+from acc.inspector.server import SCRIPTS, page_and_policy
 
 PACKAGE = files(acc.inspector)
 
 
 def test_only_the_pages_own_style_and_script_are_allowed() -> None:
-    text, header = page_and_policy(operator=True)
+    text, header = page_and_policy()
     found = re.search(r'Content-Security-Policy" content="([^"]+)"', text)
     assert found is not None
     assert header == f"{found[1]}; frame-ancestors 'none'"
@@ -28,7 +28,7 @@ def test_only_the_pages_own_style_and_script_are_allowed() -> None:
 
 
 def test_nothing_is_loaded_and_no_text_becomes_html() -> None:
-    text, _ = page_and_policy(operator=True)
+    text, _ = page_and_policy()
     assert not re.search(r"""\bsrc\s*=\s*["']|@import|url\(|XMLHttp|<link|<iframe|<img""", text)
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|\son\w+=\"",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 from acc.controller.controller import MemoryController
 from acc.journal import ThreadKey
@@ -36,17 +35,6 @@ class Called(str):
 
 async def call(client: Client, tool: str, **arguments: Any) -> Called:
     return Called.of(await client.call_tool(tool, arguments))
-
-
-async def read(client: Client, uri: str) -> str:
-    return str((await client.read_resource(uri)).contents[0].text)  # type: ignore[union-attr]
-
-
-async def read_or_error(client: Client, uri: str) -> str:
-    try:
-        return await read(client, uri)
-    except MCPError as error:
-        return f"error: {error}"
 
 
 def talk(server: Any, conversation: Callable[[Client], Awaitable[T]], mode: str = "auto") -> T:

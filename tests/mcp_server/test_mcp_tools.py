@@ -8,7 +8,6 @@ import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import anyio
 import pytest
@@ -18,8 +17,6 @@ from helpers_mcp_server import (
     call,
     calls,
     memory_in,
-    read,
-    read_or_error,
     remember,
     rules_of,
     served,
@@ -28,11 +25,10 @@ from helpers_mcp_server import (
 )
 from mcp import Client
 
-from acc.controller.controller import MemoryController
-from acc.controller.settings import Settings
-from acc.errors import CompressionError, ConfigurationError, ConflictError
+from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
-from acc.journal import Journal, ThreadKey
+from acc.evidence.target import Target
+from acc.journal import ThreadKey
 from acc.keyless.compressor import compress
 from acc.mcp_server import Serving
 from acc.mcp_server.tools import MOST_TOKENS, Tools
@@ -50,21 +46,20 @@ UNTRUSTED = (Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
 
 @pytest.mark.parametrize("channel", [Channel.USER, *UNTRUSTED])
 def test_all_advertised_tools_cost_under_600_tokens(channel: Channel, tmp_path: Path) -> None:
-    server = served(memory_in(tmp_path), speaks_for=channel, may_forget=True)
+    server = served(memory_in(tmp_path), speaks_for=channel)
     tools = talk(server, Client.list_tools).tools
-    assert [tool.name for tool in tools] == ["remember", "recall", "read_state", "forget"]
+    assert [tool.name for tool in tools] == ["remember", "recall", "read_state"]
     assert 100 < advertised(tools) < 600
 
 
 def test_the_tools_say_what_they_do_to_the_memory(tmp_path: Path) -> None:
-    tools = talk(served(memory_in(tmp_path), may_forget=True), Client.list_tools).tools
+    tools = talk(served(memory_in(tmp_path)), Client.list_tools).tools
     hints = {t.name: t.annotations.model_dump(exclude_none=True) for t in tools if t.annotations}
     kinds = ("read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint")
     assert {name: [told[kind] for kind in kinds] for name, told in hints.items()} == {
         "remember": [False, False, False, False],
         "recall": [True, False, True, False],
         "read_state": [True, False, True, False],
-        "forget": [False, True, True, False],
     }
 
 
@@ -82,7 +77,6 @@ def test_what_the_user_says_is_kept_shown_and_found(mode: str, tmp_path: Path) -
     assert told.startswith(
         'stored in turn 1 (u1 as user)\nadded c1: "Never restart nginx during business hours.'
     )
-    assert told.splitlines()[-1].startswith("state: ")
     assert state.startswith("Rules, word for word; they bind.")
     assert f'"{RULE}"' in state
     assert "u1 by user, turn 1" in found
@@ -134,6 +128,17 @@ def test_a_repeat_with_the_same_id_changes_nothing(tmp_path: Path) -> None:
     assert "another text was stored under this message_id" in other
     assert unnamed.startswith("stored in turn 2")
     assert stored(memory) == ["Lotte signed the replay."] * 2
+
+
+def test_an_erased_message_stays_erased_when_it_is_sent_again(tmp_path: Path) -> None:
+    with memory_in(tmp_path) as memory:
+        sent = remember("Ottilie is on call.", message_id="m-1")
+        calls(served(memory), sent)
+        target = Target(thread=ThreadKey("t"), refs=("a1",))
+        Evidence(memory).plan_erasure(target).apply()
+        (told,) = calls(served(memory), sent)
+        assert told.startswith("erased after it was stored under this message_id")
+        assert stored(memory) == []
 
 
 class Killed(BaseException):
@@ -256,33 +261,6 @@ def test_a_cancelled_call_finishes_its_turn_before_the_next_begins(tmp_path: Pat
     assert stored(memory) == ["First.", "Second."]
 
 
-class Contended(MemoryController[Any]):
-    """Another process is faster, for as many steps as ``conflicts`` has errors."""
-
-    conflicts: list[ConflictError]
-
-    def step(self, *args: Any, **named: Any) -> Any:
-        if self.conflicts:
-            raise self.conflicts.pop(0)
-        return super().step(*args, **named)
-
-
-@pytest.mark.parametrize(
-    ("conflicts", "wait", "is_stored"),
-    [(1, 0.0, True), (2, 0.0, False), (2, 0.01, True), (3, 0.01, False)],
-)
-def test_a_call_waits_for_another_process_as_long_as_configured(
-    conflicts: int, wait: float, is_stored: bool, tmp_path: Path
-) -> None:
-    memory = Contended(Journal.open(tmp_path), Settings(index="none"))
-    error = ConflictError("another process steps the thread", where="thread 't'", hint="load it")
-    memory.conflicts = [error] * conflicts
-    told = calls(served(memory, wait=wait), remember("Lotte is on call."))[0]
-    assert told.failed is not is_stored
-    assert told.startswith("stored in turn 1") is is_stored
-    assert is_stored or "another process steps the thread (thread 't'). To fix: call again" in told
-
-
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "C:\\x", "..", "日本語 тест 🧑‍🚀", "a%2Fb", "x" * 200]
@@ -297,8 +275,6 @@ def test_any_name_of_a_thread_is_only_a_name(name: str, mode: str, tmp_path: Pat
     assert told.startswith("stored in turn 1")
     assert "Never restart nginx" in state
     assert other.startswith("nothing is stored in thread")
-    at = f"acc://{quote(name, safe='')}/state"
-    assert talk(server, lambda client: read(client, at), mode) == state
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.parent for path in written} == {tmp_path / "memory"}
 
@@ -306,13 +282,13 @@ def test_any_name_of_a_thread_is_only_a_name(name: str, mode: str, tmp_path: Pat
 @pytest.mark.parametrize(
     "name", ["", "   ", "x" * 100_000, "a\nb", "a\x00b", "a\x1b[2Jb", "acc:documents"]
 )
-@pytest.mark.parametrize("tool", ["remember", "recall", "read_state", "forget"])
+@pytest.mark.parametrize("tool", ["remember", "recall", "read_state"])
 def test_a_malformed_name_is_an_error_that_says_what_fits(
     tool: str, name: str, tmp_path: Path
 ) -> None:
-    given = {"remember": {"text": RULE}, "recall": {"query": "x"}, "forget": {"ref": "u1"}}
+    given = {"remember": {"text": RULE}, "recall": {"query": "x"}}
     told = calls(
-        served(memory_in(tmp_path), may_forget=True),
+        served(memory_in(tmp_path)),
         (tool, {**given.get(tool, {}), "thread": name}),
     )[0]
     assert told.failed
@@ -325,19 +301,16 @@ def test_no_argument_reaches_the_thread_of_another_user(tmp_path: Path) -> None:
     memory = memory_in(tmp_path)
     ana = ThreadKey("t", user="ana")
     memory.step(None, Turn.said(secret), thread=ana)
-    server = served(memory, user="bob", may_forget=True)
+    server = served(memory, user="bob")
     for _ in range(2):  # once before Bob has a thread of that name, once after
-        refs = ["u1", "ana/t/u1", "ana/u1", "/u1", "doc.1", "*"]
+        refs = ["u1", "ana/t/u1", "ana/u1", "/u1", "doc.1"]
         told = calls(
             server,
             *(("recall", {"query": ref, "thread": "t"}) for ref in refs),
             *(("recall", {"query": secret, "thread": name}) for name in ("t", "ana/t")),
             *(("read_state", {"thread": name}) for name in ("t", "ana/t", str(ana), "ana")),
-            *(("forget", {"ref": ref, "thread": "t"}) for ref in refs[:-1]),
         )
         assert not [each for each in told if "Ottilie" in each or "900" in each]
-        shown = talk(server, lambda client: read_or_error(client, "acc://t/state"))
-        assert "Ottilie" not in shown
         calls(server, remember("Bob is here."))
     assert stored(memory, ana) == [secret]
 
@@ -345,7 +318,7 @@ def test_no_argument_reaches_the_thread_of_another_user(tmp_path: Path) -> None:
 def test_a_server_of_one_thread_takes_no_other(tmp_path: Path) -> None:
     memory = memory_in(tmp_path)
     memory.step(None, Turn.said("Ottilie is in another thread."), thread="other")
-    server = served(memory, thread="mine", may_forget=True)
+    server = served(memory, thread="mine")
     tools = talk(server, Client.list_tools).tools
     assert all("thread" not in tool.input_schema["properties"] for tool in tools)
     told, refused, state = calls(
@@ -357,11 +330,6 @@ def test_a_server_of_one_thread_takes_no_other(tmp_path: Path) -> None:
     assert "thread 'mine', after turn 1" in state
     assert stored(memory, "mine") == ["Lotte is on call."]
     assert len(stored(memory, "other")) == 1
-    (resource,) = talk(server, Client.list_resources).resources
-    assert str(resource.uri) == "acc://mine/state"
-    assert "Lotte is on call" in talk(server, lambda client: read(client, "acc://mine/state"))
-    refused = talk(server, lambda client: read_or_error(client, "acc://other/state"))
-    assert refused == "error: Unknown resource: acc://other/state"
 
 
 def test_recall_is_bounded_however_much_fits_the_query(tmp_path: Path) -> None:
@@ -448,7 +416,7 @@ def test_what_is_not_compressed_yet_is_told_stored_and_read(tmp_path: Path) -> N
 
     for n, (settings, why) in enumerate((
         ({"compressor": failing}, "not read yet (unreachable): it stands word for word"),
-        ({"cadence": Cadence(compress_over=500)}, "until 500 tokens are compressed together"),
+        ({"cadence": Cadence(compress_over=500)}, "until a later turn is compressed with it"),
     )):  # fmt: skip
         memory = memory_in(tmp_path / str(n), **settings)
         told, state = calls(

@@ -139,8 +139,7 @@ def test_a_client_talks_over_stdio(mode: str, tmp_path: Path) -> None:
     async def conversation() -> list[str]:
         async with Client(server, mode=mode) as client:
             told = await call(client, "remember", text="Never restart nginx at noon.")
-            state = await client.read_resource("acc://inc/state")
-            return [told, str(state.contents[0].text)]  # type: ignore[union-attr]
+            return [told, await call(client, "read_state")]
 
     for turn in (1, 2):  # the second process goes on where the first stopped
         told, state = asyncio.run(conversation())

@@ -11,8 +11,7 @@ import pytest
 from acc.errors import ConfigurationError, InputError, SchemaError
 from acc.schema import catalog
 from acc.schema.catalog import published_name, schema_named
-from acc.schema.pages import advice, start
-from acc.state.model import CompressedCognitiveState
+from acc.schema.pages import start
 from acc_schemas.finance import FinanceState
 
 
@@ -92,8 +91,8 @@ def test_a_file_that_is_no_schema_says_why(
         sys.modules.pop("catalog_wrong", None)
 
 
-def test_the_example_is_one_that_nothing_is_advised_about(tmp_path: Path) -> None:
-    assert list(advice(schema_named(str(start("field_service", tmp_path))))) == []
+def test_the_example_is_a_schema(tmp_path: Path) -> None:
+    assert schema_named(str(start("field_service", tmp_path))).__name__ == "FieldServiceState"
 
 
 @pytest.mark.parametrize("name", ["Clinic", "a-b", "class", "json", "acc"])
@@ -106,26 +105,3 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     start("catalog_twice", tmp_path)
     with pytest.raises(InputError, match="exists already"):
         start("catalog_twice", tmp_path)
-
-
-def test_advice_names_what_is_missing() -> None:
-    from typing import Annotated
-
-    from acc.state.items import Record, Text
-    from acc.state.slots import Slot
-
-    class Pair(Record):
-        left: Text
-        right: Text
-
-    class Small(CompressedCognitiveState):
-        max_tokens = 90
-        pairs: Annotated[tuple[Pair, ...], Slot("pairs", "n", "Pairs", places=3)] = ()
-
-    told = list(advice(Small))
-    assert [line.split(":")[0] for line in told] == [
-        "Small has no docstring",
-        "max_tokens is 90",
-        "slot pairs has no guidance",
-        "slot pairs has items without a key",
-    ]

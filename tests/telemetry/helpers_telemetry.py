@@ -37,8 +37,8 @@ class Exported:
         self.tracers.add_span_processor(SimpleSpanProcessor(self._spans))
         self.meters = MeterProvider([self._reader])
 
-    def telemetry(self, *, content: bool = False) -> OpenTelemetry:
-        return OpenTelemetry(self.tracers, self.meters, content=content)
+    def telemetry(self) -> OpenTelemetry:
+        return OpenTelemetry(self.tracers, self.meters)
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:

@@ -47,10 +47,10 @@ class Model:
         return self.complete()
 
 
-def watched(exported: Exported, *answers: Any, content: bool = False, **more: Any) -> Watched:
+def watched(exported: Exported, *answers: Any, **more: Any) -> Watched:
     """A thread with a model."""
     compressor = ModelCompressor(Model(exported, *answers))
-    return Watched(exported.telemetry(content=content), compressor=compressor, **more)
+    return Watched(exported.telemetry(), compressor=compressor, **more)
 
 
 class TestTheSpansOfAStep:
@@ -202,19 +202,6 @@ class TestMetrics:
         ((about, seconds),) = exported.points("acc.compression.duration")
         assert about == {"acc.outcome": "ok", "gen_ai.request.model": "m-1"}
         assert 0 <= seconds < 5
-
-
-class TestContent:
-    def test_if_asked_the_words_the_evidence_and_the_written_items_are_there(
-        self, exported: Exported
-    ) -> None:
-        thread = Watched(exported.telemetry(content=True))
-        thread.say(f"Never restart {SECRET}.")
-        about = exported.one("upsert_memory")
-        assert about["gen_ai.memory.query.text"] == f"Never restart {SECRET}."
-        assert SECRET in about["gen_ai.memory.records"]
-        records = json.loads(exported.one("acc.qualify")["gen_ai.memory.records"])
-        assert records == [{"id": "u9", "content": "recalled words"}]
 
 
 def test_an_exporter_that_hangs_up_costs_no_step(exported: Exported) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import openai
 import pytest
 
 from acc.models import Usage
-from acc.testing import FAULTS, Fault, Message, ModelServer, Reply, Request
+from acc.testing import Fault, Message, ModelServer, Reply, Request
 from acc.testing.chat_api import read_request
 
 PLAN = {"goal": "ship é", "steps": ["build", "test"]}
@@ -135,12 +134,12 @@ def test_other_paths_are_not_found() -> None:
 
 def test_a_fault_of_a_request_comes_before_that_of_its_answer_and_takes_no_answer() -> None:
     def rule(request: Request) -> Fault | None:
-        return {"flaky": Fault("500"), "chatty": Fault("fenced")}.get(request.model)
+        return {"flaky": Fault("500"), "chatty": Fault("wrong_shape")}.get(request.model)
 
     with ModelServer([Fault("empty"), PLAN, Fault("429")], faults=rule) as server:
         with pytest.raises(openai.InternalServerError):
             ask(server, model="flaky")
-        assert "```json" in (text_of(ask(server, model="chatty")) or "")
+        assert "unexpected" in (text_of(ask(server, model="chatty")) or "")
         assert json.loads(text_of(ask(server)) or "") == PLAN
         with pytest.raises(openai.RateLimitError):
             ask(server)
@@ -240,22 +239,6 @@ def test_closing_breaks_off_what_hangs_and_leaves_nothing_behind(fault: Fault | 
                 pass  # what had been sent; then the end, and no time-out
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port)).close()
-
-
-def test_no_fault_leaves_a_socket_or_a_thread_behind() -> None:
-    def run_all() -> None:
-        faults = [Fault(name) for name in FAULTS]
-        with ModelServer(["ok"], faults=faults, repeats=True) as server:
-            for _ in faults:
-                with suppress(openai.OpenAIError, ValueError):
-                    ask(server, timeout=IMPATIENT)
-            assert len(server.requests) == len(FAULTS)
-
-    run_all()
-    threads, files = threading.enumerate(), len(os.listdir("/dev/fd"))
-    run_all()
-    assert threading.enumerate() == threads
-    assert len(os.listdir("/dev/fd")) == files
 
 
 @pytest.mark.slow

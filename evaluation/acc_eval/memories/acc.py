@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, cast
 
-from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall
+from acc.artifacts.rows import Artifact
 from acc.commit.commit import Commit
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge

@@ -166,26 +166,12 @@ def test_a_record_answers_as_the_model_did(tmp_path, way) -> None:
     assert said == list(ANSWERS)
     lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     assert len({line["messages"] for line in lines}) == 3
-    for strict in (True, False):
-        replay = RecordedModel(tmp_path / "r.jsonl", strict=strict)
-        assert replay.name == "m"
-        first, failed, last = (ask(replay, way, messages=each) for each in asked)
-        assert (first, last) == (ANSWERS[0], ANSWERS[2])
-        assert (failed.what, failed.outcome, failed.usage) == (
-            "it refused",
-            "refusal",
-            {"input": 2},
-        )
-        assert isinstance(ask(replay, way), ConfigurationError)
-
-
-def test_a_strict_record_refuses_other_messages(tmp_path) -> None:
-    ask(RecordingModel(Scripted(ANSWERS[0]), tmp_path / "r.jsonl"))
-    other = [PromptMessage("user", "Something else")]
-    assert ask(RecordedModel(tmp_path / "r.jsonl"), messages=other) == ANSWERS[0]
-    got = ask(RecordedModel(tmp_path / "r.jsonl", strict=True), messages=other)
-    assert isinstance(got, ConfigurationError)
-    assert "request 1 of 1" in str(got)
+    replay = RecordedModel(tmp_path / "r.jsonl")
+    assert replay.name == "m"
+    first, failed, last = (ask(replay, way, messages=each) for each in asked)
+    assert (first, last) == (ANSWERS[0], ANSWERS[2])
+    assert (failed.what, failed.outcome, failed.usage) == ("it refused", "refusal", {"input": 2})
+    assert isinstance(ask(replay, way), ConfigurationError)
 
 
 def test_a_file_that_is_no_record_is_refused(tmp_path) -> None:

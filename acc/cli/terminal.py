@@ -1,25 +1,32 @@
-"""Options that several commands share, and the parsers of their values."""
+"""What commands share: their options, and what they write to the terminal and ask there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from acc.errors import InputError
 from acc.folders import expanded
 from acc.journal.connecting import is_url
 from acc.journal.names import ThreadKey
 from acc.models.choosing import as_model
 from acc.models.recorded import RecordedModel
+from acc.text.lines import inert, inert_line, raw
 
 DEFAULT_MEMORY = Path("memory")
 
 Scope = Mapping[str, Any]
 
 RECORDED = "recorded:"
+
+_NO_EDGE = 1 << 16
+"""Columns of what is no terminal: each row of a table stays on one line, which keeps it searchable."""
 
 
 def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
@@ -97,3 +104,72 @@ _A_MODEL = (
     "recorded:FILE. [default: the keyless rules]"
 )
 ModelOption = Annotated[str, option("NAME", _A_MODEL)]
+
+
+def print_json(value: Any) -> None:
+    """Write ``value`` to stdout as JSON."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def tell(text: str, value: Any, *, as_json: bool) -> None:
+    """Write ``value`` to stdout as JSON, or else ``text`` for people."""
+    if as_json:
+        print_json(value)
+    else:
+        print(inert(text), flush=True)
+
+
+def print_table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], *, wrap: Sequence[str] = ()
+) -> None:
+    """Write a table to stdout. On a terminal the columns in ``wrap`` wrap."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    is_seen = sys.stdout.isatty()
+    width = None if is_seen else _NO_EDGE
+    console = Console(file=raw(sys.stdout), force_terminal=is_seen, width=width)
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in headings:
+        drawn.add_column(name, overflow="fold", no_wrap=name not in wrap)
+    for row in rows:
+        drawn.add_row(*(Text(inert_line(cell)) for cell in row))
+    with console.capture() as capture:
+        console.print(drawn)
+    raw(sys.stdout).write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
+
+
+class Summary(NamedTuple):
+    """A plan or a report: lines for people and a value for programs."""
+
+    lines: Sequence[str]
+    value: Any
+
+    def tell(self, *, as_json: bool) -> None:
+        """Write it to stdout, as lines or as JSON."""
+        tell("\n".join(map(inert_line, self.lines)), self.value, as_json=as_json)
+
+
+def carry_out(plan: Summary, act: Callable[[], Summary], *, yes: bool, as_json: bool) -> None:
+    """Print ``plan``, ask unless ``yes``, then run ``act`` and print its report.
+
+    With ``as_json`` and ``yes`` the report alone is printed: one value.
+
+    Raises:
+        InputError: Nobody said yes. Nothing was changed.
+    """
+    if not (as_json and yes):
+        plan.tell(as_json=as_json)
+    if not yes:
+        _confirm(asks=not as_json)
+    act().tell(as_json=as_json)
+
+
+def _confirm(*, asks: bool) -> None:
+    if not (asks and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+        what, where = "this was the plan: nothing was changed", "nobody is asked here"
+        raise InputError(what, where=where, hint="give --yes to do it")
+    print("Do this? It cannot be undone. [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("not confirmed: nothing was changed", hint="answer y to confirm")

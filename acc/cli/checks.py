@@ -1,4 +1,4 @@
-"""``acc doctor``: checks what is installed, the memory in a folder, or a model's server."""
+"""``acc verify``, ``heads`` and ``doctor``: whether a memory, the installation and a model are as they should be."""
 
 from __future__ import annotations
 
@@ -6,30 +6,41 @@ import os
 import platform
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, NamedTuple
 
 from acc import __version__
-from acc.cli import options
-from acc.cli.opening import CHROMA, Memory, NamedBranch, check_memory, looking, opened
-from acc.cli.options import option
-from acc.cli.output import print_json
+from acc.cli import terminal
+from acc.cli.opening import (
+    CHROMA,
+    INSTALL,
+    Memory,
+    NamedBranch,
+    check_memory,
+    looking,
+    opened,
+    plain_policy,
+    reading,
+    schema_of,
+    thread_named,
+)
+from acc.cli.terminal import option, print_json, tell
 from acc.controller.indexing import FOLDER
-from acc.errors import AccError, CompressionError, ConfigurationError, InputError
+from acc.errors import AccError, AuditError, CompressionError, ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence, Health, Lag
+from acc.evidence.moving import read_heads
+from acc.journal import Journal, Report
 from acc.journal.opened import FILE
-from acc.models.answers import AnswerError, object_in
-from acc.models.asking import Format, Request
-from acc.models.openai_client import OpenAIModel
-from acc.models.protocol import Completion, PromptMessage
+from acc.models.choosing import as_model
+from acc.models.protocol import AnswerError, Completion, PromptMessage, object_in
+from acc.state.policy import Policy
 from acc.text.lines import count, inert_line
 
 _MOST_LAGS = 5
-
-TIMEOUT, SLOW = 60.0, 15.0
-"""Seconds that the small question may take, and above which a compression may miss its time-out."""
 
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -41,10 +52,81 @@ _MESSAGES = (
     PromptMessage("system", "You greet people in French. If asked for JSON, you answer in JSON."),
     PromptMessage("user", "Greet me with one word, and tell how many letters it has."),
 )
-_IN_WORDS: Mapping[Format, str] = {
-    "schema": "the server enforces the JSON Schema",
-    "words": "plain text; the prompt states the JSON Schema",
-}
+FIX = "restore a backup, and compare it with heads that you keep outside (acc verify --head FILE)"
+
+
+def verify(
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: Annotated[str | None, option("NAME", "Check this thread. [default: all]")] = None,
+    head: Annotated[Path | None, option("FILE", "Check that each head of this file of acc heads is a commit "
+        "still.")] = None,
+    json: terminal.JsonOption = False,
+) -> None:  # fmt: skip
+    """Check a memory by recomputing every commit.
+
+    Checks each message, commit and chain, thread by thread. Agents go on meanwhile. It says what an erasure blanked.
+    """
+    anchors = list(read_heads(head)) if head else []
+    with reading(memory) as journal:
+        keys = None if thread is None else [thread_named(journal, thread).thread]
+        if keys is not None:
+            anchors = [each for each in anchors if each.thread in keys]
+        policies, missing = _stored_policies(journal)
+        report = journal.verify(policies, threads=keys, anchors=anchors)
+    if not report.threads:
+        raise InputError("no thread has a commit", where=str(memory), hint="name another memory")
+    damages = [{**asdict(each), "text": str(each)} for each in report.damages]
+    value = {
+        "threads": report.threads, "messages": report.messages, "heads": len(anchors),
+        "recomputed": report.recomputed, "not_recomputed": report.unexplained,
+        "reasons": dict(report.reasons),
+        "damages": damages, "is_clean": report.is_clean,
+    }  # fmt: skip
+    lines = [_told(report, len(anchors)), *(f"damaged: {each['text']}" for each in damages)]
+    lines += [f"to check commits of {name}: {INSTALL}" for name in missing]
+    tell("\n".join(lines), value, as_json=json)
+    if report.damages:
+        first, number = report.damages[0], count(len(report.damages), "damage")
+        raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=FIX)
+
+
+def _stored_policies(journal: Journal) -> tuple[list[Policy], list[str]]:
+    """Return a policy for each schema of a journal's commits, and the names of schemas that are not installed."""
+    found, missing = [], []
+    for name in dict.fromkeys(str(body["schema"]) for body in journal.policies().values()):
+        try:
+            found.append(plain_policy(schema=schema_of(name)))
+        except ConfigurationError:
+            missing.append(name)
+    return found, missing
+
+
+def _told(report: Report, anchors: int) -> str:
+    equal = ", all equal" if report.is_clean and report.recomputed else ""
+    parts = [
+        f"{count(report.threads, 'thread')}: {count(report.recomputed, 'commit')} recomputed{equal}",
+        f"{count(report.messages, 'message')} checked",
+    ]
+    if report.unexplained:
+        why = ", ".join(f"{reason} ({number:,})" for reason, number in report.reasons.items())
+        parts.append(f"{count(report.unexplained, 'commit')} not recomputed: {why}")
+    if anchors:
+        parts.append(f"compared with {count(anchors, 'head')}")
+    return "; ".join(parts)
+
+
+def heads(
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    out: Annotated[Path | None, option("FILE", "Write them to this file. [default: stdout]")] = None,
+) -> None:  # fmt: skip
+    """Print the last commit of each thread, to keep outside.
+
+    Who rewrites a journal cannot rewrite what is kept elsewhere: acc verify --head FILE compares both.
+    """
+    with looking(memory) as controller, TemporaryDirectory() as folder:
+        file = out or Path(folder) / "heads"
+        written = Evidence(controller).write_heads(file)
+        print(f"{count(written, 'head')} written to {out}" if out else file.read_text().rstrip())
 
 
 class Finding(NamedTuple):
@@ -61,10 +143,10 @@ class Finding(NamedTuple):
 
 
 def doctor(
-    memory: options.MemoryOption = options.DEFAULT_MEMORY,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
     endpoint: Annotated[str, option("MODEL", "Check this model at OPENAI_BASE_URL, or NAME@URL, instead of a "
         "memory. Asks one short question.")] = "",
-    json: options.JsonOption = False,
+    json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
     """Check the installation, a memory or a model's server.
 
@@ -156,50 +238,26 @@ def _label(each: Lag) -> str:
     return NamedBranch(each.thread, each.branch).label
 
 
-class _Probe(OpenAIModel):
-    """Keeps which formats were asked for."""
-
-    def __init__(self, name: str, url: str) -> None:
-        super().__init__(name, base_url=url or None, timeout=TIMEOUT, attempts=1)
-        self.asked: list[Format] = []
-
-    def send(self, request: Request) -> Completion:
-        """Make one request."""
-        self.asked.append(request.format)
-        return super().send(request)
-
-
 def _endpoint(given: str) -> Iterator[Finding]:
-    """Ask a model's server a small question as a compressor asks, in the format that it takes."""
-    name, _, url = given.rpartition("@") if "://" in given else (given, "", "")
+    """Ask a model a small question as a compressor asks."""
+    started = time.perf_counter()
     try:
-        if not name:
-            what, hint = "the model has no name", f"use --endpoint NAME@{url}"
-            raise ConfigurationError(what, where="--endpoint", hint=hint)
-        probe = _Probe(name.removeprefix("openai:"), url)
-        started = time.perf_counter()
-        answer = probe.complete(_MESSAGES, _SCHEMA, max_tokens=1_024)
+        model = as_model(given)
+        answer = model.complete(_MESSAGES, _SCHEMA, max_tokens=1_024)
     except (ConfigurationError, CompressionError) as error:
         yield Finding.of_error(error)
         return
-    if len(probe.asked) > 1:
+    if answer.usage.requests > 1:
         yield Finding("note", "the server refuses a JSON Schema as response_format")
-    yield _shape(probe, answer)
-    if not answer.usage.input and not answer.usage.output:
-        yield Finding("note", "the server does not report used tokens: acc cannot count the cost")
-    seconds = (time.perf_counter() - started) / len(probe.asked)
-    what, hint = f"a request took {seconds:.1f} s", "use a smaller model, or Settings(behind=True)"
-    if seconds > SLOW:
-        yield Finding("note", f"{what}; a compression reads and writes far more", hint)
-    else:
-        yield Finding("ok", what)
+    yield _shape(model.name, answer)
+    yield Finding("ok", f"the answer took {time.perf_counter() - started:.1f} s")
 
 
-def _shape(probe: _Probe, answer: Completion) -> Finding:
+def _shape(name: str, answer: Completion) -> Finding:
     """Return whether the answer has the shape that was asked for."""
     if answer.cut_off:
         hint = "let the model reason less, or use another: its answer reached the limit of tokens"
-        return Finding("bad", f"{probe.where}: the answer was cut off", hint)
+        return Finding("bad", f"{name}: the answer was cut off", hint)
     try:
         found = object_in(answer.text, ("greeting", "letters"))
         said = f"an object with the fields {', '.join(found)}"
@@ -207,6 +265,6 @@ def _shape(probe: _Probe, answer: Completion) -> Finding:
         found, said = {}, str(error)
     fits = isinstance(found.get("greeting"), str) and isinstance(found.get("letters"), int)
     if fits and len(found) == 2:
-        return Finding("ok", f"{probe.where}: {_IN_WORDS[probe.asked[-1]]}")
-    what = f"{probe.where}: it was to answer by a JSON Schema, and answered {said}"
+        return Finding("ok", f"{name}: it answers by a JSON Schema")
+    what = f"{name}: it was to answer by a JSON Schema, and answered {said}"
     return Finding("bad", what, "use a stronger model: this one does not follow a JSON Schema")
