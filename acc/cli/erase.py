@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-import typer
-
 from acc.cli import options
 from acc.cli.opening import (
     conversations,
@@ -22,7 +20,7 @@ from acc.cli.output import Summary, carry_out
 from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
 from acc.evidence.checkpoints import delete_checkpoints, names_at
-from acc.evidence.erasure import ErasurePlan, Proof, Receipt
+from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.inspector.acts import done_lines, plan_lines
@@ -38,8 +36,6 @@ def erase(
     scope: options.ScopeOption = None,
     words: Annotated[list[str] | None, option("TEXT", "Erase each message that holds these words. "
         "Repeatable.")] = None,
-    proof: Annotated[Proof, typer.Option(help="replay: return to before the words and commit the rest anew, the "
-        "only one that is proved. fast: blank what cites them or shares words with them.")] = "replay",
     model: options.ModelOption = "",
     checkpoints: Annotated[list[str] | None, option("URL", "Also delete the threads' LangGraph checkpoints: "
         "sqlite:PATH. Repeatable.")] = None,
@@ -57,7 +53,7 @@ def erase(
         policy = last_policy(journal, place) if place else plain_policy()
     receipts: list[Receipt] = []
     with opened(memory, policy=policy, model=model_named(model)) as controller:
-        plan = Evidence(controller).plan_erasure(target, proof=proof)
+        plan = Evidence(controller).plan_erasure(target)
         held = {url: _checkpointed(controller.journal, plan, url) for url in checkpoints or ()}
 
         def act() -> Summary:

@@ -106,7 +106,7 @@ class Documents(Base):
             ]
             index.committed(key, MAIN, added)
         if replace:
-            journal.prune(key, [(each.branch, each.seq) for each in earlier], "replaced")
+            journal.prune(key, [(each.branch, each.seq) for each in earlier])
             index.clean()
         return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)
 

@@ -12,7 +12,7 @@ from typing import Any
 from acc.controller.documents import document, is_home, whole_of
 from acc.errors import AccError, InputError
 from acc.evidence.documents import Documents, parts_of
-from acc.evidence.erasure import Erasure, ErasurePlan, Proof, Receipt
+from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
 from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
@@ -98,23 +98,21 @@ class Evidence(Documents, Retention, Moving):
         policies: Policies of threads that have another schema, as of roles. Boards need none.
     """
 
-    def plan_erasure(self, target: Target, *, proof: Proof = "replay") -> ErasurePlan:
+    def plan_erasure(self, target: Target) -> ErasurePlan:
         """Plan an erasure: what goes, and what the model costs that makes the rest anew. Nothing is erased.
 
         Args:
-            target: What to erase. What agents and tools repeated of it goes, too.
-            proof: ``replay``: commit what is left anew, the only one that is proved. ``fast``: blank what cites the
-                words, derives from them or shares words with them.
+            target: What to erase. What agents and tools repeated of it goes, too. What is left is committed anew.
 
         Raises:
             InputError: The memory holds nothing of it, or a hold protects it.
             StateError: A commit of the thread is damaged.
         """
-        return Erasure(self, target, proof).plan()
+        return Erasure(self, target).plan()
 
-    def erase(self, target: Target, *, proof: Proof = "replay") -> Receipt:
+    def erase(self, target: Target) -> Receipt:
         """Plan an erasure and carry it out; arguments and errors are those of `plan_erasure` and its ``apply``."""
-        return self.plan_erasure(target, proof=proof).apply()
+        return self.plan_erasure(target).apply()
 
     def hold(self, thread: Key, ref: str = "", *, reason: str) -> Hold:
         """Protect a message, a document or a whole thread from deletion.

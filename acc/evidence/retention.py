@@ -75,7 +75,7 @@ class ExpiryPlan:
         """Delete the threads that nobody committed to since."""
         journal = self.parts.journal
         still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
-        gone = [journal.delete_thread(key, "expired") for key in still]
+        gone = [journal.delete_thread(key) for key in still]
         return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
 
 
@@ -126,7 +126,7 @@ class Retention(Base):
             going = [group for group in groups if not shield.over(group)]
             rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
-            self.journal.prune(key, rows, "pruned")
+            self.journal.prune(key, rows)
         return Pruned(count, 0, tuple(self.parts.index.clean()))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:

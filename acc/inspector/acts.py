@@ -152,7 +152,7 @@ def _target(thread: ThreadKey, branch: str, what: str, ref: str) -> Target:
 def plan_lines(plan: ErasurePlan, *, shows_words: bool = True) -> Iterator[str]:
     """Yield what an erasure will do, and its price; without ``shows_words`` not what leaves the states."""
     yield (
-        f"to erase, with proof={plan.proof}: {count(len(plan.deleted), 'thread')}, "
+        f"to erase: {count(len(plan.deleted), 'thread')}, "
         f"{count(len(plan.messages), 'message')}, {count(plan.commits, 'commit')}"
     )
     if not (plan.deleted or plan.messages):

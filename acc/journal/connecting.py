@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from importlib import resources
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from string import ascii_letters, digits
@@ -89,39 +88,30 @@ def written_by() -> str:
         return "agent-cognitive-compressor"
 
 
-def migrate(database: Database, now: str, *, reads_only: bool = False) -> None:
-    """Bring the tables to `FORMAT_NUMBER`, one reviewable SQL file a step, all in one transaction.
+def prepare(database: Database, now: str, *, reads_only: bool = False) -> None:
+    """Make the tables if there are none.
 
     Raises:
         StoreError: A newer version wrote the journal, or the database holds something else.
-        InputError: Nothing may be written, and there is no journal, or an older version wrote it.
+        InputError: Nothing may be written, and there is no journal.
     """
 
-    def bring(connection: Connection) -> None:
-        for number in range(_found(connection, database.where) + 1, FORMAT_NUMBER + 1):
-            for statement in _statements(database.dialect, number):
-                connection.exec_driver_sql(statement)
-            row = {"number": number, "written_by": written_by(), "at": now}
+    def make(connection: Connection) -> None:
+        if not _found(connection, database.where):  # nobody was faster
+            METADATA.create_all(connection)
+            row = {"number": FORMAT_NUMBER, "written_by": written_by(), "at": now}
             connection.execute(FORMAT.insert(), row)
 
     with told(database.where), database.read() as connection:
         found = _found(connection, database.where)
-    if found == FORMAT_NUMBER:
+    if found:
         return
     if reads_only:
         raise InputError(
-            f"an earlier version wrote the journal: format {found}" if found else "there is no memory",
+            "there is no memory",
             where=database.where, hint="open it to write once: MemoryController.open",
         )  # fmt: skip
-    database.write(bring)
-
-
-def _statements(dialect: str, number: int) -> Iterator[str]:
-    folder = resources.files("acc.journal") / "migrations" / dialect
-    (file,) = (each for each in folder.iterdir() if each.name.startswith(f"{number:04}_"))
-    lines = file.read_text(encoding="utf-8").splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("--"))
-    yield from (each for each in text.split(";\n") if each.strip(" \n;"))
+    database.write(make)
 
 
 def _found(connection: Connection, where: str) -> int:

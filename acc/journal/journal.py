@@ -23,8 +23,8 @@ from pathlib import Path
 
 from acc.errors import InputError
 from acc.folders import expanded, opened_private, private_folder
-from acc.journal.branching import Branching
 from acc.journal.database import told
+from acc.journal.erasing import Erasing
 from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
 from acc.journal.names import Head, Report
@@ -35,7 +35,7 @@ from acc.journal.verify import verify
 from acc.state.policy import Policy
 
 
-class Journal(Branching, Keeping, Survey, Exchange):
+class Journal(Erasing, Keeping, Survey, Exchange):
     """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
 
     Every method may raise `StoreError`, `StoreUnavailableError` if another process writes for too long, and

@@ -12,7 +12,7 @@ from acc.journal.names import MAIN, Place, StoredCommit, StoredMessage
 from acc.journal.opened import Key, reads
 from acc.journal.places import sees
 from acc.journal.reading import PAGE, Reading
-from acc.journal.tables import COMMITS, MESSAGES, decoded, message_of, read_state
+from acc.journal.tables import COMMITS, MESSAGES, commit_of, message_of
 
 _NO_END = 1 << 31
 _CHOICES = {
@@ -142,33 +142,19 @@ class Listing(Reading):
 
         A damaged one says so in ``problem``.
         """
-        before, size = b"", page
+        size = page
         while size == page:
-            found, before = self._commit_page(thread, branch, after, page, before)
+            found = self._commit_page(thread, branch, after, page)
             yield from found
             size, after = len(found), found[-1].version if found else after
 
     @reads
-    def _commit_page(
-        self, thread: Key, branch: str, after: int, limit: int, before: bytes
-    ) -> tuple[list[StoredCommit], bytes]:
-        """Return up to ``limit`` commits of the branch itself after a version.
-
-        ``before`` is the state of version ``after``; the last state read is returned for the next page.
-        """
+    def _commit_page(self, thread: Key, branch: str, after: int, limit: int) -> list[StoredCommit]:
         place = self._find(thread, branch)
         if place is None:
-            return [], b""
-        statement = (
-            select(COMMITS)
-            .where(COMMITS.c.branch_id == place.branch_id, COMMITS.c.version > after)
-            .order_by(COMMITS.c.version)
-            .limit(limit)
+            return []
+        own = select(COMMITS).where(
+            COMMITS.c.branch_id == place.branch_id, COMMITS.c.version > after
         )
-        found = []
-        if after and not before:
-            before = read_state(self._sql, place.branch_id, after) or b""
-        for row in self._execute(statement):
-            stored, before = decoded(row, branch, before)
-            found.append(stored)
-        return found, before
+        rows = self._execute(own.order_by(COMMITS.c.version).limit(limit))
+        return [commit_of(row, branch) for row in rows]

@@ -39,7 +39,7 @@ class Head:
 
     Attributes:
         hash: Hash of its state; empty if nothing was committed yet.
-        epoch: Rises when somebody takes the branch over. A commit that names an earlier one is refused.
+        epoch: Rises with an erasure in the thread. A commit that names an earlier one is refused.
         seq: Number of the last message that it took.
     """
 
@@ -161,8 +161,8 @@ class StoredCommit:
         policy: Fingerprint of the policy.
         span: Numbers of the first and last message that it took; (0, 0) if it took none.
         seq: Number of the last message that any commit of the branch had taken.
-        record: What was given and noted (`acc.journal.record.record_of`); None where an erasure blanked it.
-        state: The state's canonical form; None where an erasure blanked it.
+        record: What was given and noted (`acc.journal.record.record_of`); None if it cannot be read.
+        state: The state's canonical form; None if it cannot be read.
         id: Its row.
         problem: Why it cannot be read; empty if it can.
     """

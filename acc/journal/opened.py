@@ -14,7 +14,7 @@ from sqlalchemy import Connection, CursorResult, Executable
 from acc.clock import Clock, SystemClock, stamp
 from acc.errors import InputError, StoreError
 from acc.folders import file_system as of_folder
-from acc.journal.connecting import FILE, Where, connected, migrate
+from acc.journal.connecting import FILE, Where, connected, prepare
 from acc.journal.database import Database, told
 from acc.journal.names import Place, ThreadKey
 from acc.journal.tables import Recent
@@ -55,7 +55,7 @@ class Opened:
         self._has_ended = False
         self._time = ""
         self._seen: dict[tuple[ThreadKey, str], Place | None] = {}
-        migrate(database, self._now(), reads_only=reads_only)
+        prepare(database, self._now(), reads_only=reads_only)
 
     @classmethod
     def open(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +11,7 @@ from sqlalchemy import Row, bindparam, select, text
 from acc.journal.names import MAIN, NOTHING, Appended, Head, Place, Waiting
 from acc.journal.opened import Key, key_of, reads
 from acc.journal.places import Places
-from acc.journal.tables import COMMITS, body_of, message_of, read_state
+from acc.journal.tables import COMMITS, message_of, read_state
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 
@@ -108,7 +108,7 @@ class Reading(Places):
     ) -> S | None:
         """Return a state: the head's, that with the hash ``at``, or that of the version ``at`` of the branch.
 
-        None if there is none, or if an erasure blanked it.
+        None if there is none.
 
         Raises:
             StateError: It is not of ``schema``, or it was changed.
@@ -149,25 +149,23 @@ class Reading(Places):
 
     def recent(self, digest: str, schema: type[S]) -> S | None:
         """Return the state with a hash if this process committed it lately, with this class."""
-        return self._recent.value(digest, schema)
+        return self._recent.get(digest, schema)
 
     def _state(self, place: Place, at: str | int | None, schema: type[S]) -> S | None:
         if at is None or at == place.head.hash:
-            held = self._recent.value(place.head.hash, schema)
+            held = self._recent.get(place.head.hash, schema)
             if held is not None:
                 return held
-        data = self._state_at(place, at)
-        return schema.load(body_of(data)) if data else None
+        body = self._state_at(place, at)
+        return schema.load(body) if body else None
 
-    def _state_at(self, place: Place, at: str | int | None) -> bytes | None:
-        """Return the state with a hash or version, or the head's; None if there is none, or if it was blanked."""
+    def _state_at(self, place: Place, at: str | int | None) -> Mapping[str, Any] | None:
+        """Return the state with a hash or version, or the head's; None if there is none."""
         head = place.head
         if at is None or at == head.hash:
             if not place.is_begun:
                 return None
-            return self._recent.get(head.hash) or read_state(
-                self._sql, place.branch_id, head.version
-            )
+            return read_state(self._sql, place.branch_id, head.version)
         if isinstance(at, str):
             every = dict.fromkeys((*place.lineage, *self._branch_names(place)))
             row = self._commit_with(every, at)

@@ -79,7 +79,7 @@ class Recomputing:
         if before is None and stored.parent == (empty := policy.schema.empty()).hash:
             return empty
         if before is None or before.state is None:
-            raise NotRecomputed("the state before it was erased")
+            raise NotRecomputed("the state before it cannot be read")
         last = self._last
         if last is not None and last.hash == before.hash and type(last) is policy.schema:
             return last

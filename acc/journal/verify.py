@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 
 from acc.errors import AccError
-from acc.journal.committing import successor
+from acc.journal.branching import successor
 from acc.journal.database import told
 from acc.journal.listing import Listing
 from acc.journal.names import (
@@ -28,7 +28,7 @@ from acc.journal.names import (
     ThreadKey,
 )
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS, body_of
+from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
 from acc.state.policy import Policy
 from acc.tail import digest_of
 from acc.text.lines import sha256_of
@@ -209,10 +209,8 @@ class _Branch:
     def _why_not(self, stored: StoredCommit) -> str:
         if stored.problem:
             return "its row is damaged"
-        if stored.state is None:
-            return "an erasure blanked it"
-        kinds = {"fork": "a branch begins with it", "erasure": "an erasure made it"}
-        return "" if stored.kind == "step" else kinds.get(stored.kind, "it came from outside")
+        kinds = {"step": "", "fork": "a branch begins with it"}
+        return kinds.get(stored.kind, "it came from outside")
 
     def _check_state(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         body = {k: v for k, v in state.items() if k != "hash"}
@@ -228,8 +226,8 @@ class _Branch:
 
     def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         """Check that the first state of a branch is the one that it was forked from."""
-        data = self.journal._state_at(self.place, stored.parent)
-        if data and successor(body_of(data), branch=stored.branch)["hash"] != state["hash"]:
+        body = self.journal._state_at(self.place, stored.parent)
+        if body and successor(body, branch=stored.branch)["hash"] != state["hash"]:
             self.damage("commits", stored.id, "it is not the state that the branch was forked from")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from acc.commit.commit import commit
 from acc.errors import ConflictError, InputError, StateError, StoreError
 from acc.journal import Appended, Entry, Head, Journal, ThreadKey
+from acc.journal.erasing import Anew
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
@@ -223,13 +224,14 @@ def _races(case: Case) -> None:
     expect(case.journal.head(case.key).hash == heads[0].hash, "the winner is not the head")
 
 
-def _takes_over(case: Case) -> None:
-    """A worker that slept past somebody's taking over is told, though nobody committed."""
+def _tells_workers(case: Case) -> None:
+    """A worker that slept past an erasure in the thread is told, though nobody committed."""
     head, state = case.begun()
     turn = messages(2, "late")
     how: Any = {"follows": head.hash, "epoch": head.epoch}
     how["turn"] = case.journal.append(case.key, turn, follows=head.hash)
-    expect(case.journal.take_over(case.key).epoch == head.epoch + 1, "the epoch does not rise")
+    case.journal.commit_anew(case.key, (), ())
+    expect(case.journal.head(case.key).epoch == head.epoch + 1, "the epoch does not rise")
     commit_, late = case.journal.commit, [entry(state, turn)]
     refused(ConflictError, "a commit of an earlier epoch", commit_, case.key, late, **how)
 
@@ -251,19 +253,17 @@ def _forks(case: Case) -> None:
     expect(case.said("deeper") == ["main 1", "main 2", "aside 3"], "a fork of a fork sees more")
 
 
-def _blanks(case: Case) -> None:
+def _erases(case: Case) -> None:
     """After an erasure no text, record, state or export holds the words, and the thread goes on."""
-    case.step("Never tell Zanzibar anything.", "Understood.")
-    case.step("ok", proposal=rule("Never tell Zanzibar anything.", "u1"))
-    case.step("Keep it short.")
-    case.step("fine", proposal=rule("Keep it short.", "u3"))
+    case.step("Keep it short.", proposal=rule("Keep it short.", "u1"))
+    case.step("Never tell Zanzibar.", proposal=rule("Never tell Zanzibar.", "u2"))
     head = case.journal.head(case.key)
-    case.journal.blank(case.key, ["u1"], why="asked for")
+    case.journal.commit_anew(case.key, [Anew("main", head.hash, 1, ())], [("main", 2)])
     expect("Zanzibar" not in "".join(case.journal.export(case.key)), "the export holds the words")
     state: Any = case.journal.state(case.key)
     expect([r.words.text for r in state.constraints] == ["Keep it short."], "rules are wrong")
-    expect(case.journal.head(case.key).epoch > head.epoch, "workers are not told")
-    expect(not case.journal.texts(case.key, ["u1"]), "the text is still given out")
+    expect(case.journal.was_erased(case.key, head.hash), "nothing says that the state is gone")
+    expect(not case.journal.texts(case.key, ["u2"]), "the text is still given out")
     case.step("and on")
 
 
@@ -336,6 +336,6 @@ def _closes(case: Case) -> None:
 
 
 PROMISES = (
-    _keeps, _repeats, _conflicts, _races, _takes_over, _forks, _blanks, _exchanges,
+    _keeps, _repeats, _conflicts, _races, _tells_workers, _forks, _erases, _exchanges,
     _takes_any_text, _gives_snapshots, _serves_many, _closes,
 )  # fmt: skip

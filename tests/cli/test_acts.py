@@ -48,7 +48,7 @@ def test_without_a_terminal_nothing_happens_unless_told(folder: Path, capsys: Ca
 def test_the_plan_has_its_price_and_the_act_does_just_that(folder: Path, capsys: Capsys) -> None:
     run([*ERASE, "--memory", str(folder)])
     plan = capsys.readouterr().out
-    assert "to erase, with proof=replay: 0 threads, 1 message" in plan
+    assert "to erase: 0 threads, 1 message" in plan
     assert "message u2 of inc (user)" in plan
     assert "which BINDS NO MORE" in plan
     assert "price: no request of a model" in plan
@@ -60,12 +60,6 @@ def test_the_plan_has_its_price_and_the_act_does_just_that(folder: Path, capsys:
     assert words_in(folder, "Ottilie") == []
     assert told(capsys, "verify", "--memory", folder)["is_clean"]
     assert "Ottilie" not in printed(capsys, "show", "--memory", folder)
-
-
-def test_a_fast_erasure_is_never_called_proved(folder: Path, capsys: Capsys) -> None:
-    out = printed(capsys, *ERASE, "--proof", "fast", "--yes", "--memory", folder)
-    assert out.splitlines()[-1].endswith("; not proved")
-    assert words_in(folder, "Ottilie") == []
 
 
 def test_a_user_and_words_are_erased_by_scope(folder: Path, capsys: Capsys) -> None:

@@ -70,7 +70,7 @@ class Kill:
         ]
         steps += [
             (Journal, name)
-            for name in ("commit_anew", "blank", "delete_thread", "prune", "take_over", "settle", "scrub")
+            for name in ("commit_anew", "delete_thread", "prune", "settle", "scrub")
         ]  # fmt: skip
         with ExitStack() as stack:
             for owner, name in [*steps, (ErasedTraces, "left_in")]:
@@ -143,7 +143,7 @@ def _check_rid(memory: MemoryController[Any], store: InMemoryArtifacts, target: 
 
 
 def _guesses(memory: MemoryController[Any]) -> list[str]:
-    """Return the blanked messages whose commits stay, as a fast erasure leaves them."""
+    """Return the blanked messages whose commits stay, as a prune leaves them."""
     return [
         each.message.ref
         for head in memory.journal.heads()
@@ -161,24 +161,20 @@ def _check_shown(memory: MemoryController[Any]) -> None:
             assert MESSAGE not in _shown(memory, key)
 
 
-QUICK = [("message", "replay", "replay"), ("document", "fast", "replay")]
-PROOFS = [("replay", "replay"), ("fast", "replay"), ("fast", "fast")]
-ERASED = [(name, *proofs) for name in TARGETS for proofs in PROOFS]
+QUICK = ("message", "document")
 
 
 @pytest.mark.parametrize(
-    ("name", "first", "again"),
-    [pytest.param(*each, marks=[] if each in QUICK else pytest.mark.slow) for each in ERASED],
+    "name",
+    [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in TARGETS],
 )
-def test_an_erasure_that_is_killed_is_repeated(
-    name: str, first: Any, again: Any, tmp_path: Path, told: Told
-) -> None:
+def test_an_erasure_that_is_killed_is_repeated(name: str, tmp_path: Path, told: Told) -> None:
     def erased(number: int, kill: Kill) -> Receipt:
         folder = tmp_path / str(number)
         memory, store = told(folder)
         with memory:
             target = TARGETS[name](memory)
-            plan = evidence_of(memory).plan_erasure(target, proof=first)
+            plan = evidence_of(memory).plan_erasure(target)
             try:
                 with kill():
                     receipt = plan.apply()
@@ -186,7 +182,7 @@ def test_an_erasure_that_is_killed_is_repeated(
                 with opened(folder, index="now", store=store) as other:
                     if number % 2:  # it begins a deleted thread anew
                         _check_shown(other)
-                    receipt = evidence_of(other).erase(target, proof=again)
+                    receipt = evidence_of(other).erase(target)
                     assert not (receipt.proved and _guesses(other))
                     _check_rid(other, store, target)
             else:
@@ -194,14 +190,13 @@ def test_an_erasure_that_is_killed_is_repeated(
         return receipt
 
     count = Kill()
-    assert erased(0, count).proved == (first == "replay")
+    assert erased(0, count).proved
     for at in range(count.points):
         receipt = erased(at + 1, Kill(at))
         assert receipt.traces == ()
         is_known = not any("not known any more" in each for each in receipt.foreign)
         assert is_known or name != "words"
-        if first == again:
-            assert receipt.proved == (first == "replay" and is_known)
+        assert receipt.proved == is_known
 
 
 def _deletions(memory: MemoryController[Any]) -> dict[str, Callable[[], Any]]:
@@ -260,11 +255,12 @@ def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Pa
         assert left_of(memory, SECRET) == []
 
 
-def test_what_was_blanked_fast_is_proved_by_a_replay(tmp_path: Path) -> None:
+def test_what_was_pruned_is_proved_by_an_erasure(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         talk(memory, "Never call him before noon.", MESSAGE, "And the gate?")
         target = Target(thread="t", refs=("u2",), words=(SECRET,))
-        assert not evidence_of(memory).erase(target, proof="fast").proved
+        memory.journal.prune("t", [("main", 2)])
+        assert _guesses(memory) == ["u2"]
         assert evidence_of(memory).erase(target).proved
         assert _guesses(memory) == []
         assert memory.journal.verify([memory.policy]).is_clean

@@ -306,7 +306,7 @@ def test_a_text_that_is_damaged_is_told_and_not_quoted(tmp_path: Path) -> None:
         assert "Could not decode" in str(journal.verify([POLICY]).damages[0])
 
 
-@pytest.mark.parametrize("act", ["step", "blank", "delete", "delete and begin"])
+@pytest.mark.parametrize("act", ["step", "prune", "delete", "delete and begin"])
 def test_who_verifies_while_others_write_sees_no_damage(tmp_path: Path, act: str) -> None:
     """They write after it read what there is to check."""
     with Journal.open(tmp_path) as journal, Journal.open(tmp_path, wait=0.2) as other:
@@ -325,8 +325,8 @@ def test_who_verifies_while_others_write_sees_no_damage(tmp_path: Path, act: str
             if act == "step":
                 step(other, "t", "turn 6")
                 step(other, "t", "turn 7")
-            elif act == "blank":
-                other.blank("t", ["u2", "u5"])
+            elif act == "prune":
+                other.prune("t", [("main", 2), ("main", 5)])
             else:
                 other.delete_thread("t")
             if act == "delete and begin":

@@ -27,7 +27,8 @@ def test_each_branch_has_its_size_and_what_of_it_waits(tmp_path: Path) -> None:
         }  # fmt: skip
         journal.append("t", messages(2, "two", "three"), follows=fork.hash, branch="b")
         journal.append("n", messages(1, "four"))
-        journal.blank("g", journal.append("g", messages(1, "five")).refs)
+        journal.append("g", messages(1, "five"))
+        journal.prune("g", [("main", 1)])
         journal.delete_thread(own)
         sizes = journal.sizes()
         assert sizes == {
