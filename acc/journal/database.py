@@ -1,20 +1,17 @@
 """What the journal asks of a database, and how what a database raises becomes an error of the library.
 
 There are `acc.journal.sqlite.Sqlite` and `acc.journal.postgresql.Postgresql`. Everything above them speaks SQLAlchemy
-Core, so that another database needs a subclass, and migrations of its own.
+Core, so that another database needs a subclass.
 """
 
 from __future__ import annotations
 
-import _thread
+import os
 import sqlite3
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import copy_context
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TypeVar
 
 from sqlalchemy import Connection, exc
@@ -25,15 +22,25 @@ T = TypeVar("T")
 
 
 class Database(ABC):
-    """A database with the journal's tables.
+    """A database with the journal's tables, for the process that opened it.
 
     Attributes:
         where: Names it in errors, without credentials.
-        dialect: Names its migrations.
     """
 
-    where: str
-    dialect: str
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self._process = os.getpid()
+        self._is_closed = False
+
+    def _check_usable(self) -> None:
+        if self._is_closed:
+            raise StoreError("the journal is closed", where=self.where, hint="open it again")
+        if self._process != os.getpid():
+            raise StoreError(
+                "the process was forked after the journal was opened", where=self.where,
+                hint="open it in the child",
+            )  # fmt: skip
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
@@ -78,34 +85,6 @@ class Database(ABC):
     def files(self) -> tuple[Path, ...]:
         """The files that hold it, as far as this process can read them."""
         return ()
-
-
-def shielded(act: Callable[[], T]) -> T:
-    """Return what ``act`` returns; from the main thread it runs in another one, where no Ctrl-C arrives.
-
-    Python raises an interrupt in the main thread alone. Between two instructions there it could leave a transaction
-    open, or a lock held, and every writer of the process would wait for ever. What was interrupted is done all the
-    same, unseen. The queue is written in C: an interrupt does not divide what it does.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return act()
-    done: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
-    context = copy_context()
-
-    def work() -> None:
-        try:
-            done.put((context.run(act), None))
-        except BaseException as error:
-            done.put((None, error))
-
-    try:
-        _thread.start_new_thread(work, ())
-    except RuntimeError:  # the interpreter ends: it starts no threads any more
-        return act()
-    value, error = done.get()
-    if error is not None:
-        raise error
-    return value  # type: ignore[return-value]
 
 
 _REPEAT = "repeat the step: nothing of it was written, or it finds what was written"

@@ -8,7 +8,6 @@ connection drops the lock.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from acc.errors import ConfigurationError, StoreError, StoreUnavailableError
-from acc.journal.database import Database, shielded, told
+from acc.journal.database import Database, told
 
 DRIVER = "postgresql+psycopg"
 
@@ -63,8 +62,6 @@ class Postgresql(Database):
         reads_only: Whether nothing can be written.
     """
 
-    dialect = "postgresql"
-
     def __init__(
         self,
         url: URL,
@@ -73,33 +70,24 @@ class Postgresql(Database):
         engine: Engine | None = None,
         reads_only: bool = False,
     ) -> None:
+        super().__init__(url.set(drivername="postgresql", query={}).render_as_string())
         self._is_own = engine is None
         self._engine = engine or _engine(url, wait)
-        self.where = url.set(drivername="postgresql", query={}).render_as_string()
         self._writing = self._engine.execution_options(
             isolation_level="READ COMMITTED", postgresql_readonly=reads_only
         )
         self._free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._wait = wait
-        self._process = os.getpid()
-        self._is_closed = False
-        with told(self.where), self.read() as connection:
-            encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
-        if encoding != "UTF8":
-            self.close()
-            raise ConfigurationError(
-                f"the database has the encoding {encoding}: it cannot hold every text",
-                where=self.where,
-                hint="create one with ENCODING 'UTF8'",
-            )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        connection = self._shielded(lambda: _repeated(self._begun))
+        self._check_usable()
+        with told(self.where):
+            connection = _repeated(self._begun)
         try:
             yield connection
         finally:
-            shielded(lambda: _closed(connection))
+            _closed(connection)
 
     def _begun(self) -> Connection:
         connection = self._free.connect()
@@ -111,7 +99,9 @@ class Postgresql(Database):
         return connection
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        return self._shielded(lambda: self._written(job, about))
+        self._check_usable()
+        with told(self.where):
+            return self._written(job, about)
 
     def _written(self, job: Callable[[Connection], T], about: str) -> T:
         connection, done = _repeated(lambda: self._prepared(job, about))
@@ -145,18 +135,6 @@ class Postgresql(Database):
         except BaseException:
             _closed(connection)
             raise
-
-    def _shielded(self, act: Callable[[], T]) -> T:
-        def run() -> T:
-            with told(self.where):
-                return act()
-
-        if self._is_closed:
-            raise StoreError("the journal is closed", where=self.where, hint="open it again")
-        if self._process != os.getpid():
-            self._process = os.getpid()
-            self._engine.dispose(close=False)  # the connections are the parent's
-        return shielded(run)
 
     def scrub(self) -> str:
         # a role that may not, leaves it to the server

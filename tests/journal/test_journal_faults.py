@@ -9,8 +9,6 @@ import random
 import shutil
 import signal
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from typing import Any
 import pytest
 from servers import begin
 from sqlalchemy import event
-from workers import change, check, kills, said, two_workers, worker
+from workers import change, check, check_fork, kills, said, two_workers, worker
 
 from acc.errors import AuditError, ConflictError, StoreError, StoreUnavailableError
 from acc.journal import Journal
@@ -117,25 +115,9 @@ def test_a_deleted_journal_is_told_and_not_begun_anew(tmp_path: Path) -> None:
                 step(journal, "t", "after")
 
 
-def test_a_forked_child_and_its_parent_go_on(tmp_path: Path) -> None:
-    def forked(act: Callable[[], object]) -> int:
-        child = os.fork()
-        if child == 0:
-            with suppress(BaseException):
-                act()
-                os._exit(0)
-            os._exit(1)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
+def test_a_forked_child_is_told_and_its_parent_goes_on(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
-        step(journal, "t", "before")
-        assert forked(lambda: [step(journal, "child", f"turn {n}") for n in range(10)]) == 0
-        step(journal, "t", "after")
-        with journal.snapshot():  # its connection would come along
-            assert forked(lambda: journal.head("t")) == 1
-            assert forked(lambda: step(journal, "t", "no")) == 1
-        check(journal, ["before", "after"])
-        assert len(said(journal, "child")) == 10
+        check_fork(journal)
 
 
 def test_the_event_loop_goes_on_while_another_process_writes(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from servers import engine_of, postgresql_server, schema_for, url_of
 from services import PostgreSQL
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
-from workers import check, check_snapshot, kills, two_workers
+from workers import check, check_fork, check_snapshot, kills, two_workers
 
 from acc.errors import (
     AccError,
@@ -226,23 +226,9 @@ def test_a_reader_writes_nothing(url: str) -> None:
             step(journal, "t", "no")
 
 
-def test_a_child_does_not_use_its_parents_connections(url: str) -> None:
+def test_a_forked_child_is_told_and_its_parent_goes_on(url: str) -> None:
     with Journal.open(url) as journal:
-        step(journal, "t", "parent")
-        pid = os.fork()
-        if not pid:
-            try:
-                step(journal, "t", "child")
-            except BaseException:
-                os._exit(1)
-            os._exit(0)
-        assert os.waitpid(pid, 0)[1] == 0
-        step(journal, "t", "parent again")
-        assert [m.message.text for m in journal.messages("t")] == [
-            "parent",
-            "child",
-            "parent again",
-        ]
+        check_fork(journal)
 
 
 @pytest.mark.parametrize(
@@ -283,18 +269,6 @@ def test_workers_that_begin_at_once_make_the_tables_once(url: str) -> None:
     for each in threads:
         each.join()
     assert errors == [None] * 8
-
-
-def test_a_database_that_cannot_hold_every_text_is_refused(server: PostgreSQL) -> None:
-    engine = engine_of(url_of(server)).execution_options(isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        made = (
-            "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
-        )
-        connection.exec_driver_sql(made)
-    engine.dispose()
-    with pytest.raises(ConfigurationError, match="LATIN1"):
-        Journal.open(url_of(server).replace("/postgres", "/latin"))
 
 
 @pytest.mark.parametrize(
