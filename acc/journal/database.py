@@ -6,12 +6,16 @@ Core, so that another database needs a subclass.
 
 from __future__ import annotations
 
+import _thread
 import os
 import sqlite3
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TypeVar
 
 from sqlalchemy import Connection, exc
@@ -85,6 +89,34 @@ class Database(ABC):
     def files(self) -> tuple[Path, ...]:
         """The files that hold it, as far as this process can read them."""
         return ()
+
+
+def shielded(act: Callable[[], T]) -> T:
+    """Return what ``act`` returns; from the main thread it runs in another one, where no Ctrl-C arrives.
+
+    Python raises an interrupt in the main thread alone. Between two instructions there it could leave a transaction
+    open, or a lock held, and every writer of the process would wait for ever. What was interrupted is done all the
+    same, unseen. The queue is written in C: an interrupt does not divide what it does.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return act()
+    done: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
+    context = copy_context()
+
+    def work() -> None:
+        try:
+            done.put((context.run(act), None))
+        except BaseException as error:
+            done.put((None, error))
+
+    try:
+        _thread.start_new_thread(work, ())
+    except RuntimeError:  # the interpreter ends: it starts no threads any more
+        return act()
+    value, error = done.get()
+    if error is not None:
+        raise error
+    return value  # type: ignore[return-value]
 
 
 _REPEAT = "repeat the step: nothing of it was written, or it finds what was written"

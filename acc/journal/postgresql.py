@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from acc.errors import ConfigurationError, StoreError, StoreUnavailableError
-from acc.journal.database import Database, told
+from acc.journal.database import Database, shielded, told
 
 DRIVER = "postgresql+psycopg"
 
@@ -101,7 +101,7 @@ class Postgresql(Database):
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         self._check_usable()
         with told(self.where):
-            return self._written(job, about)
+            return shielded(lambda: self._written(job, about))
 
     def _written(self, job: Callable[[Connection], T], about: str) -> T:
         connection, done = _repeated(lambda: self._prepared(job, about))

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, NullPool, create_engine, event
 
 from acc.errors import AuditError, InputError, StoreError
 from acc.folders import is_network, opened_private, private_folder
-from acc.journal.database import Database, told
+from acc.journal.database import Database, shielded, told
 
 CHECKPOINT_PAGES = 1_000
 
@@ -140,6 +140,9 @@ class Sqlite(Database):
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         self._check_usable()
+        return shielded(lambda: self._written(job))
+
+    def _written(self, job: Callable[[Connection], T]) -> T:
         with self._writing, told(self.where), self._connected() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             try:
