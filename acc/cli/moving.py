@@ -29,7 +29,8 @@ def ingest(
 ) -> None:  # fmt: skip
     """Add documents that agents can recall.
 
-    Reads text, Markdown, HTML and PDF. The threads of --scope recall them; without it, those of no named owner.
+    Reads text in UTF-8; of a folder, text and Markdown. The threads of --scope recall them; without it, those of no
+    named owner.
     """
     with opened(memory, create=True) as controller:
         found = Evidence(controller).ingest(paths, replace=replace, **(scope or {}))

@@ -1,10 +1,9 @@
-"""Export, import, copies, heads, health, reindex, search, checkpoints."""
+"""Export, import, copies, heads, health, reindex, search."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ from helpers_evidence import evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.store import InMemoryArtifacts
-from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
-from acc.evidence.checkpoints import delete_checkpoints
+from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.moving import read_heads
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
@@ -176,28 +174,3 @@ def test_a_store_that_fails_leaves_it_unproved(tmp_path: Path) -> None:
         receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert not receipt.proved
         assert "no way" in receipt.foreign[0]
-
-
-def test_checkpoints_of_a_database_leave_no_byte(tmp_path: Path) -> None:
-    pytest.importorskip("langgraph.checkpoint.sqlite")
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
-    path = tmp_path / "saver.sqlite3"
-    with SqliteSaver.from_conn_string(str(path)) as saver:
-        for name in ("t", "other"):
-            config: Any = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
-            checkpoint: Any = {
-                "v": 4, "id": "1", "ts": "2026-01-01", "channel_values": {"m": f"Huntington {name}"},
-                "channel_versions": {"m": 1}, "versions_seen": {},
-            }  # fmt: skip
-            saver.put(config, checkpoint, {"source": "loop"}, {})
-    assert delete_checkpoints(f"sqlite:{path}", ["t"]) == 1
-    data = b"".join(each.read_bytes() for each in tmp_path.iterdir())
-    assert b"Huntington t" not in data
-    assert b"Huntington other" in data
-    with pytest.raises(ConfigurationError):
-        delete_checkpoints("sqlite:nowhere", ["t"])
-    (tmp_path / "bad").write_bytes(b"no database, surely not one at all")
-    with pytest.raises(StoreError):
-        delete_checkpoints(f"sqlite:{tmp_path / 'bad'}", ["t"])
-    assert sqlite3.connect(path).execute("select count(*) from checkpoints").fetchone() == (1,)
