@@ -24,8 +24,7 @@ from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
-from acc.journal.names import MAIN, Head, StoredMessage
-from acc.journal.survey import Size
+from acc.journal.names import MAIN, Head, Size, StoredMessage
 from acc.recall import Candidate
 from acc.text.lines import without_data
 

@@ -40,7 +40,6 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.step import Memory, Step
 from acc.stepping import stepping
-from acc.text.lines import canonical_json
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
@@ -87,9 +86,7 @@ class Replay:
 
     def policy(self, fingerprint: str) -> Policy | None:
         """Return the policy of a stored commit, if it is known."""
-        body = self.bodies.get(fingerprint)
-        text = canonical_json(dict(body)) if body is not None else None
-        return policy_of(fingerprint, text, self.policies)
+        return policy_of(fingerprint, self.bodies.get(fingerprint), self.policies)
 
 
 _ELEMENTS = ("rules", "goals", "later", "done", "records", "next")

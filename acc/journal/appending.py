@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
-from acc.journal.listing import Listing
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, reads, writes
+from acc.journal.reading import Reading
 from acc.journal.tables import MESSAGES, TURNS
 from acc.tail import Message, digest_of
 from acc.turn.observations import storable
@@ -46,7 +46,7 @@ _OF_TURN = text(
 )
 
 
-class Appending(Listing):
+class Appending(Reading):
     """Append turns, and find them."""
 
     @writes

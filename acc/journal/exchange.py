@@ -17,10 +17,9 @@ from acc.errors import ConflictError, InputError
 from acc.journal.committing import ADD_COMMIT, commit_row
 from acc.journal.connecting import FORMAT_NUMBER, written_by
 from acc.journal.database import damaged
-from acc.journal.listing import Listing
+from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, Head, Place, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.reading import PAGE
 from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS, packed
 from acc.text.lines import sha256_of
 

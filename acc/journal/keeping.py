@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, select, text
 
 from acc.errors import AuditError, InputError
+from acc.journal.listing import Listing
 from acc.journal.names import ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Places
 from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
@@ -67,7 +67,7 @@ _ERASED = text(
 ).bindparams(bindparam("digests", expanding=True))
 
 
-class Keeping(Places):
+class Keeping(Listing):
     """Hold, rate, note."""
 
     @writes

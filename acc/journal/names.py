@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from acc.tail import Message
 
@@ -224,3 +224,19 @@ class Report:
     def is_clean(self) -> bool:
         """Whether nothing is wrong."""
         return not self.damages
+
+
+class Size(NamedTuple):
+    """How much a branch itself holds.
+
+    Attributes:
+        commits: Number of its commits.
+        messages: Number of its messages.
+        taken: Those that commits took, without blanked ones.
+        open: Those of a turn after its head, without blanked ones.
+    """
+
+    commits: int
+    messages: int
+    taken: int
+    open: int

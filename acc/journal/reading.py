@@ -8,16 +8,14 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Row, bindparam, select, text
 
+from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, NOTHING, Appended, Head, Place, Waiting
 from acc.journal.opened import Key, key_of, reads
-from acc.journal.places import Places
 from acc.journal.tables import COMMITS, message_of, read_state
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 
 S = TypeVar("S", bound=CompressedCognitiveState)
-
-PAGE = 500
 
 MOST_WAITING = 10_000
 """Messages of an uncommitted turn that are read at most."""
@@ -60,7 +58,7 @@ _WITH_SEQ = text(
 _NO_END = 1 << 62
 
 
-class Reading(Places):
+class Reading(Listing):
     """Read heads, states and tails."""
 
     @reads

@@ -16,7 +16,6 @@ from sqlalchemy import select
 from acc.errors import AccError
 from acc.journal.branching import successor
 from acc.journal.database import told
-from acc.journal.listing import Listing
 from acc.journal.names import (
     MAIN,
     Damage,
@@ -27,6 +26,7 @@ from acc.journal.names import (
     StoredMessage,
     ThreadKey,
 )
+from acc.journal.reading import Reading
 from acc.journal.recompute import NotRecomputed, Recomputing
 from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
 from acc.state.policy import Policy
@@ -41,7 +41,7 @@ _OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
 
 
 def verify(
-    journal: Listing,
+    journal: Reading,
     heads: Iterable[Head],
     anchors: Iterable[Head],
     policies: Sequence[Policy],
@@ -67,7 +67,7 @@ def verify(
 
 
 def _check_thread(
-    journal: Listing,
+    journal: Reading,
     key: ThreadKey,
     policies: Sequence[Policy],
     anchors: Sequence[Head],
@@ -89,7 +89,7 @@ def _check_thread(
         ).check()
 
 
-def _is_gone(journal: Listing, key: ThreadKey) -> bool:
+def _is_gone(journal: Reading, key: ThreadKey) -> bool:
     """Whether the thread was deleted since it was listed."""
     with suppress(AccError):
         return journal.was_deleted(key)
@@ -101,7 +101,7 @@ class _Branch:
 
     def __init__(
         self,
-        journal: Listing,
+        journal: Reading,
         place: Place,
         recomputing: Recomputing,
         anchors: dict[int, str],
@@ -240,7 +240,7 @@ class _Spans:
         last: Number of the last message that a turn tells of.
     """
 
-    def __init__(self, journal: Listing, place: Place) -> None:
+    def __init__(self, journal: Reading, place: Place) -> None:
         self._of_turns: dict[int, list[tuple[int, int]]] = {}
         self._of_commits: dict[int, tuple[int, int]] = {}
         self._found: dict[int, tuple[int, int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acc.journal import Journal, ThreadKey
-from acc.journal.survey import Size
+from acc.journal.names import Size
 from acc.testing.journal_conformance import messages, step
 
 
