@@ -219,7 +219,7 @@ def four_kilobytes(folder: Path) -> None:
         for _ in range(400):
             step(journal, "t", 4000, clock)
         print(
-            f"bytes written for a step of 4 KB: {(written() - before) / 400_000:.1f} KB (to reach 60)"
+            f"bytes written for a step of 4 KB: {(written() - before) / 400_000:.1f} KB (to reach 70)"
         )
 
 

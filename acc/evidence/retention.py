@@ -232,8 +232,7 @@ class Ledger:
         for key in readers:
             admitted = {(k.branch, k.turn): k.admitted for k in self.ticks if k.thread == key}
             for said in journal.feedback(key):
-                refs = {said.ref} if said.ref else admitted.get((said.branch, said.turn), ())
-                for ref in refs:
+                for ref in admitted.get((said.branch, said.turn), ()):
                     self._utilities[ref].append(said.utility)
 
     def usage(self, number: str, group: Group, now: datetime) -> RecordUse:

@@ -39,8 +39,6 @@ STRUCTURE = frozenset(
 )  # fmt: skip
 """Keys whose values are nobody's words."""
 
-_WORD = re.compile(r"[^\W_]{4,}")
-
 
 def strings_of(value: Any) -> Iterator[str]:
     """Yield the strings of plain JSON that may hold somebody's words."""
@@ -64,19 +62,14 @@ class Wanted:
     """
 
     def __init__(self, given: Iterable[str]) -> None:
-        folded = {_folded(each) for each in given} - {""}
-        self._words = frozenset(each for each in folded if each.isascii() and _WORD.fullmatch(each))
-        phrases = "|".join(map(_as_pattern, sorted(folded - self._words)))
-        self._phrases = re.compile(phrases) if phrases else None
+        phrases = "|".join(map(_as_pattern, sorted({_folded(each) for each in given} - {""})))
+        self._pattern = re.compile(phrases) if phrases else None
 
     def are_in(self, value: Any) -> bool:
         """Whether one of them stands in a text, or in plain JSON."""
-        if not self._words and self._phrases is None:
+        if self._pattern is None:
             return False
-        texts = list(strings_of(value))
-        if not self._words.isdisjoint(w.casefold() for t in texts for w in _WORD.findall(t)):
-            return True
-        return self._phrases is not None and any(map(self._phrases.search, map(_folded, texts)))
+        return any(map(self._pattern.search, map(_folded, strings_of(value))))
 
 
 def _folded(text: str) -> str:

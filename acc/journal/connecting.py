@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from string import ascii_letters, digits
 
@@ -80,14 +79,6 @@ def _url(where: object) -> URL:
     return url.set(drivername="postgresql") if url.drivername == "postgres" else url
 
 
-def written_by() -> str:
-    """Return what names this version."""
-    try:
-        return f"agent-cognitive-compressor {version('agent-cognitive-compressor')}"
-    except PackageNotFoundError:
-        return "agent-cognitive-compressor"
-
-
 def prepare(database: Database, now: str, *, reads_only: bool = False) -> None:
     """Make the tables if there are none.
 
@@ -99,7 +90,7 @@ def prepare(database: Database, now: str, *, reads_only: bool = False) -> None:
     def make(connection: Connection) -> None:
         if not _found(connection, database.where):  # nobody was faster
             METADATA.create_all(connection)
-            row = {"number": FORMAT_NUMBER, "written_by": written_by(), "at": now}
+            row = {"number": FORMAT_NUMBER, "at": now}
             connection.execute(FORMAT.insert(), row)
 
     with told(database.where), database.read() as connection:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
 from acc.journal.committing import ADD_COMMIT, commit_row
-from acc.journal.connecting import FORMAT_NUMBER, written_by
+from acc.journal.connecting import FORMAT_NUMBER
 from acc.journal.database import damaged
 from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, Head, Place, ThreadKey
@@ -43,7 +43,7 @@ class Exchange(Listing):
         key = key_of(thread)
         branches = self._read(lambda journal: journal._places(key))
         names = {place.branch_id: place.head.branch for place in branches}
-        yield _line({"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **vars(key)})
+        yield _line({"acc": "journal", "format": FORMAT_NUMBER, **vars(key)})
         for place in branches:
             name = place.head.branch
             ancestry = [[names[branch], up_to] for branch, up_to in place.ancestry]

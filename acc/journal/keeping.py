@@ -36,11 +36,10 @@ class Hold:
 
 @dataclass(frozen=True)
 class Feedback:
-    """How useful evidence was; without a ref, everything that the turn admitted."""
+    """How useful the evidence was that a turn admitted."""
 
     branch: str
     turn: int
-    ref: str
     utility: float
 
 
@@ -134,7 +133,7 @@ class Keeping(Listing):
             return ()
         own = select(FEEDBACK).where(FEEDBACK.c.thread_id == place.thread_id)
         rows = self._execute(own.order_by(FEEDBACK.c.id))
-        return tuple(Feedback(r.branch, r.turn, r.ref, r.utility) for r in rows)
+        return tuple(Feedback(r.branch, r.turn, r.utility) for r in rows)
 
     def key(self, name: str) -> bytes:
         """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written.

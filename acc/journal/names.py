@@ -77,11 +77,6 @@ class Place:
             found |= {f"branch_{number}": branch_id, f"upto_{number}": up_to}
         return found
 
-    def holds(self, branch_id: int, seq: int) -> bool:
-        """Whether the branch sees the message with this number."""
-        seen = any(branch_id == branch and seq <= up_to for branch, up_to in self.ancestry)
-        return seen or branch_id == self.branch_id
-
     @property
     def where(self) -> str:
         """What names the branch in errors."""

@@ -38,14 +38,9 @@ class Latest(Generic[S]):
     waiting: Waiting = NOTHING
 
 
-_OF_TURNS = text(  # from turns to messages: a database that begins with the messages reads all of the branch
-    "SELECT messages.* FROM turns CROSS JOIN messages WHERE turns.branch_id = :branch_id AND number IN :numbers"
-    " AND messages.branch_id = turns.branch_id AND seq >= first_seq AND seq <= last_seq AND seq <= :last"
-    " AND ref IN :refs AND digest <> '' ORDER BY seq"
-).bindparams(bindparam("numbers", expanding=True), bindparam("refs", expanding=True))
-_WITH_REFS = text(
-    "SELECT * FROM messages WHERE branch_id = :branch_id AND seq <= :last AND ref IN :refs AND digest <> ''"
-    " ORDER BY seq"
+_WITH_REFS = text(  # +seq: a database that begins with the numbers reads all of the branch
+    "SELECT * FROM messages WHERE branch_id = :branch_id AND ref IN :refs AND +seq <= :last AND digest <> ''"
+    " ORDER BY +seq"
 ).bindparams(bindparam("refs", expanding=True))
 _WAITING = text(
     "SELECT * FROM messages WHERE branch_id = :branch_id AND seq > :after AND version = 0"
@@ -189,33 +184,18 @@ class Reading(Listing):
     def _texts(self, place: Place, refs: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages of some refs in their order, as far as the branch sees them.
 
-        Refs that name their turn are found by it. Where a turn was appended twice, as by two workers, that one counts
-        which a commit took.
+        Where a turn was appended twice, as by two workers, that one counts which a commit took.
         """
         best: dict[str, Row[Any]] = {}
         for branch_id, up_to in ((place.branch_id, _NO_END), *place.ancestry):
             left = [ref for ref in refs if ref not in best]
             for start in range(0, len(left), PAGE):
                 part = left[start : start + PAGE]
-                for row in self._with_refs(branch_id, up_to, part):
+                given = {"branch_id": branch_id, "refs": part, "last": up_to}
+                for row in self._execute(_WITH_REFS, given):
                     if up_to != _NO_END and not row.version:
                         continue  # another branch's turn that nothing came of
                     held = best.get(row.ref)
                     if held is None or row.version or not held.version:
                         best[row.ref] = row
         return tuple(message_of(best[ref]) for ref in dict.fromkeys(refs) if ref in best)
-
-    def _with_refs(self, branch_id: int, up_to: int, refs: Sequence[str]) -> Iterable[Row[Any]]:
-        """Return the rows of one branch with some refs, oldest first."""
-        given = {"branch_id": branch_id, "last": up_to, "refs": refs}
-        numbers = {_turn_of(ref) for ref in refs}
-        if None in numbers:
-            return self._execute(_WITH_REFS, given)
-        return self._execute(_OF_TURNS, {**given, "numbers": [*numbers]})
-
-
-def _turn_of(ref: str) -> int | None:
-    """Return the turn that a ref names, as ``u7`` and ``t7.2`` do; None if it names none."""
-    number, *part = ref[1:].split(".")
-    is_named = all(each.isascii() and each.isdigit() for each in (number, *part))
-    return int(number) if is_named else None

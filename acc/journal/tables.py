@@ -18,6 +18,7 @@ from sqlalchemy import (
     Connection,
     Double,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -66,7 +67,7 @@ FORMAT = Table(
     "format",
     METADATA,
     Column("number", Integer, primary_key=True, autoincrement=False),
-    *_text("written_by", "at"),
+    *_text("at"),
 )
 
 THREADS = Table(
@@ -92,15 +93,13 @@ TURNS = Table(
     Column("number", BigInteger, primary_key=True), Column("identity", LargeBinary, primary_key=True),
     *_number("first_seq", "last_seq"), sqlite_with_rowid=False,
 )  # fmt: skip
-"""A turn as it was appended, by a digest of its messages and of the head that it followed.
-
-Refs name the turn, so that this key also leads to a message's row: it grows at its end only, where an index of refs or
-hashes would write to a page anywhere."""
+"""A turn as it was appended, by a digest of its messages and of the head that it followed."""
 
 MESSAGES = Table(
     "messages", METADATA, _id(), _of("branch_id", "branches"), *_number("seq", "version", "turn"),
     *_text("ref", "channel", "name", "call_id", "message_id", "text"), *_number("left_out"),
     *_text("at", "digest"), UniqueConstraint("branch_id", "seq"),
+    Index("messages_by_ref", "branch_id", "ref"),
 )  # fmt: skip
 """What was said. ``version`` is that of the commit that took the message; 0 while none has."""
 
@@ -132,9 +131,9 @@ HOLDS = Table(
 
 FEEDBACK = Table(
     "feedback", METADATA, _id(), _of("thread_id", "threads"), *_text("branch"), *_number("turn"),
-    *_text("ref"), Column("utility", Double, nullable=False), *_text("at"),
+    Column("utility", Double, nullable=False), *_text("at"),
 )  # fmt: skip
-"""How useful evidence was: a message, or with an empty ref everything that the turn admitted."""
+"""How useful the evidence was that a turn admitted."""
 
 COPIES = Table("copies", METADATA, _id(), *_text("path", "what", "at"))
 """Files to which the journal or a part of it was copied. An erasure names them."""

@@ -96,20 +96,16 @@ def test_ratings_count_for_what_a_turn_admitted(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         evidence = evidence_of(memory)
         done = evidence.ingest_text("a", POLICY)
-        talk(memory, "Hello there.")
-        step = memory.step(None, Turn.said(QUESTION), thread="t")
-        assert evidence.feedback(step, 0.0, thread="t") == 1
-        assert evidence.feedback(step.state.turn, 0.2, thread="t") == 1
-        assert evidence.feedback(f"{done.ref}.1", 0, thread="t") == 1
+        talk(memory, "Hello there.", QUESTION)
+        for utility in (0.0, 0.2, 0):
+            assert evidence.feedback(2, utility, thread="t") == 1
         (doom,) = (
             evidence.plan_prune(History(2, 0.5)).doomed + evidence.plan_prune(History(2, 0.5)).kept
         )
         assert doom.ref == done.ref
-        for wrong in (99, "u99", "doc.nothing"):
+        for wrong in ((99, 1.0), (1, float("nan"))):
             with pytest.raises(InputError):
-                evidence.feedback(wrong, 1.0, thread="t")
-        with pytest.raises(InputError):
-            evidence.feedback(1, float("nan"), thread="t")
+                evidence.feedback(*wrong, thread="t")
 
 
 def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
