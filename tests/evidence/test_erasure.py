@@ -9,7 +9,6 @@ from helpers_evidence import Scripted, check_gone, evidence_of, fact, left_of, o
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.evidence.target import Target
-from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedLater, ProposedRecord
 from acc.turn.turn import Turn
 
@@ -97,16 +96,6 @@ def test_what_was_committed_meanwhile_stops_a_plan(tmp_path: Path) -> None:
         assert left_of(memory, SECRET)
 
 
-def test_words_go_wherever_they_were_said_in_the_scope(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
-        talk(memory, FIRST, MESSAGE, thread="a")
-        talk(memory, f"{SECRET} is what my cousin has.", "Never mind.", thread="b")
-        receipt = evidence_of(memory).erase(Target(words=(SECRET,)))
-        assert receipt.proved
-        assert receipt.messages == 2
-        check_gone(memory, SECRET)
-
-
 def test_a_thread_and_a_user_go_whole(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         talk(memory, FIRST, MESSAGE)
@@ -192,11 +181,3 @@ def test_a_copy_in_the_folder_is_named(tmp_path: Path) -> None:
         assert not receipt.proved
         assert [trace.where for trace in receipt.traces] == [str(copy)]
         assert SECRET not in repr(receipt)
-
-
-def test_the_policy_is_the_stored_one(tmp_path: Path) -> None:
-    with opened(tmp_path, policy=Policy(max_tokens=700)) as memory:
-        talk(memory, FIRST, MESSAGE, "Go on.")
-    with opened(tmp_path, policy=Policy(max_tokens=900)) as memory:
-        evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
-        assert memory.journal.verify([memory.policy]).is_clean

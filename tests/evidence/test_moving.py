@@ -49,24 +49,6 @@ def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> No
             evidence.import_(out)
 
 
-def test_an_import_is_whole_or_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path / "a") as memory:
-        for name in ("one", "two"):
-            talk(memory, RULE, thread=name)
-        lines = list(evidence_of(memory).lines())
-    bent = [
-        line.replace("business", "holiday") if n > len(lines) // 2 else line
-        for n, line in enumerate(lines)
-    ]
-    with opened(tmp_path / "b") as memory:
-        with pytest.raises(InputError):
-            evidence_of(memory).import_(bent)
-        assert list(memory.threads()) == []
-        (tmp_path / "bad.gz").write_bytes(b"nothing")
-        with pytest.raises(InputError):
-            evidence_of(memory).import_(tmp_path / "bad.gz")
-
-
 def test_an_erasure_names_the_copies(tmp_path: Path) -> None:
     with opened(tmp_path / "m") as memory:
         talk(memory, RULE, "How are you?")
