@@ -15,7 +15,7 @@ from acc.errors import ConflictError, InputError, StateError
 from acc.journal.committing import ADD_COMMIT, Committing, commit_row
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
-from acc.journal.tables import packed, read_state
+from acc.journal.tables import read_state
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
 from acc.text.lines import sha256_of
@@ -86,12 +86,10 @@ class Branching(Committing):
         self, place: Place, body: Mapping[str, Any], kind: str, turn: Appended | None = None
     ) -> Head:
         """Append a state that was made without its class."""
-        row = commit_row(place, body, kind, self._now())
-        row |= {"record": packed({}), "state": packed(body)}
-        if turn is not None:
-            row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
+        span, seq = ((turn.first, turn.last), turn.last) if turn else ((0, 0), place.head.seq)
+        row = commit_row(place, body, kind, {}, at=self._now(), span=span, seq=seq)
         self._execute(ADD_COMMIT, row)
-        return self._move_head(place, body["hash"], body["version"], row["seq"])
+        return self._move_head(place, body["hash"], body["version"], seq)
 
 
 def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:

@@ -182,16 +182,9 @@ class Committing(Appending):
         rows = []
         for number, entry in enumerate(entries):
             state = entry.commit.state
-            body = state.canonical()
-            own = turn if number == 0 else None
-            rows.append(
-                {
-                    **commit_row(place, body, entry.kind, self._now()),
-                    "epoch": head.epoch, "first_seq": own.first if own else 0, "seq": seq,
-                    "last_seq": own.last if own else 0,
-                    "record": packed(record_of(entry)), "state": packed(body),
-                }
-            )  # fmt: skip
+            span = (turn.first, turn.last) if turn is not None and number == 0 else (0, 0)
+            made = state.canonical(), entry.kind, record_of(entry)
+            rows.append(commit_row(place, *made, at=self._now(), span=span, seq=seq))
             self._recent.put(state)
             self._keep_policy(entry)
         self._execute(ADD_COMMIT, rows)
@@ -238,11 +231,20 @@ def _unfit(what: str, place: Place) -> StateError:
     )
 
 
-def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> dict[str, Any]:
-    """Return a row of commits for a state; without messages, record and body."""
+def commit_row(
+    place: Place,
+    body: Mapping[str, Any],
+    kind: str,
+    record: Mapping[str, Any],
+    *,
+    at: str,
+    span: Sequence[int] = (0, 0),
+    seq: int,
+) -> dict[str, Any]:
+    """Return a row of commits for a state."""
     return {
         "branch_id": place.branch_id, "version": body.get("version", 0), "kind": kind,
         "parent": body.get("parent", ""), "hash": body["hash"], "policy": body.get("policy", ""),
-        "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": 0, "last_seq": 0,
-        "seq": place.head.seq, "at": now,
+        "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": span[0],
+        "last_seq": span[1], "seq": seq, "at": at, "record": packed(record), "state": packed(body),
     }  # fmt: skip

@@ -30,7 +30,6 @@ from acc.journal.tables import (
     OF_A_THREAD,
     THREADS,
     TOMBSTONES,
-    packed,
 )
 from acc.turn.observations import is_ingested
 
@@ -177,12 +176,10 @@ class Erasing(Branching):
         if made.entry is not None:
             record = record_of(made.entry)
             self._keep_policy(made.entry)
-        row = {
-            **commit_row(place, made.body, made.kind, made.at), "epoch": place.head.epoch + 1,
-            "first_seq": min(made.taken, default=0), "last_seq": max(made.taken, default=0),
-            "seq": made.seq, "record": packed(record), "state": packed(made.body),
-        }  # fmt: skip
-        self._execute(ADD_COMMIT, row)
+        span = min(made.taken, default=0), max(made.taken, default=0)
+        how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
+        row = commit_row(place, made.body, made.kind, record, **how)
+        self._execute(ADD_COMMIT, {**row, "epoch": place.head.epoch + 1})
 
     def _reset_head(self, place: Place) -> None:
         own = HEADS.c.branch_id == place.branch_id

@@ -20,7 +20,7 @@ from acc.journal.database import damaged
 from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, Head, Place, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS, packed
+from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
 from acc.text.lines import sha256_of
 
 _DAMAGED = (
@@ -175,10 +175,6 @@ class _Importer:
             == body["hash"]
         ):
             raise ValueError(f"the state of version {version} was changed")
-        row = {
-            **commit_row(self._places[name], {"hash": body["hash"]}, body["kind"], body["at"]),
-            **{k: body[k] for k in ("version", "parent", "policy", "epoch", "turn", "seq")},
-            "first_seq": body["span"][0], "last_seq": body["span"][1],
-            "record": packed(body["record"]), "state": packed(state),
-        }  # fmt: skip
-        self._journal._execute(ADD_COMMIT, row)
+        how = {key: body[key] for key in ("at", "span", "seq")}
+        row = commit_row(self._places[name], state, body["kind"], body["record"], **how)
+        self._journal._execute(ADD_COMMIT, {**row, "epoch": body["epoch"]})

@@ -83,20 +83,16 @@ class Postgresql(Database):
     def read(self) -> Iterator[Connection]:
         self._check_usable()
         with told(self.where):
-            connection = _repeated(self._begun)
+            connection = self._free.connect()
+            try:
+                connection.exec_driver_sql(_BEGIN_READING)
+            except BaseException:
+                _closed(connection)
+                raise
         try:
             yield connection
         finally:
             _closed(connection)
-
-    def _begun(self) -> Connection:
-        connection = self._free.connect()
-        try:
-            connection.exec_driver_sql(_BEGIN_READING)
-        except BaseException:
-            _closed(connection)
-            raise
-        return connection
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         self._check_usable()
@@ -104,8 +100,23 @@ class Postgresql(Database):
             return shielded(lambda: self._written(job, about))
 
     def _written(self, job: Callable[[Connection], T], about: str) -> T:
-        connection, done = _repeated(lambda: self._prepared(job, about))
-        try:  # it is not tried again: if its answer is lost, it may have been carried out
+        connection = self._writing.connect()
+        try:
+            idle = max(IDLE_SECONDS, int(self._wait))
+            times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
+            connection.execute(_BEGIN, times)
+            if about:
+                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
+            else:
+                connection.execute(_LOCK_ALL, {"locks": LOCKS})
+            done = job(connection)
+            self._commit(connection)
+            return done
+        finally:
+            _closed(connection)
+
+    def _commit(self, connection: Connection) -> None:
+        try:
             connection.commit()
         except DBAPIError as error:
             if not error.connection_invalidated:
@@ -116,25 +127,6 @@ class Postgresql(Database):
                 hint="repeat the step with the state that it began from, which finds what was written; if it began"
                 " with None, so do its messages if they have ids; otherwise see last_state first",
             ) from error
-        finally:
-            _closed(connection)
-        return done
-
-    def _prepared(self, job: Callable[[Connection], T], about: str) -> tuple[Connection, T]:
-        """Return a transaction in which everything is done but to commit it, and what ``job`` returned."""
-        connection = self._writing.connect()
-        try:
-            idle = max(IDLE_SECONDS, int(self._wait))
-            times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
-            connection.execute(_BEGIN, times)
-            if about:
-                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
-            else:
-                connection.execute(_LOCK_ALL, {"locks": LOCKS})
-            return connection, job(connection)
-        except BaseException:
-            _closed(connection)
-            raise
 
     def scrub(self) -> str:
         # a role that may not, leaves it to the server
@@ -167,16 +159,6 @@ def _closed(connection: Connection) -> None:
         connection.close()
 
 
-def _repeated(act: Callable[[], T]) -> T:
-    """Return what ``act`` returns; try once more if the server had dropped the connection."""
-    try:
-        return act()
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-        return act()
-
-
 def _number(about: str) -> int:
     """Return a number that names a lock; two threads with one number only wait for each other."""
     digest = hashlib.blake2b(about.encode(), digest_size=4).digest()
@@ -188,6 +170,7 @@ def _engine(url: URL, wait: float) -> Engine:
     try:
         return create_engine(
             url.set(drivername=DRIVER), pool_size=POOL, max_overflow=0, pool_timeout=wait,
+            pool_pre_ping=True,  # a connection that the server dropped is made anew
             connect_args={
                 "connect_timeout": seconds, "tcp_user_timeout": seconds * 1000,
                 "client_encoding": "utf8",
