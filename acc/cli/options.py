@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from acc.folders import expanded
-from acc.journal.connecting import is_url
 from acc.journal.names import ThreadKey
+from acc.journal.opened import is_url
 from acc.models.choosing import as_model
 from acc.models.recorded import RecordedModel
 

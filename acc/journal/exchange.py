@@ -15,12 +15,20 @@ from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
 from acc.journal.committing import ADD_COMMIT, commit_row
-from acc.journal.connecting import FORMAT_NUMBER
 from acc.journal.database import damaged
 from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, Head, Place, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS
+from acc.journal.tables import (
+    FEEDBACK,
+    FORMAT_NUMBER,
+    HEADS,
+    HOLDS,
+    MESSAGES,
+    POLICIES,
+    TOMBSTONES,
+    TURNS,
+)
 from acc.text.lines import sha256_of
 
 _DAMAGED = (

@@ -27,14 +27,13 @@ from sqlalchemy import Select, bindparam, case, func, select
 
 from acc.errors import InputError
 from acc.folders import expanded, opened_private, private_folder
-from acc.journal.connecting import FILE
 from acc.journal.database import told
 from acc.journal.erasing import Erasing
 from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
 from acc.journal.listing import PAGE
 from acc.journal.names import MAIN, Head, Report, Size, ThreadKey
-from acc.journal.opened import Key, key_of, reads
+from acc.journal.opened import FILE, Key, key_of, reads
 from acc.journal.reading import Latest
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
 from acc.journal.verify import verify

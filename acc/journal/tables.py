@@ -1,6 +1,6 @@
 """The tables, and messages, states and records as their rows hold them.
 
-SQLAlchemy makes the tables from here, in SQLite as in PostgreSQL (`acc.journal.connecting.prepare`).
+SQLAlchemy makes the tables from here, in SQLite as in PostgreSQL (`prepare`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    inspect,
+    select,
     text,
 )
 
-from acc.journal.database import damaged
+from acc.errors import InputError, StoreError
+from acc.journal.database import Database, damaged, told
 from acc.journal.names import StoredCommit
 from acc.state.model import CompressedCognitiveState
 from acc.tail import Message
@@ -144,6 +147,9 @@ KEYS = Table("keys", METADATA, Column("name", Text, primary_key=True), _bytes("v
 INDEXES = Table("indexes", METADATA, Column("place", Text, primary_key=True))
 """Where the memory's artifacts were ever indexed: an erasure has to reach all of it."""
 
+FORMAT_NUMBER = 1
+"""The format that this version writes."""
+
 OF_A_THREAD = (HOLDS, FEEDBACK)
 """The tables whose rows belong to one thread."""
 
@@ -154,6 +160,54 @@ MOST_RECENT = 64
 
 _STATE = text("SELECT id, state FROM commits WHERE branch_id = :branch_id AND version = :version")
 _DAMAGED = (zlib.error, ValueError, TypeError)
+
+
+def prepare(database: Database, now: str, *, reads_only: bool = False) -> None:
+    """Make the tables if there are none.
+
+    Raises:
+        StoreError: A newer version wrote the journal, or the database holds something else.
+        InputError: Nothing may be written, and there is no journal.
+    """
+
+    def make(connection: Connection) -> None:
+        if not _found(connection, database.where):  # nobody was faster
+            METADATA.create_all(connection)
+            row = {"number": FORMAT_NUMBER, "at": now}
+            connection.execute(FORMAT.insert(), row)
+
+    with told(database.where), database.read() as connection:
+        found = _found(connection, database.where)
+    if found:
+        return
+    if reads_only:
+        raise InputError(
+            "there is no memory",
+            where=database.where, hint="open it to write once: MemoryController.open",
+        )  # fmt: skip
+    database.write(make)
+
+
+def _found(connection: Connection, where: str) -> int:
+    """Return the number of the format that the database has; 0 if it has none."""
+    names = set(inspect(connection).get_table_names())
+    own = names & METADATA.tables.keys()
+    # beside tables of others a server's database may begin a journal, a file may not
+    if not (own if connection.dialect.name == "postgresql" else names):
+        return 0
+    if not {"format", "heads"} <= own:
+        raise StoreError(
+            "the database holds no journal, but other tables", where=where,
+            hint="name another folder, or a schema of its own: ?options=-csearch_path=acc",
+        )  # fmt: skip
+    number = max((row[0] for row in connection.execute(select(FORMAT.c.number))), default=0)
+    if number > FORMAT_NUMBER:
+        raise StoreError(
+            f"the journal has format {number}, this version writes {FORMAT_NUMBER}",
+            where=where,
+            hint="update the package",
+        )
+    return number
 
 
 class Recent:
