@@ -113,7 +113,7 @@ def prune(
         if name == "idle":
             plan = evidence.plan_expiry(timedelta(days=numbers["days"]), **where)
         else:
-            plan = evidence.plan_prune(_deletion(name, numbers), kinds=(kind,), **where)
+            plan = evidence.plan_prune(_deletion(name, numbers), kind=kind, **where)
 
         def act() -> Summary:
             done = plan.apply()
@@ -163,8 +163,8 @@ def _deletion(name: str, numbers: Mapping[str, Any]) -> Any:
 def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
     """Return the plan of a pruning or of an expiry in words."""
     if isinstance(plan, PrunePlan):
-        lines = [f"  delete {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.doomed]
-        lines += [f"  keep {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.kept]
+        lines = [f"  delete {d.ref} of {d.thread}: {d.why}" for d in plan.doomed]
+        lines += [f"  keep {d.ref} of {d.thread}: {d.why}" for d in plan.kept]
         kept = f"{len(plan.kept)} are kept although the policy would delete them"
         return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
     lines = [f"  delete thread {key}: last commit {at}" for key, at in plan.threads.items()]

@@ -202,7 +202,7 @@ def test_an_erasure_that_is_killed_is_repeated(name: str, tmp_path: Path, told: 
 def _deletions(memory: MemoryController[Any]) -> dict[str, Callable[[], Any]]:
     evidence = evidence_of(memory)
     return {
-        "prune": lambda: evidence.prune(Capacity(0), kinds=("documents", "messages")),
+        "prune": lambda: evidence.prune(Capacity(0), kind="messages"),
         "expire": lambda: evidence.expire(timedelta(0)),
         "replace": lambda: evidence.ingest_text("record", "Nothing is known.", replace=True),
     }

@@ -113,7 +113,7 @@ def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
         evidence = evidence_of(memory)
         talk(memory, "Never call before noon.", "How are you?", "Nice day.", "Go on.", "And then?")
         evidence.hold("t", "u3", reason="audit")
-        plan = evidence.plan_prune(Capacity(0), kinds=("messages",), thread="t")
+        plan = evidence.plan_prune(Capacity(0), kind="messages", thread="t")
         kept = {doom.ref: doom.why for doom in plan.kept}
         assert "cited" in kept["u1"]
         assert kept["u3"] == "held: audit"
@@ -135,7 +135,7 @@ def test_what_was_held_since_the_plan_stays(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         evidence = evidence_of(memory)
         talk(memory, "How are you?", "Nice day.", "Go on.")
-        plan = evidence.plan_prune(Capacity(0), kinds=("messages",))
+        plan = evidence.plan_prune(Capacity(0), kind="messages")
         evidence.hold("t", reason="the whole thread")
         assert plan.apply().messages == 0
         evidence.release("t")
@@ -143,7 +143,7 @@ def test_what_was_held_since_the_plan_stays(tmp_path: Path) -> None:
             evidence.release("t")
         assert plan.apply().messages == 2
         with pytest.raises(ConfigurationError):
-            evidence.plan_prune(Capacity(0), kinds=("nothing",))  # type: ignore[arg-type]
+            evidence.plan_prune(Capacity(0), kind="nothing")  # type: ignore[arg-type]
 
 
 def test_holds_are_listed_and_move_with_their_thread(tmp_path: Path) -> None:
