@@ -41,7 +41,7 @@ TAKEN = text(
     " WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last ORDER BY seq"
 )
 _OF_TURN = text(
-    "SELECT hash, version, epoch, seq FROM commits WHERE branch_id = :branch_id AND version >= :version"
+    "SELECT hash, version, seq FROM commits WHERE branch_id = :branch_id AND version >= :version"
     " AND version < :version + 256 AND turn = :number ORDER BY version DESC LIMIT 1"
 )
 
@@ -170,7 +170,7 @@ class Appending(Reading):
         made = self._execute(_OF_TURN, given).first()
         if made is None:
             return None
-        return Head(place.head.thread, place.head.branch, *made)
+        return replace(place.head, hash=made.hash, version=made.version, seq=made.seq)
 
     def _begun(self, key: Key, branch: str, place: Place | None, follows: str) -> Place:
         """Return the branch that ``follows`` is the head of; a new thread's main branch is made."""

@@ -245,6 +245,6 @@ def commit_row(
     return {
         "branch_id": place.branch_id, "version": body.get("version", 0), "kind": kind,
         "parent": body.get("parent", ""), "hash": body["hash"], "policy": body.get("policy", ""),
-        "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": span[0],
-        "last_seq": span[1], "seq": seq, "at": at, "record": packed(record), "state": packed(body),
+        "turn": body.get("turn", 0), "first_seq": span[0], "last_seq": span[1],
+        "seq": seq, "at": at, "record": packed(record), "state": packed(body),
     }  # fmt: skip

@@ -123,28 +123,20 @@ _REPEAT = "repeat the step: nothing of it was written, or it finds what was writ
 
 _TOLD: dict[str, tuple[type[AccError], str, str]] = {
     "SQLITE_BUSY": (StoreUnavailableError, "another process is writing", _REPEAT),
-    "SQLITE_LOCKED": (StoreUnavailableError, "another connection is writing", _REPEAT),
-    "SQLITE_PROTOCOL": (StoreUnavailableError, "the lock could not be taken", _REPEAT),
     "SQLITE_FULL": (StoreError, "the disk is full", f"make room, then {_REPEAT}"),
     "SQLITE_READONLY": (StoreError, "the file may only be read", "make file and folder writable"),
-    "SQLITE_PERM": (StoreError, "access is denied", "make file and folder readable and writable"),
     "SQLITE_CANTOPEN": (StoreError, "the file cannot be opened", "check the folder and its rights"),
     "SQLITE_NOTADB": (StoreError, "the file is no journal", "name another folder, or restore a backup"),
     "SQLITE_CORRUPT": (AuditError, "the file is damaged", "restore a backup; export what can be read"),
     "SQLITE_IOERR": (StoreError, "the disk fails", "check the disk, then repeat the step"),
-    "SQLITE_NOMEM": (StoreUnavailableError, "memory is full", _REPEAT),
-    "SQLITE_TOOBIG": (StoreError, "a text is too long for the database", "shorten it"),
-    "SQLITE_INTERRUPT": (StoreUnavailableError, "the statement was interrupted", _REPEAT),
     # PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
     "55P03": (StoreUnavailableError, "another worker is writing to the thread", _REPEAT),
     "40": (StoreUnavailableError, "another transaction was in the way", _REPEAT),
     "25P03": (StoreUnavailableError, "the transaction was idle for too long", _REPEAT),
-    "25006": (StoreError, "the server only reads", "name the primary server"),
     "3F": (StoreError, "there is no such schema", "create it, or name another"),
     "42501": (StoreError, "the role may not do this", "GRANT it, or use the role for it (roles.sql)"),
     "53100": (StoreError, "the server's disk is full", f"make room, then {_REPEAT}"),
     "53": (StoreUnavailableError, "the server is short of something", _REPEAT),
-    "54": (StoreError, "a name is too long for the database", "shorten it"),
     "57": (StoreUnavailableError, "the server stopped the statement", _REPEAT),
     "XX": (AuditError, "the server finds damage", "see its log; restore a backup"),
 }  # fmt: skip

@@ -178,8 +178,7 @@ class Erasing(Branching):
             self._keep_policy(made.entry)
         span = min(made.taken, default=0), max(made.taken, default=0)
         how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
-        row = commit_row(place, made.body, made.kind, record, **how)
-        self._execute(ADD_COMMIT, {**row, "epoch": place.head.epoch + 1})
+        self._execute(ADD_COMMIT, commit_row(place, made.body, made.kind, record, **how))
 
     def _reset_head(self, place: Place) -> None:
         own = HEADS.c.branch_id == place.branch_id

@@ -185,4 +185,4 @@ class _Importer:
             raise ValueError(f"the state of version {version} was changed")
         how = {key: body[key] for key in ("at", "span", "seq")}
         row = commit_row(self._places[name], state, body["kind"], body["record"], **how)
-        self._journal._execute(ADD_COMMIT, {**row, "epoch": body["epoch"]})
+        self._journal._execute(ADD_COMMIT, row)

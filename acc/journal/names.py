@@ -168,7 +168,6 @@ class StoredCommit:
     parent: str
     hash: str
     policy: str
-    epoch: int
     turn: int
     span: tuple[int, int]
     seq: int

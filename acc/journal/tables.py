@@ -109,7 +109,7 @@ MESSAGES = Table(
 COMMITS = Table(
     "commits", METADATA, _id(), _of("branch_id", "branches"), *_number("version"),
     *_text("kind", "parent", "hash", "policy"),
-    *_number("epoch", "turn", "first_seq", "last_seq", "seq"), *_text("at"),
+    *_number("turn", "first_seq", "last_seq", "seq"), *_text("at"),
     _bytes("record"), _bytes("state"), UniqueConstraint("branch_id", "version"),
 )  # fmt: skip
 """What a commit made, and of what. ``record`` and ``state`` are compressed JSON."""
@@ -262,7 +262,7 @@ def commit_of(row: Row[Any], branch: str) -> StoredCommit:
     except _DAMAGED as error:
         problem = f"the row is damaged: {error}"
     return StoredCommit(
-        branch, row.version, row.kind, row.parent, row.hash, row.policy, row.epoch, row.turn,
+        branch, row.version, row.kind, row.parent, row.hash, row.policy, row.turn,
         (row.first_seq, row.last_seq), row.seq, row.at, record, state, row.id, problem,
     )  # fmt: skip
 

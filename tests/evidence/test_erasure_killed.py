@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
@@ -19,7 +17,6 @@ from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.rows import id_of
 from acc.artifacts.store import InMemoryArtifacts
 from acc.board.board import BoardState
-from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.controller.documents import home
 from acc.evidence.erasure import Receipt
@@ -264,41 +261,6 @@ def test_what_was_pruned_is_proved_by_an_erasure(tmp_path: Path) -> None:
         assert evidence_of(memory).erase(target).proved
         assert _guesses(memory) == []
         assert memory.journal.verify([memory.policy]).is_clean
-
-
-_DIES = """
-import os, sys
-from acc.artifacts.chroma import ChromaStore
-from acc.controller.controller import MemoryController
-from acc.controller.documents import home
-from acc.evidence.evidence import Evidence
-from acc.evidence.target import Target
-from acc.journal import Journal
-from acc.turn.turn import Turn
-
-folder, message, name = sys.argv[1:]
-memory = MemoryController.open(folder)
-for said in ("Never call him before noon.", message, "And the gate?"):
-    memory.step(None, Turn.said(said), thread="t")
-owner = ChromaStore if name in ("delete", "compact") else Journal
-setattr(owner, name, lambda *_, **__: os._exit(9))
-Evidence(memory).erase(Target(thread="t", refs=("u2",)))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["delete", "settle", "compact", "scrub"])
-def test_a_killed_process_leaves_what_acc_erase_then_removes(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "memory"
-    command = [sys.executable, "-c", _DIES, str(folder), MESSAGE, name]
-    assert subprocess.run(command, check=False).returncode == 9
-    words = [] if name == "delete" else ["--words", SECRET]  # the index tells what they were
-    assert run(["erase", "u2", "--thread", "t", *words, "--yes", "--memory", str(folder)]) == 0
-    assert "0 traces; proved" in capsys.readouterr().out
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
 
 
 def test_nothing_is_proved_while_another_index_may_hold_the_words(tmp_path: Path) -> None:
