@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from servers import engine_of, postgresql_server, schema_for, url_of
@@ -42,14 +43,10 @@ def url(server: PostgreSQL, request: pytest.FixtureRequest) -> str:
     return schema_for(url_of(server), request.node.name)
 
 
-def test_it_keeps_the_promises_of_every_journal(url: str) -> None:
-    check_journal(lambda: Journal.open(url))
-
-
-def test_it_keeps_them_on_the_callers_engine(url: str) -> None:
-    engine = engine_of(url)
-    check_journal(lambda: Journal.open(engine))
-    engine.dispose()
+@pytest.mark.parametrize("place_of", [str, engine_of])
+def test_it_keeps_the_promises_of_every_journal(url: str, place_of: Any) -> None:
+    where = place_of(url)
+    check_journal(lambda: Journal.open(where))
 
 
 def test_a_snapshot_sees_one_moment(url: str) -> None:
