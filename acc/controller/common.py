@@ -31,7 +31,7 @@ from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.opened import is_url, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step import Cadence, Step, raise_overflow
+from acc.step.step import Cadence, Step, raise_overflow
 from acc.turn.observations import Evidence, Observation
 from acc.turn.turn import Turn
 

@@ -22,7 +22,7 @@ from acc.integrations.delegation import caller
 from acc.integrations.identity import Config, Identify, thread_of
 from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
-from acc.step import Step
+from acc.step.step import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 

@@ -15,7 +15,7 @@ from langgraph.constants import TAG_NOSTREAM
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import AccError, ConfigurationError
 from acc.journal import ThreadKey
-from acc.step import Step
+from acc.step.step import Step
 from acc.turn.turn import Turn
 
 Controller = MemoryController[Any] | AsyncMemoryController[Any]

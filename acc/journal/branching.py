@@ -17,7 +17,7 @@ from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.tables import read_state
 from acc.state.model import CompressedCognitiveState
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.lines import sha256_of
 
 

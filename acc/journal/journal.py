@@ -38,7 +38,7 @@ from acc.journal.reading import Latest
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
 from acc.journal.verify import verify
 from acc.state.policy import Policy
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel
 
 _NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent

@@ -35,7 +35,7 @@ from acc.errors import InputError, StoreError
 from acc.journal.database import Database, damaged, told
 from acc.journal.names import StoredCommit
 from acc.state.model import CompressedCognitiveState
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 S = TypeVar("S", bound=CompressedCognitiveState)
