@@ -51,8 +51,7 @@ _COPIED = {
     "heads": "hash, version, epoch, seq",
     "turns": "number, identity, first_seq, last_seq",
     "messages": "seq, version, turn, ref, channel, name, call_id, message_id, text, left_out, at, digest",
-    "commits": "version, kind, parent, hash, policy, epoch, turn, first_seq, last_seq, seq, at, is_whole, record, "
-    "state",
+    "commits": "version, kind, parent, hash, policy, turn, first_seq, last_seq, seq, at, record, state",
 }  # fmt: skip
 _IN_TURNS = {"turns": "number", "messages": "turn", "commits": "turn"}
 

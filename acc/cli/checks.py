@@ -64,7 +64,8 @@ def verify(
 ) -> None:  # fmt: skip
     """Check a memory by recomputing every commit.
 
-    Checks each message, commit and chain, thread by thread. Agents go on meanwhile. It says what an erasure blanked.
+    Checks each message, commit and chain, thread by thread. Agents go on meanwhile. It says what cannot be recomputed,
+    and why.
     """
     anchors = list(read_heads(head)) if head else []
     with reading(memory) as journal:

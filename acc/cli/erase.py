@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated
-
-import typer
 
 from acc.cli import terminal
 from acc.cli.opening import (
@@ -20,11 +18,10 @@ from acc.cli.opening import (
 from acc.cli.terminal import Summary, argument, carry_out, model_named, option
 from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
-from acc.evidence.checkpoints import delete_checkpoints, names_at
-from acc.evidence.erasure import ErasurePlan, Proof, Receipt
+from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
-from acc.journal import Journal, ThreadKey
+from acc.journal import ThreadKey
 from acc.text.lines import count
 
 
@@ -36,11 +33,7 @@ def erase(
     scope: terminal.ScopeOption = None,
     words: Annotated[list[str] | None, option("TEXT", "Erase each message that holds these words. "
         "Repeatable.")] = None,
-    proof: Annotated[Proof, typer.Option(help="replay: return to before the words and commit the rest anew, the "
-        "only one that is proved. fast: blank what cites them or shares words with them.")] = "replay",
     model: terminal.ModelOption = "",
-    checkpoints: Annotated[list[str] | None, option("URL", "Also delete the threads' LangGraph checkpoints: "
-        "sqlite:PATH. Repeatable.")] = None,
     yes: terminal.YesOption = False,
     json: terminal.JsonOption = False,
 ) -> None:  # fmt: skip
@@ -55,18 +48,14 @@ def erase(
         policy = last_policy(journal, place) if place else plain_policy()
     receipts: list[Receipt] = []
     with opened(memory, policy=policy, model=model_named(model)) as controller:
-        plan = Evidence(controller).plan_erasure(target, proof=proof)
-        held = {url: _checkpointed(controller.journal, plan, url) for url in checkpoints or ()}
+        plan = Evidence(controller).plan_erasure(target)
 
         def act() -> Summary:
             receipts.append(plan.apply())
-            rows = {url: delete_checkpoints(url, held[url]) for url in held}
-            told = [f"  {n:,} rows of checkpoints deleted in {_place(u)}" for u, n in rows.items()]
-            value = {**plain(receipts[0]), "checkpoints": list(rows.values())}
-            return Summary([*_done_lines(receipts[0]), *told], value)
+            return Summary(list(_done_lines(receipts[0])), plain(receipts[0]))
 
         shows_words = not yes and sys.stdout.isatty()
-        carry_out(_planned(plan, held, shows_words), act, yes=yes, as_json=json)
+        carry_out(_planned(plan, shows_words=shows_words), act, yes=yes, as_json=json)
     if traces := receipts[0].traces:
         what = f"erased words were found in {len(traces)} places: {traces[0].what}"
         hint = "delete the named copies, then erase again"
@@ -90,40 +79,22 @@ def _target(
     return Target(words=tuple(words), **scope)
 
 
-def _checkpointed(journal: Journal, plan: ErasurePlan, url: str) -> tuple[ThreadKey, ...]:
-    """Return the threads whose checkpoints hold the words: those of the plan, and those that were deleted before."""
-    scope = plan.target
-    names = (scope.tenant or "", scope.user or "", scope.agent or "")
-    keys = (ThreadKey(name, *names) for name in names_at(url) if name)
-    gone = (key for key in keys if scope.has(key) and journal.was_deleted(key))
-    return (*plan.threads, *(key for key in gone if not journal.branches(key)))
-
-
-def _planned(
-    plan: ErasurePlan, checkpoints: Mapping[str, Sequence[ThreadKey]], shows_words: bool
-) -> Summary:
-    value = {**plain(plan), "checkpoints": [_place(url) for url in checkpoints]}
+def _planned(plan: ErasurePlan, *, shows_words: bool) -> Summary:
+    value = plain(plan)
     for body in value["leaving"]:
         body["text"] = body["text"] if shows_words else ""
     lines = list(_plan_lines(plan, shows_words=shows_words))
-    for url, threads in checkpoints.items():
-        lines.append(f"  checkpoints in {_place(url)}: those of {count(len(threads), 'thread')}")
-    if plan.threads and not checkpoints:
+    if plan.threads:
         named = ", ".join(map(str, plan.threads))
-        hint = "name their database with --checkpoints, now or later"
+        hint = "delete them with the checkpointer's delete_thread(NAME)"
         lines.append(f"  checkpoints of {named}, if there are any, keep the words: {hint}")
     return Summary(lines, value)
-
-
-def _place(url: str) -> str:
-    """Return where checkpoints are, without a password."""
-    return url.rpartition("@")[2]
 
 
 def _plan_lines(plan: ErasurePlan, *, shows_words: bool) -> Iterator[str]:
     """Yield what an erasure will do, and its price; without ``shows_words`` not what leaves the states."""
     yield (
-        f"to erase, with proof={plan.proof}: {count(len(plan.deleted), 'thread')}, "
+        f"to erase: {count(len(plan.deleted), 'thread')}, "
         f"{count(len(plan.messages), 'message')}, {count(plan.commits, 'commit')}"
     )
     if not (plan.deleted or plan.messages):

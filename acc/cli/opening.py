@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -157,7 +156,7 @@ def policy_for(journal: Journal, fingerprint: str) -> Policy:
     if body is None:
         return plain_policy()
     known = plain_policy(schema=schema_of(body["schema"]))
-    found = policy_of(fingerprint, json.dumps(dict(body)), [known])
+    found = policy_of(fingerprint, body, [known])
     if found is None:
         what = f"the schema {body['schema']} has changed, or its counter is not {body['counter']!r}"
         hint = "use the Python library with the schema and the counter of that time"

@@ -101,14 +101,14 @@ def _last_of(
     """Return the last of the commits that a turn made.
 
     Raises:
-        InputError: There is none, or an erasure blanked it.
+        InputError: There is none, or it is damaged.
     """
     found = [each for each in commits if each.turn == turn]
-    if found and found[-1].state is not None and not found[-1].problem:
+    if found and not found[-1].problem:
         return found[-1]
     what = f"no turn {turn}"
     if found:
-        what = f"the state after turn {turn} is lost: {found[-1].problem or 'it was erased'}"
+        what = f"the state after turn {turn} is lost: {found[-1].problem}"
     head = journal.state(place.thread, branch=place.branch)
     hint = f"name a turn from 1 to {head.turn}" if head is not None else "step the thread first"
     raise InputError(what, where=place.label, hint=hint)

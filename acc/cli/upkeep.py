@@ -44,7 +44,8 @@ def ingest(
 ) -> None:  # fmt: skip
     """Add documents that agents can recall.
 
-    Reads text, Markdown, HTML and PDF. The threads of --scope recall them; without it, those of no named owner.
+    Reads text in UTF-8; of a folder, text and Markdown. The threads of --scope recall them; without it, those of no
+    named owner.
     """
     with opened(memory, create=True) as controller:
         found = Evidence(controller).ingest(paths, replace=replace, **(scope or {}))
@@ -223,7 +224,7 @@ def prune(
             plan = evidence.plan_expiry(timedelta(**numbers), **where)
         else:
             rule = Age(timedelta(**numbers)) if name == "age" else _POLICIES[name](**numbers)
-            plan = evidence.plan_prune(rule, kinds=(kind,), **where)
+            plan = evidence.plan_prune(rule, kind=kind, **where)
 
         def act() -> Summary:
             done = plan.apply()
@@ -257,8 +258,8 @@ def _parsed(text: str) -> tuple[str, Kind, dict[str, Any]]:
 def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
     """Return the plan of a pruning or of an expiry in words."""
     if isinstance(plan, PrunePlan):
-        lines = [f"  delete {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.doomed]
-        lines += [f"  keep {d.kind} {d.thread} {d.ref}: {d.why}" for d in plan.kept]
+        lines = [f"  delete {d.ref} of {d.thread}: {d.why}" for d in plan.doomed]
+        lines += [f"  keep {d.ref} of {d.thread}: {d.why}" for d in plan.kept]
         kept = f"{len(plan.kept)} are kept although the policy would delete them"
         return [*lines, f"to delete: {len(plan.doomed)} of {plan.judged:,}; {kept}"]
     lines = [f"  delete thread {key}: last commit {at}" for key, at in plan.threads.items()]

@@ -28,8 +28,7 @@ from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, ThreadKey
-from acc.journal.connecting import is_url
-from acc.journal.opened import key_of
+from acc.journal.opened import is_url, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step.step import Cadence, Step, raise_overflow

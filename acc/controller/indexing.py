@@ -24,8 +24,7 @@ from acc.errors import AccError, StoreError
 from acc.gate import Candidate
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
-from acc.journal.names import MAIN, Head, StoredMessage
-from acc.journal.survey import Size
+from acc.journal.names import MAIN, Head, Size, StoredMessage
 from acc.text.lines import without_data
 
 FOLDER = "chroma"

@@ -1,8 +1,7 @@
 """Erasure: plan it, see what it takes and costs, and carry it out.
 
-``proof="replay"`` commits what is left anew from before the erased words (`acc.evidence.replay`) and is the only
-one that is proved. ``proof="fast"`` blanks what cites them, derives from it or shares words with them
-(`acc.journal.erasing`): a model may have put them in other words. Threads that go whole leave nothing either way.
+A thread that stays is committed anew from before the erased words (`acc.evidence.replay`). One that goes whole leaves
+nothing. Then every file is searched for the words.
 
 It may be repeated after a kill at any point. Each thread is one transaction of the journal, and the target's own comes
 last. A message that was blanked is found again by its tombstone, and the journal knows what the index has yet to lose.
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
 from uuid import uuid4
 
 from acc.board.board import BoardState
@@ -20,24 +18,17 @@ from acc.compress.protocol import AskingCompressor
 from acc.controller.documents import is_home
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
-from acc.evidence.base import Base, branches_of, refs_in, rows_of
+from acc.evidence.base import Base, refs_in
 from acc.evidence.losses import Line, Loss, own_policy, price_of, read_lines
 from acc.evidence.replay import Replay
 from acc.evidence.target import Target, Targeted, TargetRow
 from acc.evidence.traces import ErasedTraces, Searched, Trace
 from acc.journal import Head, ThreadKey
-from acc.journal.branching import Anew
-from acc.journal.names import MAIN
-from acc.journal.wording import words_of
+from acc.journal.erasing import Anew
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.turn.observations import is_ingested
-
-Proof = Literal["replay", "fast"]
-
-WHY = "erased"
-"""Stands in the tombstones."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,7 @@ class Receipt:
     Attributes:
         deleted: Threads that went whole.
         messages: Messages that were blanked or deleted.
-        commits: Commits that were made anew or blanked.
+        commits: Commits that were made anew.
         heads: The heads now: anchor them again.
         requests: Requests to a model, with their ``tokens``.
         threads: Threads whose checkpoints are to be deleted.
@@ -71,7 +62,6 @@ class Receipt:
     """
 
     id: str
-    proof: Proof
     deleted: int
     messages: int
     commits: int
@@ -98,7 +88,7 @@ class ErasurePlan:
     Attributes:
         deleted: Threads that go whole.
         messages: Messages that go from other threads, without their texts.
-        commits: Commits that are made anew, or that may be blanked.
+        commits: Commits that are made anew.
         leaving: Items of current states that rest on them.
         requests: Requests to a model, at most; the keyless compressor asks for none.
         tokens: Their tokens, by what the same turns cost before.
@@ -106,7 +96,6 @@ class ErasurePlan:
     """
 
     target: Target
-    proof: Proof
     deleted: tuple[ThreadKey, ...]
     messages: tuple[TargetRow, ...]
     commits: int
@@ -131,14 +120,12 @@ class Erasure:
     """An erasure on its way.
 
     Raises:
-        InputError: The memory holds nothing of the target, or there is no such proof.
+        InputError: The memory holds nothing of the target.
     """
 
-    def __init__(self, base: Base, target: Target, proof: Proof) -> None:
-        if proof not in get_args(Proof):
-            raise InputError(f"there is no proof {proof!r}", where="erase", hint="replay or fast")
+    def __init__(self, base: Base, target: Target) -> None:
         self.base, self.parts, self.journal = base, base.parts, base.journal
-        self.proof, self.words = proof, target.words
+        self.words = target.words
         self.policies = (base.parts.memory.policy, Policy(schema=BoardState), *base.policies)
         self.found = Targeted(self.journal, target)
         self.earlier = self.parts.index.unindexed()
@@ -173,13 +160,13 @@ class Erasure:
             raise InputError(f"a hold protects it: {hold.reason}", where=where, hint=hint)
         lines = [line for loss in self.losses for line in loss.lines]
         is_asking = isinstance(self.parts.memory.compressor, AskingCompressor)
-        usage = price_of(lines) if self.proof == "replay" and is_asking else Usage()
+        usage = price_of(lines) if is_asking else Usage()
         touched = (
             *found.deleted, *(row.thread for row in found.rows),
             *(loss.thread for loss in self.losses), *found.earlier,
         )  # fmt: skip
         return ErasurePlan(
-            found.target, self.proof, found.deleted, found.rows,
+            found.target, found.deleted, found.rows,
             sum(len(line.anew) for line in lines),
             tuple(leaving for line in lines for leaving in self._leaving(line)),
             usage.requests, usage.input + usage.output,
@@ -188,10 +175,9 @@ class Erasure:
 
     def _leaving(self, line: Line) -> Iterator[Leaving]:
         key, branch = line.head.thread, line.head.branch
-        if not line.anew or line.commits[-1].state is None:
-            return
+        last = line.commits[-1].state if line.anew else None
         schema = own_policy(line, self.policies).schema
-        for slot, item in schema.load(dict(line.commits[-1].state)).items():
+        for slot, item in schema.load(dict(last)).items() if last else ():
             if not line.gone.isdisjoint(refs_in(item.model_dump(mode="json"))):
                 pinned = isinstance(item, Pinned)
                 yield Leaving(key, branch, item.id, slot.name, item.text_of, pinned)
@@ -200,28 +186,29 @@ class Erasure:
         """Carry out a plan: ask the model first, then write, then search."""
         anew, usage = self._replayed()
         self._check(plan)
-        is_exact = (self.proof == "replay" or not self.losses) and not self.found.is_guess
-        commits = sum(self._erase(loss, anew.get(loss.thread, [])) for loss in self.losses)
-        gone = [self.journal.delete_thread(key, WHY) for key in plan.deleted]
+        is_exact = not self.found.is_guess
+        for loss in self.losses:
+            self.journal.commit_anew(loss.thread, anew.get(loss.thread, []), sorted(loss.rows))
+        commits = sum(len(a.made) for each in anew.values() for a in each)
+        gone = [self.journal.delete_thread(key) for key in plan.deleted]
         self._tell_readers()
         foreign = [*self._cleaned(), *self._unknown(plan)]
         changed = (*(loss.thread for loss in self.losses), *plan.threads)
         searched, traces = self.traces.left_in(self.journal, self.base.files, changed)
         heads = tuple(h for loss in self.losses for h in self.journal.branches(loss.thread))
         return Receipt(
-            uuid4().hex[:16], self.proof, len(gone), len(plan.messages) + sum(gone), commits, heads,
+            uuid4().hex[:16], len(gone), len(plan.messages) + sum(gone), commits, heads,
             usage.requests, usage.input + usage.output, plan.threads, searched, traces,
             self.journal.copies(), tuple(foreign), is_exact,
         )  # fmt: skip
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:
-        """Make the commits of each thread anew, with what that cost; with ``fast`` none."""
+        """Make the commits of each thread anew, with what that cost."""
         bodies = self.journal.policies()
         replay = Replay(self.parts.memory, self.policies, bodies, self.traces.occur_in)
-        losses = self.losses if self.proof == "replay" else ()
         found = {
             loss.thread: perform(replay.running(loss.lines))
-            for loss in losses
+            for loss in self.losses
             if not is_home(loss.thread)
         }
         return found, replay.usage
@@ -235,27 +222,6 @@ class Erasure:
                 where="apply",
                 hint="plan the erasure again",
             )
-
-    def _erase(self, loss: Loss, anew: list[Anew]) -> int:
-        """Erase what a thread loses; return how many commits were made anew or blanked."""
-        if self.proof == "replay" or is_home(loss.thread):
-            self.journal.commit_anew(loss.thread, anew, sorted(loss.rows), WHY)
-            return sum(len(each.made) for each in anew)
-        words, count = (*self.words, *self._only_there(loss)), 0
-        own = [r for r in self.found.rows if r.thread == loss.thread and not r.is_blank]
-        for branch in branches_of(self.journal, loss.thread):
-            refs = [row.ref for row in own if row.branch == branch]
-            if refs or (branch == MAIN and loss.refs):
-                asked = (*refs, *loss.refs)
-                how: dict[str, Any] = {"words": words, "why": WHY, "branch": branch}
-                count += self.journal.blank(loss.thread, asked, **how)
-        return count
-
-    def _only_there(self, loss: Loss) -> set[str]:
-        """Return the words that only what goes holds, among the messages of the thread."""
-        kept = [m.message.text for branch, m in rows_of(self.journal, loss.thread)
-                if (branch, m.seq) not in loss.rows]  # fmt: skip
-        return words_of(self.found.texts) - words_of(kept)
 
     def _cleaned(self) -> Iterator[str]:
         """Let index and log lose what the journal has lost; yield what could not be reached."""
@@ -281,6 +247,5 @@ class Erasure:
         """Let nobody commit what was made of a document before: its readers may have recalled it just now."""
         if any(is_home(loss.thread) for loss in self.losses):
             told = {loss.thread for loss in self.losses}
-            for key in self.found.readers(self.found.rows):
-                for branch in branches_of(self.journal, key) if key not in told else ():
-                    self.journal.take_over(key, branch)
+            for key in set(self.found.readers(self.found.rows)) - told:
+                self.journal.commit_anew(key, (), ())

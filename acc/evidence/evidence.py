@@ -7,20 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from acc.controller.documents import document, is_home, whole_of
+from acc.controller.documents import is_home, whole_of
 from acc.errors import AccError, InputError
 from acc.evidence.documents import Documents, parts_of
-from acc.evidence.erasure import Erasure, ErasurePlan, Proof, Receipt
+from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
 from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
-from acc.step.step import Step
-from acc.turn.observations import is_ingested
 
 AROUND = 120
 """Characters that are shown on either side of the first word."""
@@ -98,23 +95,21 @@ class Evidence(Documents, Retention, Moving):
         policies: Policies of threads that have another schema, as of roles. Boards need none.
     """
 
-    def plan_erasure(self, target: Target, *, proof: Proof = "replay") -> ErasurePlan:
+    def plan_erasure(self, target: Target) -> ErasurePlan:
         """Plan an erasure: what goes, and what the model costs that makes the rest anew. Nothing is erased.
 
         Args:
-            target: What to erase. What agents and tools repeated of it goes, too.
-            proof: ``replay``: commit what is left anew, the only one that is proved. ``fast``: blank what cites the
-                words, derives from them or shares words with them.
+            target: What to erase. What agents and tools repeated of it goes, too. What is left is committed anew.
 
         Raises:
             InputError: The memory holds nothing of it, or a hold protects it.
             StateError: A commit of the thread is damaged.
         """
-        return Erasure(self, target, proof).plan()
+        return Erasure(self, target).plan()
 
-    def erase(self, target: Target, *, proof: Proof = "replay") -> Receipt:
+    def erase(self, target: Target) -> Receipt:
         """Plan an erasure and carry it out; arguments and errors are those of `plan_erasure` and its ``apply``."""
-        return self.plan_erasure(target, proof=proof).apply()
+        return self.plan_erasure(target).apply()
 
     def hold(self, thread: Key, ref: str = "", *, reason: str) -> Hold:
         """Protect a message, a document or a whole thread from deletion.
@@ -147,41 +142,26 @@ class Evidence(Documents, Retention, Moving):
         keys = set(self.threads(**scope))
         return tuple(hold for hold in self.journal.held() if hold.thread in keys)
 
-    def feedback(
-        self, target: int | str | Step[Any], utility: float, *, thread: Key, branch: str = MAIN
-    ) -> int:
-        """Keep how useful evidence was; return for how many pieces of it this counts.
+    def feedback(self, turn: int, utility: float, *, thread: Key, branch: str = MAIN) -> int:
+        """Keep how useful the evidence was that a turn admitted; return for how many pieces of it this counts.
 
         Args:
-            target: A turn's number or step, for everything that it admitted; or a ref.
+            turn: The turn's number.
             utility: Any finite number; higher is better.
             thread: The thread.
-            branch: Its branch; that of a step is known.
+            branch: Its branch.
 
         Raises:
-            InputError: There is no such turn or ref, or the utility is no finite number.
+            InputError: There is no such turn, or the utility is no finite number.
         """
-        key, journal = key_of(thread), self.journal
+        key = key_of(thread)
         if not math.isfinite(utility):
             what = f"a utility is a finite number, not {utility!r}"
             raise InputError(what, where="feedback", hint="such as 0 to 1")
-        turn: int | str
-        if isinstance(target, Step):
-            turn, branch = target.state.turn, target.state.branch
-        else:
-            turn = target
-        if isinstance(turn, str):
-            is_there = journal.texts(key, [turn], branch=branch) or (
-                is_ingested(turn) and document(journal, key, turn)
-            )
-            if not is_there:
-                raise _missing(f"evidence {turn!r}", key)
-            journal.rate(key, Feedback(branch, 0, turn, float(utility)))
-            return 1
-        commits = (each for each in journal.commits(key, branch) if each.turn == turn)
+        commits = (each for each in self.journal.commits(key, branch) if each.turn == turn)
         if not (found := [each for each in commits if each.span[1]]):
             raise _missing(f"turn {turn}", key)
-        journal.rate(key, Feedback(branch, turn, "", float(utility)))
+        self.journal.rate(key, Feedback(branch, turn, float(utility)))
         return len({ref for each in found for ref in admitted_in(each.record)})
 
     def search(

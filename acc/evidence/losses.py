@@ -117,7 +117,7 @@ def _line(journal: Journal, head: Head, loss: Loss) -> Line:
     if bad := next((each for each in commits if each.problem), None):
         raise StateError(
             f"version {bad.version} is damaged: {bad.problem}", where=str(loss.thread),
-            hint="restore a backup, or erase with proof='fast'",
+            hint="restore a backup, or erase the thread whole",
         )  # fmt: skip
     blank = {each.seq for each in seen if not each.digest and not each.version}  # nothing took it
     own = frozenset(n for branch, n in loss.rows if branch == head.branch and n not in blank)
@@ -125,12 +125,10 @@ def _line(journal: Journal, head: Head, loss: Loss) -> Line:
 
 
 def _stays(line: Line, loss: Loss, changed: set[str]) -> int:
-    """Return how many commits stay. The last of them has its state: an earlier erasure may have blanked others."""
+    """Return how many commits stay: the first ones, until one read or took what goes."""
     for place, each in enumerate(line.commits):
         is_reader = not read_refs(each).isdisjoint(loss.refs)
         if line.loses(each) or is_reader or (each.kind == "fork" and each.parent in changed):
-            while place and line.commits[place - 1].state is None:
-                place -= 1
             return place
     return len(line.commits)
 
@@ -172,7 +170,4 @@ def price_of(lines: Sequence[Line]) -> Usage:
 
 def is_plain(group: Sequence[StoredCommit]) -> bool:
     """Whether nothing was compressed or judged."""
-    return all(
-        each.record is not None and not {"proposal", "judgements"} & given_in(each).keys()
-        for each in group
-    )
+    return all(not {"proposal", "judgements"} & given_in(each).keys() for each in group)

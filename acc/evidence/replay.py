@@ -1,4 +1,4 @@
-"""Commit a thread anew from before the erased words: the only erasure that is proved.
+"""Commit a thread anew from before the erased words.
 
 The thread returns to the last state before an erased message was taken, and takes the messages after it again, in
 their turns, without the erased ones. What a commit is made of:
@@ -25,13 +25,13 @@ from acc.commit.commit import Commit, commit
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
 from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, read_refs
+from acc.evidence.traces import strings_of
 from acc.gate import Verdict
 from acc.journal import Entry, StoredCommit
-from acc.journal.branching import Anew, Made
-from acc.journal.committing import successor
+from acc.journal.branching import successor
+from acc.journal.erasing import Anew, Made
 from acc.journal.recompute import policy_of
 from acc.journal.record import given_of
-from acc.journal.wording import strings_of
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
@@ -40,7 +40,6 @@ from acc.state.proposal import Proposal
 from acc.state.reading import claim_digest
 from acc.step.step import Memory, Step
 from acc.step.stepping import stepping
-from acc.text.lines import canonical_json
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
@@ -87,9 +86,7 @@ class Replay:
 
     def policy(self, fingerprint: str) -> Policy | None:
         """Return the policy of a stored commit, if it is known."""
-        body = self.bodies.get(fingerprint)
-        text = canonical_json(dict(body)) if body is not None else None
-        return policy_of(fingerprint, text, self.policies)
+        return policy_of(fingerprint, self.bodies.get(fingerprint), self.policies)
 
 
 _ELEMENTS = ("rules", "goals", "later", "done", "records", "next")
@@ -133,14 +130,14 @@ class _Branch:
             raise StateError(
                 f"version {first.version} came from outside after the erased words: what it was made of is not here",
                 where=f"{thread}, branch {self._line.head.branch}",
-                hint="erase with proof='fast', or erase the thread whole",
+                hint="erase the thread whole",
             )
-        elif first.kind == "step" and is_act(first) and "withdrawn" not in given_in(first):
+        elif is_act(first) and "withdrawn" not in given_in(first):
             self._retire(first)
-        elif first.kind == "step" and self._is_kept(group):
+        elif self._is_kept(group):
             for each in group:
                 self._as_recorded(each)
-        elif first.kind == "step":  # of a fast erasure's own commits nothing is made
+        else:
             yield from self._anew(group)
 
     def _fork(self, stored: StoredCommit) -> None:
@@ -164,7 +161,7 @@ class _Branch:
         if is_plain(group) or is_act(group[0]) or self._line.head.thread.agent == AGENT:
             return True
         gone = self._line.gone
-        if any(each.record is None or self._replay.policy(each.policy) is None for each in group):
+        if any(self._replay.policy(each.policy) is None for each in group):
             return False
         if self._line.loses(group[0]) or any(not read_refs(e).isdisjoint(gone) for e in group):
             return False
@@ -242,7 +239,7 @@ class _Branch:
             raise CompressionError(
                 f"the model failed at turn {first.turn}; nothing was erased: {step.failure}"[:400],
                 where=str(self._line.head.thread),
-                hint="erase again when it answers, with a keyless memory, or with proof='fast'",
+                hint="erase again when it answers, or with a keyless memory",
             )
         self._replay.usage += step.usage
         nothing = commit(self._state, policy, number=first.turn)

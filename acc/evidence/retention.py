@@ -36,7 +36,6 @@ class Doom:
 
     thread: ThreadKey
     ref: str
-    kind: Kind
     why: str
 
 
@@ -75,7 +74,7 @@ class ExpiryPlan:
         """Delete the threads that nobody committed to since."""
         journal = self.parts.journal
         still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
-        gone = [journal.delete_thread(key, "expired") for key in still]
+        gone = [journal.delete_thread(key) for key in still]
         return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
 
 
@@ -86,7 +85,7 @@ class Retention(Base):
         self,
         policy: Deletion,
         *,
-        kinds: Sequence[Kind] = ("documents",),
+        kind: Kind = "documents",
         thread: Key | None = None,
         **scope: str | None,
     ) -> PrunePlan:
@@ -94,19 +93,20 @@ class Retention(Base):
 
         Args:
             policy: The policy (`acc.evidence.policies`).
-            kinds: ``documents``, ``messages``.
+            kind: ``documents`` or ``messages``.
             thread: A thread; None for all of the scope.
             scope: Names of tenant, user and agent, as in `threads`.
 
         Raises:
             ConfigurationError: There is no such kind.
         """
-        if unknown := set(kinds) - set(get_args(Kind)):
-            what = f"{', '.join(sorted(unknown))} is no kind of evidence"
-            raise ConfigurationError(what, where="prune", hint="use messages, documents")
+        if kind not in get_args(Kind):
+            what = f"{kind} is no kind of evidence"
+            raise ConfigurationError(what, where="prune", hint="use messages or documents")
         doomed, kept, judged = list[Doom](), list[Doom](), 0
         shield, now = Shield(self.journal), self._clock.now()
-        for key in (key for key in self.threads(thread, **scope) if kind_of(key) in kinds):
+        is_fit = is_home if kind == "documents" else (lambda key: not is_home(key))
+        for key in filter(is_fit, self.threads(thread, **scope)):
             ledger = Ledger(self.journal, readers_of(self.journal, key))
             groups = {str(n): group for n, group in enumerate(groups_of(self.journal, key))}
             usages = [ledger.usage(name, group, now) for name, group in groups.items()]
@@ -114,7 +114,7 @@ class Retention(Base):
             for name, why in policy(usages, len(ledger.ticks)).items():
                 protection = shield.over(groups[name])
                 place = kept if protection else doomed
-                place.append(Doom(key, groups[name].ref, kind_of(key), protection or why))
+                place.append(Doom(key, groups[name].ref, protection or why))
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
@@ -126,7 +126,7 @@ class Retention(Base):
             going = [group for group in groups if not shield.over(group)]
             rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
-            self.journal.prune(key, rows, "pruned")
+            self.journal.prune(key, rows)
         return Pruned(count, 0, tuple(self.parts.index.clean()))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
@@ -232,8 +232,7 @@ class Ledger:
         for key in readers:
             admitted = {(k.branch, k.turn): k.admitted for k in self.ticks if k.thread == key}
             for said in journal.feedback(key):
-                refs = {said.ref} if said.ref else admitted.get((said.branch, said.turn), ())
-                for ref in refs:
+                for ref in admitted.get((said.branch, said.turn), ()):
                     self._utilities[ref].append(said.utility)
 
     def usage(self, number: str, group: Group, now: datetime) -> RecordUse:
@@ -251,11 +250,6 @@ def admitted_in(record: object) -> frozenset[str]:
     """Return the refs of what a turn admitted."""
     verdicts = record.get("verdicts", ()) if isinstance(record, dict) else ()
     return frozenset(ref for ref, _, reason in verdicts if reason == "admitted")
-
-
-def kind_of(key: ThreadKey) -> Kind:
-    """Return the kind of evidence that a thread holds."""
-    return "documents" if is_home(key) else "messages"
 
 
 def age_of(at: str, now: datetime) -> timedelta:

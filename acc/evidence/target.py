@@ -11,11 +11,10 @@ from acc.board.origins import Origin
 from acc.controller.documents import is_home, may_read, whole_of
 from acc.errors import InputError
 from acc.evidence.base import rows_of
-from acc.evidence.traces import ErasedTraces
+from acc.evidence.traces import ErasedTraces, Wanted
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
-from acc.journal.wording import Wanted
 from acc.turn.observations import Channel, is_ingested
 
 _DERIVED = (Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
@@ -158,7 +157,7 @@ class Targeted:
 
     @property
     def is_guess(self) -> bool:
-        """Whether commits that were made of what was blanked before stay: a prune or a fast erasure left them."""
+        """Whether commits that were made of what was blanked before stay: a prune left them."""
         known = {row.place for row in self.rows}
         return any(
             (key, branch, each.seq) not in known and not each.digest and each.version

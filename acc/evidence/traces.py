@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,6 @@ from acc.errors import StoreError
 from acc.evidence.base import branches_of, rows_of
 from acc.folders import file_errors
 from acc.journal import Journal, ThreadKey
-from acc.journal.wording import Wanted, strings_of
 
 WINDOW, STEP = 24, 8
 """Every run of 31 bytes of an erased text holds one of its windows, and is found wherever it stands."""
@@ -27,6 +28,58 @@ LEAST, LEAST_WORD = 8, 4
 
 _HEAD, _BLOCK = 4, 1 << 22
 _CONTROLS = dict.fromkeys((*range(32), 127, ord("\\")), '"')
+
+
+STRUCTURE = frozenset(
+    {
+        "reason", "of", "slot", "kind", "mode", "author", "channel", "trust", "verdict", "status",
+        "schema_name", "branch", "policy", "hash", "parent", "digest", "style", "ref", "id", "item",
+        "refs", "sources", "first", "last",
+    }
+)  # fmt: skip
+"""Keys whose values are nobody's words."""
+
+
+def strings_of(value: Any) -> Iterator[str]:
+    """Yield the strings of plain JSON that may hold somebody's words."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            if key not in STRUCTURE:
+                yield from strings_of(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from strings_of(each)
+
+
+class Wanted:
+    """Words and phrases to look for, in any case and with any white space.
+
+    Args:
+        given: Each counts where it stands as words of its own, as far as its first and last letter tell: scripts
+            without spaces have no such ends.
+    """
+
+    def __init__(self, given: Iterable[str]) -> None:
+        phrases = "|".join(map(_as_pattern, sorted({_folded(each) for each in given} - {""})))
+        self._pattern = re.compile(phrases) if phrases else None
+
+    def are_in(self, value: Any) -> bool:
+        """Whether one of them stands in a text, or in plain JSON."""
+        if self._pattern is None:
+            return False
+        return any(map(self._pattern.search, map(_folded, strings_of(value))))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _as_pattern(phrase: str) -> str:
+    before = "(?<![a-z0-9])" if phrase[0].isascii() and phrase[0].isalnum() else ""
+    after = "(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1].isalnum() else ""
+    return f"{before}{re.escape(phrase)}{after}"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 let threads = [], log = "", branch = "", path = [], end = "", place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
 const details = new Map(), MOST_DETAILS = 60, MOST_ROWS = 200;
 const KINDS = { turn: "a turn", compression: "a compression without a new turn", repair: "one more answer after refusals", judge: "a second reading of rules said to end",
-  operator: "an operator's act", ingest: "documents came in", provisional: "the rules without a model, until one works", fork: "the beginning of a branch", taken: "a state from outside", erasure: "an erasure" };
+  operator: "an operator's act", ingest: "documents came in", provisional: "the rules without a model, until one works", fork: "the beginning of a branch", taken: "a state from outside" };
 
 const notice = error => fill("notice", error ? made("p", { class: "notice" }, error.error ?? String(error), error.hint ? made("span", { class: "hint" }, `To fix: ${error.hint}`) : null) : null);
 

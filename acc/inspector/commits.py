@@ -78,7 +78,6 @@ def entry_of(
         "candidates": len(reasons), "admitted": reasons.count("admitted"),
         "refused": sum(each in REFUSED for each in notes),
         "evicted": sum(each in LEFT for each in notes),
-        "is_erased": commit.state is None and not commit.problem,
         "fault": commit.problem or ("" if is_next else "it does not follow the commit before it"),
         "limit": reader.policies.get(commit.policy, {}).get("max_tokens", 0),
         **_figures(commit.state, (before and before.state) or {}, reader),
@@ -103,8 +102,8 @@ def _kind_of(commit: StoredCommit) -> str:
 def _outcome_of(commit: StoredCommit) -> str:
     """Return how a commit ended, in one word."""
     record = commit.record or {}
-    if commit.problem or commit.state is None:
-        return "damaged" if commit.problem else "erased"
+    if commit.problem:
+        return "damaged"
     if failure := str(record.get("failure", "")):
         return failure.partition(":")[0]
     kind = _kind_of(commit)

@@ -187,8 +187,7 @@ class Details:
 
     def _state(self, state: Body | None, fault: str) -> dict[str, Any]:
         if state is None:
-            why = fault or "an erasure removed this state"
-            return {"rendered": None, "unread": why, "pinned": [], "items": [], "tail": []}
+            return {"rendered": None, "unread": fault, "pinned": [], "items": [], "tail": []}
         reading = self.threads.reader.read(state)
         says = reading.words
         return {

@@ -23,8 +23,6 @@ function warnings(turn, entry) {
   const told = [];
   if (turn.failure) told.push(`The compressor failed (${entry.outcome}): ${turn.failure}`);
   if (entry.fault) told.push(`This row is damaged: ${entry.fault}. Run acc verify; restore a backup.`);
-  if (entry.is_erased) told.push("An erasure removed this commit: it held erased words.");
-  if (entry.kind === "erasure") told.push("This state is what an erasure left of the one before.");
   if (turn.no_room.length) told.push(`Rules or goals found no room: ${turn.no_room.join(", ")}. An operator has to end others.`);
   if (turn.waiting.length) told.push(`${plural(turn.waiting.length, "message")} (${turn.waiting.map(each => each.ref).join(", ")}) of a later step that failed or still runs: the next step takes them.`);
   return told.map(text => made("p", { class: "notice" }, text));

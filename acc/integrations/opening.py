@@ -10,7 +10,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.folders import expanded
 from acc.integrations.stepping import Controller
-from acc.journal.connecting import is_url
+from acc.journal.opened import is_url
 
 KEYLESS = "keyless"
 """Names the memory without a model."""

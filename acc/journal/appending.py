@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
-from acc.journal.listing import Listing
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, reads, writes
+from acc.journal.reading import Reading
 from acc.journal.tables import MESSAGES, TURNS
 from acc.state.tail import Message, digest_of
 from acc.turn.observations import storable
@@ -41,12 +41,12 @@ TAKEN = text(
     " WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last ORDER BY seq"
 )
 _OF_TURN = text(
-    "SELECT hash, version, epoch, seq FROM commits WHERE branch_id = :branch_id AND version >= :version"
+    "SELECT hash, version, seq FROM commits WHERE branch_id = :branch_id AND version >= :version"
     " AND version < :version + 256 AND turn = :number ORDER BY version DESC LIMIT 1"
 )
 
 
-class Appending(Listing):
+class Appending(Reading):
     """Append turns, and find them."""
 
     @writes
@@ -170,7 +170,7 @@ class Appending(Listing):
         made = self._execute(_OF_TURN, given).first()
         if made is None:
             return None
-        return Head(place.head.thread, place.head.branch, *made)
+        return replace(place.head, hash=made.hash, version=made.version, seq=made.seq)
 
     def _begun(self, key: Key, branch: str, place: Place | None, follows: str) -> Place:
         """Return the branch that ``follows`` is the head of; a new thread's main branch is made."""

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, text, update
+from sqlalchemy import select, text
 
 from acc.errors import ConflictError, StateError
 from acc.journal.appending import RECORD, TAKEN, Appending
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.record import Entry, record_of
-from acc.journal.tables import COMMITS, HEADS, TURNS, WHOLE_EVERY, as_bytes, packed, squeezed
+from acc.journal.tables import COMMITS, HEADS, TURNS, packed
 from acc.state.tail import Message
-from acc.text.lines import canonical_json, sha256_of
+from acc.text.lines import canonical_json
 
 ADD_COMMIT = COMMITS.insert()
 _MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
@@ -59,14 +59,14 @@ class Committing(Appending):
             entries: The commits in their order.
             follows: Hash of the head that the step began from; empty if there was none.
             branch: The branch.
-            epoch: Epoch of that head; None does not ask whether somebody took the branch over.
+            epoch: Epoch of that head; None does not ask whether an erasure came since.
             turn: The turn that the first commit took, as `append` returned it.
 
         Returns:
             The new head. Commits that are there already are not written again.
 
         Raises:
-            ConflictError: Another commit or somebody's `take_over` came first, or the turn was erased.
+            ConflictError: Another commit or an erasure came first, or the turn was erased.
             StateError: The commits do not follow each other, or do not belong to ``turn``.
         """
         place = self._find(thread, branch)
@@ -81,7 +81,7 @@ class Committing(Appending):
             raise self._conflict(place, follows)
         if epoch is not None and head.epoch != epoch:
             raise ConflictError(
-                f"somebody took the branch over: its epoch is {head.epoch}, not {epoch}",
+                f"an erasure changed the thread: its epoch is {head.epoch}, not {epoch}",
                 where=place.where,
                 hint="read the head and step again from it",
             )
@@ -178,26 +178,14 @@ class Committing(Appending):
 
     def _add(self, place: Place, entries: Sequence[Entry[Any]], turn: Appended | None) -> Head:
         head = place.head
-        before = self._state_at(place, None) or b""
         seq = head.seq if turn is None else turn.last
         rows = []
         for number, entry in enumerate(entries):
             state = entry.commit.state
-            body = state.canonical()
-            data = as_bytes(body)
-            is_whole = not before or entry.kind != "step" or state.version % WHOLE_EVERY == 1
-            own = turn if number == 0 else None
-            rows.append(
-                {
-                    **commit_row(place, body, entry.kind, self._now()),
-                    "epoch": head.epoch, "first_seq": own.first if own else 0, "seq": seq,
-                    "last_seq": own.last if own else 0, "is_whole": int(is_whole),
-                    "record": packed(record_of(entry)),
-                    "state": squeezed(data, b"" if is_whole else before),
-                }
-            )  # fmt: skip
-            self._recent.put(state, data)
-            before = data
+            span = (turn.first, turn.last) if turn is not None and number == 0 else (0, 0)
+            made = state.canonical(), entry.kind, record_of(entry)
+            rows.append(commit_row(place, *made, at=self._now(), span=span, seq=seq))
+            self._recent.put(state)
             self._keep_policy(entry)
         self._execute(ADD_COMMIT, rows)
         last = entries[-1].commit.state
@@ -217,25 +205,6 @@ class Committing(Appending):
         elif self._execute(_HEAD, {**row, "before": head.hash}).rowcount != 1:
             raise self._conflict(place, head.hash)  # on a database that locks rows only
         return Head(head.thread, head.branch, to, version, head.epoch, seq)
-
-    def _append_body(
-        self, place: Place, body: Mapping[str, Any], kind: str, turn: Appended | None = None
-    ) -> Head:
-        """Append a state that was made without its class, as of a fork, an erasure or documents."""
-        row = commit_row(place, body, kind, self._now())
-        row |= {"record": packed({}), "state": packed(body)}
-        if turn is not None:
-            row |= {"first_seq": turn.first, "last_seq": turn.last, "seq": turn.last}
-        self._execute(ADD_COMMIT, row)
-        return self._move_head(place, body["hash"], body["version"], row["seq"])
-
-    def _raise_epoch(self, place: Place) -> None:
-        """A worker that began before must not commit."""
-        self._execute(
-            update(HEADS)
-            .where(HEADS.c.branch_id == place.branch_id)
-            .values(epoch=HEADS.c.epoch + 1)
-        )
 
 
 def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -> None:
@@ -262,19 +231,20 @@ def _unfit(what: str, place: Place) -> StateError:
     )
 
 
-def commit_row(place: Place, body: Mapping[str, Any], kind: str, now: str) -> dict[str, Any]:
-    """Return a row of commits for a state; without messages, record and body."""
+def commit_row(
+    place: Place,
+    body: Mapping[str, Any],
+    kind: str,
+    record: Mapping[str, Any],
+    *,
+    at: str,
+    span: Sequence[int] = (0, 0),
+    seq: int,
+) -> dict[str, Any]:
+    """Return a row of commits for a state."""
     return {
         "branch_id": place.branch_id, "version": body.get("version", 0), "kind": kind,
         "parent": body.get("parent", ""), "hash": body["hash"], "policy": body.get("policy", ""),
-        "epoch": place.head.epoch, "turn": body.get("turn", 0), "first_seq": 0, "last_seq": 0,
-        "seq": place.head.seq, "at": now, "is_whole": 1,
+        "turn": body.get("turn", 0), "first_seq": span[0], "last_seq": span[1],
+        "seq": seq, "at": at, "record": packed(record), "state": packed(body),
     }  # fmt: skip
-
-
-def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-    """Return the state after ``body`` with some fields changed, sealed."""
-    made = {k: v for k, v in body.items() if k != "hash"}
-    made |= {"version": body.get("version", 0) + 1, "parent": body["hash"], **changes}
-    made = {key: value for key, value in made.items() if value not in ([], "", 0, None)}
-    return {"hash": sha256_of(made), **made}

@@ -1,12 +1,13 @@
 """What the journal asks of a database, and how what a database raises becomes an error of the library.
 
 There are `acc.journal.sqlite.Sqlite` and `acc.journal.postgresql.Postgresql`. Everything above them speaks SQLAlchemy
-Core, so that another database needs a subclass, and migrations of its own.
+Core, so that another database needs a subclass.
 """
 
 from __future__ import annotations
 
 import _thread
+import os
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
@@ -25,15 +26,25 @@ T = TypeVar("T")
 
 
 class Database(ABC):
-    """A database with the journal's tables.
+    """A database with the journal's tables, for the process that opened it.
 
     Attributes:
         where: Names it in errors, without credentials.
-        dialect: Names its migrations.
     """
 
-    where: str
-    dialect: str
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self._process = os.getpid()
+        self._is_closed = False
+
+    def _check_usable(self) -> None:
+        if self._is_closed:
+            raise StoreError("the journal is closed", where=self.where, hint="open it again")
+        if self._process != os.getpid():
+            raise StoreError(
+                "the process was forked after the journal was opened", where=self.where,
+                hint="open it in the child",
+            )  # fmt: skip
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
@@ -112,28 +123,20 @@ _REPEAT = "repeat the step: nothing of it was written, or it finds what was writ
 
 _TOLD: dict[str, tuple[type[AccError], str, str]] = {
     "SQLITE_BUSY": (StoreUnavailableError, "another process is writing", _REPEAT),
-    "SQLITE_LOCKED": (StoreUnavailableError, "another connection is writing", _REPEAT),
-    "SQLITE_PROTOCOL": (StoreUnavailableError, "the lock could not be taken", _REPEAT),
     "SQLITE_FULL": (StoreError, "the disk is full", f"make room, then {_REPEAT}"),
     "SQLITE_READONLY": (StoreError, "the file may only be read", "make file and folder writable"),
-    "SQLITE_PERM": (StoreError, "access is denied", "make file and folder readable and writable"),
     "SQLITE_CANTOPEN": (StoreError, "the file cannot be opened", "check the folder and its rights"),
     "SQLITE_NOTADB": (StoreError, "the file is no journal", "name another folder, or restore a backup"),
     "SQLITE_CORRUPT": (AuditError, "the file is damaged", "restore a backup; export what can be read"),
     "SQLITE_IOERR": (StoreError, "the disk fails", "check the disk, then repeat the step"),
-    "SQLITE_NOMEM": (StoreUnavailableError, "memory is full", _REPEAT),
-    "SQLITE_TOOBIG": (StoreError, "a text is too long for the database", "shorten it"),
-    "SQLITE_INTERRUPT": (StoreUnavailableError, "the statement was interrupted", _REPEAT),
     # PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
     "55P03": (StoreUnavailableError, "another worker is writing to the thread", _REPEAT),
     "40": (StoreUnavailableError, "another transaction was in the way", _REPEAT),
     "25P03": (StoreUnavailableError, "the transaction was idle for too long", _REPEAT),
-    "25006": (StoreError, "the server only reads", "name the primary server"),
     "3F": (StoreError, "there is no such schema", "create it, or name another"),
     "42501": (StoreError, "the role may not do this", "GRANT it, or use the role for it (roles.sql)"),
     "53100": (StoreError, "the server's disk is full", f"make room, then {_REPEAT}"),
     "53": (StoreUnavailableError, "the server is short of something", _REPEAT),
-    "54": (StoreError, "a name is too long for the database", "shorten it"),
     "57": (StoreUnavailableError, "the server stopped the statement", _REPEAT),
     "XX": (AuditError, "the server finds damage", "see its log; restore a backup"),
 }  # fmt: skip

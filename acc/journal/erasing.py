@@ -1,40 +1,48 @@
-"""Erasure in place: texts, and every record and state that may hold their words, are overwritten.
+"""Erase: forget texts, commit a thread anew without them, delete a thread.
 
-A commit is blanked if it cites an erased ref, or an item that ever cited one: `was` values, notes and labels repeat
-an item's words without its ref. So more is blanked than holds the words, and never less than what is derived by
-citation. Words that somebody said again in another message are not found by citation: name them in ``words``.
+What was said stays, but for what is erased. The commits before the erased words stay as they are; others take the
+place of those after it (`acc.evidence.replay` makes them). Of each that goes, the hash stays as a tombstone: a
+checkpoint with such a state is told. What the index has yet to lose is noted in the same transaction.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import bindparam, delete, select, text, update
 
-from acc.journal.committing import Committing, successor
-from acc.journal.names import MAIN, Place, ThreadKey
+from acc.errors import ConflictError
+from acc.journal.branching import Branching
+from acc.journal.committing import ADD_COMMIT, commit_row
+from acc.journal.names import Place, ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import sees
+from acc.journal.record import Entry, record_of
 from acc.journal.tables import (
     BRANCHES,
     COMMITS,
+    HEADS,
     MESSAGES,
     OF_A_BRANCH,
     OF_A_THREAD,
     THREADS,
     TOMBSTONES,
-    decoded,
-    packed,
 )
-from acc.journal.wording import Traces
-from acc.turn.observations import is_ingested, storable
+from acc.turn.observations import is_ingested
 
 UNINDEXED = -1
 """Stands in a tombstone in place of a branch: the index has yet to lose the message, or with no ref the thread."""
+
+_BLANK = text(
+    "UPDATE messages SET text = '', name = '', call_id = '', message_id = '', digest = '' WHERE id = :id"
+)
+_NAME_ANEW = text(  # a turn's identity is a digest of the words
+    "UPDATE turns SET identity = :identity"
+    " WHERE branch_id = :branch_id AND first_seq <= :seq AND last_seq >= :seq"
+)
 
 
 @dataclass(frozen=True)
@@ -46,114 +54,152 @@ class Unindexed:
     id: int
 
 
-_BLANK = text(
-    "UPDATE messages SET text = '', name = '', call_id = '', message_id = '', digest = '' WHERE id = :id"
-)
-_NAME_ANEW = text(  # a turn's identity is a digest of the words
-    "UPDATE turns SET identity = :identity"
-    " WHERE branch_id = :branch_id AND first_seq <= :seq AND last_seq >= :seq"
-)
+@dataclass(frozen=True)
+class Made:
+    """A commit that takes another's place.
+
+    Attributes:
+        body: Its state.
+        kind: Where the state comes from.
+        taken: Numbers of the messages that it took.
+        seq: Number of the last message that was taken.
+        at: When its predecessor was committed.
+        entry: What it was made of; None for a fork.
+    """
+
+    body: Mapping[str, Any]
+    kind: str
+    taken: tuple[int, ...]
+    seq: int
+    at: str
+    entry: Entry[Any] | None = None
 
 
-class Erasing(Committing):
-    """Erase."""
+@dataclass(frozen=True)
+class Anew:
+    """What takes the place of a branch's commits.
 
-    def blank(
-        self,
-        thread: Key,
-        refs: Sequence[str],
-        *,
-        words: Sequence[str] = (),
-        why: str = "",
-        branch: str = MAIN,
-    ) -> int:
-        """Overwrite the texts of messages, and each commit that cites them or holds one of ``words``.
+    Attributes:
+        branch: The branch.
+        head: Hash of its head as it was read.
+        after: The last version that stays; 0 if none does.
+        made: The new commits in order.
+    """
 
-        A head that held them gets a successor without them. A tombstone says ref, digest, when and why. Workers that
-        began before are told when they commit.
+    branch: str
+    head: str
+    after: int
+    made: tuple[Made, ...]
 
-        Returns:
-            How many commits were overwritten.
-        """
-        count = self._blank(thread, branch, tuple(refs), tuple(words), why)
-        self.scrub()
-        return count
+
+class Erasing(Branching):
+    """Forget texts, commit anew, delete threads."""
 
     @writes
-    def _blank(
-        self, thread: Key, branch: str, refs: Sequence[str], words: Sequence[str], why: str
-    ) -> int:
-        place = self._found(thread, branch)
-        statement = select(MESSAGES).where(MESSAGES.c.ref.in_(refs), sees(len(place.ancestry)))
-        rows = self._execute(statement, place.seen).all()
-        for row in rows:
-            self._overwrite(key_of(thread), row, why)
-        traces = Traces(refs, words)
-        touched = (
-            place
-            for place in self._places(thread)  # parents first
-            if words or any(place.holds(row.branch_id, row.seq) for row in rows)
-        )
-        return sum(self._blank_commits(place, traces) for place in touched)
+    def commit_anew(
+        self, thread: Key, anew: Sequence[Anew], erased: Sequence[tuple[str, int]]
+    ) -> None:
+        """Blank messages, and let new commits take the place of those that came after them, in one transaction.
 
-    def _overwrite(self, key: ThreadKey, row: Any, why: str) -> None:
-        """Blank a message; a tombstone says ref, digest, when and why."""
+        Workers that began before are told when they commit, also if nothing is blanked.
+
+        Args:
+            thread: The thread.
+            anew: What takes the place of which commits, for each branch.
+            erased: Branch and number of each message.
+
+        Raises:
+            ConflictError: Somebody committed meanwhile. Nothing was done.
+        """
+        found = {a.branch: self._found(thread, a.branch) for a in anew}
+        if moved := [a.branch for a in anew if found[a.branch].head.hash != a.head]:
+            raise _too_late(thread, f"branch {', '.join(moved)} was committed to meanwhile")
+        for row_id in self._forget_texts(thread, erased):  # nothing was made of them any more
+            self._execute(update(MESSAGES).where(MESSAGES.c.id == row_id).values(version=0))
+        gone = [digest for a in anew for digest in self._replace(found[a.branch], a)]
+        known = [place.branch_id for place in found.values()]
+        forks = select(COMMITS.c.id).where(
+            COMMITS.c.kind == "fork", COMMITS.c.branch_id.not_in(known), COMMITS.c.parent.in_(gone)
+        )
+        if self._execute(forks).first() is not None:  # somebody forked from what goes
+            raise _too_late(thread, "the thread was forked meanwhile")
+        branches = [place.branch_id for place in self._places(thread)]
+        own = update(HEADS).where(HEADS.c.branch_id.in_(branches))
+        self._execute(own.values(epoch=HEADS.c.epoch + 1))
+
+    def prune(self, thread: Key, rows: Sequence[tuple[str, int]]) -> None:
+        """Forget the texts of messages, by branch and number; states and records stay, with a tombstone of each."""
+        self._write(thread, lambda journal: journal._forget_texts(thread, rows))
+        self.scrub()
+
+    def _forget_texts(self, thread: Key, erased: Sequence[tuple[str, int]]) -> list[int]:
+        """Blank messages, by branch and number; return their rows."""
+        ids = {branch: self._found(thread, branch).branch_id for branch, _ in erased}
+        found = []
+        for branch, seq in erased:
+            own = (MESSAGES.c.branch_id == ids[branch]) & (MESSAGES.c.seq == seq)
+            row = self._execute(select(MESSAGES).where(own)).first()
+            if row is not None:
+                self._overwrite(key_of(thread), row)
+                found.append(int(row.id))
+        return found
+
+    def _overwrite(self, key: ThreadKey, row: Any) -> None:
+        """Blank a message; a tombstone says which it was."""
         if row.digest:
             said = "" if is_ingested(row.ref) else row.message_id
-            self._bury(
-                row.branch_id, seq=row.seq, ref=row.ref, digest=row.digest, message_id=said,
-                why=storable(why),
-            )  # fmt: skip
+            self._bury(row.branch_id, seq=row.seq, ref=row.ref, digest=row.digest, message_id=said)
             self._note_unindexed(key, row.ref)
         self._execute(_BLANK, {"id": row.id})
         turn = {"branch_id": row.branch_id, "seq": row.seq}
         self._execute(_NAME_ANEW, {**turn, "identity": os.urandom(16)})
 
-    def _blank_commits(self, place: Place, traces: Traces) -> int:
-        """Blank the commits of one branch; return how many."""
-        before, count, is_hit, last = b"", 0, False, None
-        was_blank = False
-        own = select(COMMITS).where(COMMITS.c.branch_id == place.branch_id)
-        for row in self._execute(own.order_by(COMMITS.c.version)).all():
-            stored, before = decoded(row, place.head.branch, before)
-            if stored.state is None:  # blanked before; what is damaged is blanked, too
-                if stored.problem:
-                    self._overwrite_commit(row.id, record=None, state=None, is_whole=1)
-                was_blank = True
-                continue
-            last = stored.state
-            is_hit = traces.are_in_state(stored.state) or traces.is_in(stored.record)
-            if is_hit:
-                traces.learn_feedback(stored.state)
-                # a checkpoint that still has the state is told
-                self._bury(place.branch_id, digest=row.hash)
-                self._overwrite_commit(row.id, record=None, state=None, is_whole=1)
-                count += 1
-            elif was_blank and not row.is_whole:  # what it was written against is gone
-                self._overwrite_commit(row.id, state=packed(stored.state), is_whole=1)
-            was_blank = is_hit
-        if last is not None and is_hit:
-            after = {**traces.without(last), "hash": last["hash"]}
-            self._append_body(place, successor(after), "erasure")
-        self._raise_epoch(place)
-        return count
+    def _replace(self, place: Place, anew: Anew) -> list[str]:
+        """Put new commits in the place of others; return the hashes of those."""
+        own = (COMMITS.c.branch_id == place.branch_id) & (COMMITS.c.version > anew.after)
+        gone = [str(row.hash) for row in self._execute(select(COMMITS.c.hash).where(own)).all()]
+        again = {str(made.body["hash"]) for made in anew.made}  # the same state may come out
+        for digest in (each for each in gone if each not in again):
+            self._bury(place.branch_id, digest=digest)
+        self._execute(delete(COMMITS).where(own))
+        messages = update(MESSAGES).where(MESSAGES.c.branch_id == place.branch_id)
+        self._execute(messages.where(MESSAGES.c.version > anew.after).values(version=0))
+        for made in anew.made:
+            self._add_made(place, made)
+            taken = messages.where(MESSAGES.c.seq.in_(made.taken))
+            self._execute(taken.values(version=made.body.get("version", 0)))
+        self._reset_head(place)
+        return gone
 
-    def _overwrite_commit(self, row_id: int, **values: Any) -> None:
-        self._execute(update(COMMITS).where(COMMITS.c.id == row_id).values(**values))
+    def _add_made(self, place: Place, made: Made) -> None:
+        record = {}
+        if made.entry is not None:
+            record = record_of(made.entry)
+            self._keep_policy(made.entry)
+        span = min(made.taken, default=0), max(made.taken, default=0)
+        how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
+        self._execute(ADD_COMMIT, commit_row(place, made.body, made.kind, record, **how))
 
-    def _bury(self, branch_id: int, **values: Any) -> None:
-        empty = {"seq": 0, "ref": "", "message_id": "", "digest": "", "why": ""}
-        row = {**empty, **values, "branch_id": branch_id, "at": self._now()}
-        self._execute(TOMBSTONES.insert(), row)
+    def _reset_head(self, place: Place) -> None:
+        own = HEADS.c.branch_id == place.branch_id
+        last = select(COMMITS).where(COMMITS.c.branch_id == place.branch_id)
+        row = self._execute(last.order_by(COMMITS.c.version.desc()).limit(1)).first()
+        if row is None:
+            self._execute(delete(HEADS).where(own))
+            return
+        # A turn that is erased whole was taken all the same.
+        seq = max(row.seq, place.head.seq)
+        self._execute(update(COMMITS).where(COMMITS.c.id == row.id).values(seq=seq))
+        self._execute(update(HEADS).where(own).values(hash=row.hash, version=row.version, seq=seq))
 
-    def delete_thread(self, thread: Key, why: str = "") -> int:
+    def delete_thread(self, thread: Key) -> int:
         """Delete a thread; return how many messages it had. A digest of its names stays."""
-        count = self._delete_thread(thread, why)
+        count = self._delete_thread(thread)
         self.scrub()
         return count
 
     @writes
-    def _delete_thread(self, thread: Key, why: str) -> int:
+    def _delete_thread(self, thread: Key) -> int:
         key = key_of(thread)
         place = self._find(key)
         if place is None:
@@ -166,9 +212,14 @@ class Erasing(Committing):
         for table in (*OF_A_THREAD, BRANCHES):
             self._execute(delete(table).where(table.c.thread_id == place.thread_id))
         self._execute(delete(THREADS).where(THREADS.c.id == place.thread_id))
-        self._bury(0, digest=key.digest(self._digest_key), why=storable(why))
+        self._bury(0, digest=key.digest(self._digest_key))
         self._note_unindexed(key, "")
         return count
+
+    def _bury(self, branch_id: int, **values: Any) -> None:
+        empty = {"seq": 0, "ref": "", "message_id": "", "digest": ""}
+        row = {**empty, **values, "branch_id": branch_id, "at": self._now()}
+        self._execute(TOMBSTONES.insert(), row)
 
     @reads
     def was_erased(self, thread: Key, digest: str) -> bool:
@@ -205,3 +256,9 @@ class Erasing(Committing):
             gone = [{"note": each.id} for each in notes]
             self._write(None, lambda journal: journal._execute(done, gone))
             self.scrub()  # they named threads
+
+
+def _too_late(thread: Key, what: str) -> ConflictError:
+    return ConflictError(
+        f"{what}; nothing was erased", where=str(thread), hint="plan the erasure again"
+    )

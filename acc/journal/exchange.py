@@ -1,8 +1,7 @@
 """Export and import of a thread as JSON lines, which `jq` and another memory read.
 
 The first line names format and thread. Each further line is a ``row``: policy, branch, turn, message, commit, head,
-tombstone. A commit's ``state`` is whole on a branch's first commit; after it, it holds what changed against the commit
-before, and ``without`` names the fields that went.
+tombstone.
 """
 
 from __future__ import annotations
@@ -16,13 +15,20 @@ from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
 from acc.journal.committing import ADD_COMMIT, commit_row
-from acc.journal.connecting import FORMAT_NUMBER, written_by
 from acc.journal.database import damaged
-from acc.journal.listing import Listing
-from acc.journal.names import MAIN, Head, Place, StoredCommit, ThreadKey
+from acc.journal.listing import PAGE, Listing
+from acc.journal.names import MAIN, Head, Place, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.journal.reading import PAGE
-from acc.journal.tables import FEEDBACK, HEADS, HOLDS, MESSAGES, POLICIES, TOMBSTONES, TURNS, packed
+from acc.journal.tables import (
+    FEEDBACK,
+    FORMAT_NUMBER,
+    HEADS,
+    HOLDS,
+    MESSAGES,
+    POLICIES,
+    TOMBSTONES,
+    TURNS,
+)
 from acc.text.lines import sha256_of
 
 _DAMAGED = (
@@ -45,7 +51,7 @@ class Exchange(Listing):
         key = key_of(thread)
         branches = self._read(lambda journal: journal._places(key))
         names = {place.branch_id: place.head.branch for place in branches}
-        yield _line({"acc": "journal", "format": FORMAT_NUMBER, "by": written_by(), **vars(key)})
+        yield _line({"acc": "journal", "format": FORMAT_NUMBER, **vars(key)})
         for place in branches:
             name = place.head.branch
             ancestry = [[names[branch], up_to] for branch, up_to in place.ancestry]
@@ -71,12 +77,11 @@ class Exchange(Listing):
             yield _line({**told, **plain})
 
     def _exported(self, place: Place) -> Iterator[str]:
-        held: Mapping[str, Any] = {}
         for stored in self.commits(place.head.thread, place.head.branch, page=PAGE):
             if stored.problem:
                 raise damaged(stored.problem, f"branch row {place.branch_id}")
-            yield _line(_commit_body(stored, held))
-            held = stored.state or {}
+            body = {k: v for k, v in vars(stored).items() if k not in ("id", "problem")}
+            yield _line({"row": "commit", **body})
 
     def import_(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
         """Write the threads that `export` yielded one after the other, all or nothing.
@@ -95,14 +100,6 @@ def _line(body: Mapping[str, Any]) -> str:
 
 def _without_ids(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in _IDS}
-
-
-def _commit_body(stored: StoredCommit, held: Mapping[str, Any]) -> dict[str, Any]:
-    body = {k: v for k, v in vars(stored).items() if k not in ("id", "problem")}
-    if stored.state is not None:
-        body["state"] = {k: v for k, v in stored.state.items() if k not in held or held[k] != v}
-        body["without"] = [k for k in held if k not in stored.state]
-    return {"row": "commit", **body}
 
 
 def _imported(journal: Exchange, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
@@ -141,7 +138,6 @@ class _Importer:
             )  # fmt: skip
         self._journal = journal
         self._places: dict[str, Place] = {}
-        self._states: dict[str, Mapping[str, Any]] = {}
         self._hashes: dict[str, str] = {}
 
     def take(self, body: dict[str, Any]) -> None:
@@ -180,24 +176,13 @@ class _Importer:
         if body["parent"] != before and body["kind"] != "taken":
             raise ValueError(f"version {version} does not follow the one before it")
         self._hashes[name] = body["hash"]
-        state = self._state(name, body)
-        row = {
-            **commit_row(self._places[name], {"hash": body["hash"]}, body["kind"], body["at"]),
-            **{k: body[k] for k in ("version", "parent", "policy", "epoch", "turn", "seq")},
-            "first_seq": body["span"][0], "last_seq": body["span"][1],
-            "record": None if body["record"] is None else packed(body["record"]),
-            "state": None if state is None else packed(state),
-        }  # fmt: skip
+        state = body["state"]
+        if (
+            not sha256_of({k: v for k, v in state.items() if k != "hash"})
+            == state["hash"]
+            == body["hash"]
+        ):
+            raise ValueError(f"the state of version {version} was changed")
+        how = {key: body[key] for key in ("at", "span", "seq")}
+        row = commit_row(self._places[name], state, body["kind"], body["record"], **how)
         self._journal._execute(ADD_COMMIT, row)
-
-    def _state(self, branch: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        held = self._states.pop(branch, {})
-        if body["state"] is None:
-            return None
-        kept = {k: v for k, v in held.items() if k not in body["without"]}
-        state: dict[str, Any] = {**kept, **body["state"]}
-        found = sha256_of({k: v for k, v in state.items() if k != "hash"})
-        if not found == state["hash"] == body["hash"]:
-            raise ValueError(f"the state of version {body['version']} was changed")
-        self._states[branch] = state
-        return state

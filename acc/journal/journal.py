@@ -17,30 +17,169 @@ after a resumed checkpoint, forks the branch first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Select, bindparam, case, func, select
 
 from acc.errors import InputError
 from acc.folders import expanded, opened_private, private_folder
-from acc.journal.branching import Branching
 from acc.journal.database import told
+from acc.journal.erasing import Erasing
 from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
-from acc.journal.names import Head, Report
-from acc.journal.opened import FILE, Key, key_of
+from acc.journal.listing import PAGE
+from acc.journal.names import MAIN, Head, Report, Size, ThreadKey
+from acc.journal.opened import FILE, Key, key_of, reads
 from acc.journal.reading import Latest
-from acc.journal.survey import Survey
+from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
 from acc.journal.verify import verify
 from acc.state.policy import Policy
+from acc.state.tail import Message
+from acc.turn.observations import Channel
+
+_NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent
+
+_SPEAK = [Channel.USER.value, Channel.DOCUMENT.value]
+"""A document's: `speakers` does not name who speaks."""
 
 
-class Journal(Branching, Keeping, Survey, Exchange):
+def _of_branches(*columns: Any) -> Select[Any]:
+    """Return a query of branches, each with the names of its thread, and its head."""
+    return (
+        select(*_NAMES, *columns)
+        .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
+        .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
+        .order_by(BRANCHES.c.id)
+    )
+
+
+_COMMITS = select(func.count()).where(COMMITS.c.branch_id == BRANCHES.c.id).scalar_subquery()
+_IS_THERE = MESSAGES.c.digest != ""
+_IS_OPEN = (MESSAGES.c.version == 0) & (MESSAGES.c.seq > func.coalesce(HEADS.c.seq, 0))
+_SIZES = (
+    _of_branches(
+        BRANCHES.c.name, _COMMITS, func.count(MESSAGES.c.id),
+        *(func.sum(case((_IS_THERE & each, 1), else_=0)) for each in (MESSAGES.c.version > 0, _IS_OPEN)),
+    )
+    .outerjoin(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
+    .group_by(*_NAMES, BRANCHES.c.name, BRANCHES.c.id)
+)  # fmt: skip
+_SPOKEN = (
+    select(THREADS.c.id, *_NAMES)
+    .distinct()
+    .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
+    .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
+    .where(MESSAGES.c.channel.in_(_SPEAK), MESSAGES.c.name == bindparam("speaker"))
+    .order_by(THREADS.c.id)
+)
+_HEADS = _of_branches(BRANCHES.c.id.label("branch_id"), BRANCHES.c.name, HEADS)
+_IN_SCOPE = select(THREADS.c.user, THREADS.c.agent).where(
+    THREADS.c.tenant == bindparam("tenant"), THREADS.c.thread == bindparam("name"),
+    THREADS.c.user.in_(["", bindparam("user")]), THREADS.c.agent.in_(["", bindparam("agent")]),
+)  # fmt: skip
+
+
+class Journal(Erasing, Keeping, Exchange):
     """A memory's journal. Threads, event loops and processes may share it; a forked child may go on using it.
 
     Every method may raise `StoreError`, `StoreUnavailableError` if another process writes for too long, and
     `AuditError` if rows are damaged. After each of them the step may be repeated.
     """
+
+    def heads(self, /, **prefixes: str) -> Iterator[Head]:
+        """Yield the heads of all branches, in the order of their making; to be kept outside, for `verify`.
+
+        ``prefixes``: how thread, tenant, user and agent begin.
+        """
+        after, size = 0, PAGE
+        while size == PAGE:
+            page = self._head_page(after, prefixes)
+            yield from (head for _, head in page)
+            after, size = page[-1][0] if page else after, len(page)
+
+    @reads
+    def _head_page(self, after: int, prefixes: Mapping[str, str]) -> list[tuple[int, Head]]:
+        statement = _HEADS.where(BRANCHES.c.id > after).limit(PAGE)
+        for name, prefix in prefixes.items():
+            if name not in vars(ThreadKey("")):
+                hint = "thread, tenant, user or agent"
+                raise InputError(f"threads have no {name!r}", where="filter", hint=hint)
+            start = func.substr(THREADS.c[name], 1, len(prefix))
+            statement = statement.where(start == prefix)
+        found = []
+        for row in self._execute(statement):
+            at = row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
+            found.append((row.branch_id, Head(ThreadKey(*row[:4]), row.name, *at)))
+        return found
+
+    def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
+        """Yield the threads whose names begin so."""
+        return (head.thread for head in self.heads(**prefixes) if head.branch == MAIN)
+
+    @reads
+    def sizes(self) -> dict[tuple[ThreadKey, str], Size]:
+        """Return how much each branch holds, by thread and branch."""
+        rows = self._execute(_SIZES)
+        return {(ThreadKey(*row[:4]), row[4]): Size(*map(int, row[5:])) for row in rows}
+
+    @reads
+    def spoken_by(self, speaker: str) -> list[ThreadKey]:
+        """Return the threads with a message whose speaker has this name, whoever's threads they are."""
+        rows = self._execute(_SPOKEN, {"speaker": speaker})
+        return [ThreadKey(*names) for _, *names in rows]
+
+    @reads
+    def policies(self) -> dict[str, Mapping[str, Any]]:
+        """Return the policies that commits name by fingerprint (`Policy.body`), without those whose row is damaged."""
+        rows = self._execute(select(POLICIES))
+        found = dict[str, Mapping[str, Any]]()
+        for row in rows:
+            with suppress(ValueError):
+                found[row.fingerprint] = json.loads(row.body)
+        return found
+
+    @reads
+    def in_scope(self, name: str, thread: Key) -> tuple[Head, ...]:
+        """Return the heads of the threads of a name that are the same user's and agent's, or nobody's in particular."""
+        key = key_of(thread)
+        given = {"tenant": key.tenant, "name": name, "user": key.user, "agent": key.agent}
+        rows = self._execute(_IN_SCOPE, given).all()
+        keys = [ThreadKey(name, key.tenant, row.user, row.agent) for row in rows]
+        found = [self._find(each) for each in keys]
+        return tuple(place.head for place in found if place is not None and place.is_begun)
+
+    @reads
+    def holding(
+        self, words: Sequence[str], limit: int, thread: Key | None, names: Mapping[str, str]
+    ) -> list[tuple[ThreadKey, str, Message]]:
+        """Return the newest messages that hold all the words, with thread and branch. A rare word reads every text.
+
+        Args:
+            words: Words or parts of words. Letters of ASCII count in any case.
+            limit: How many at most.
+            thread: A thread; None for all.
+            names: Exact tenant, user and agent.
+        """
+        wanted = names if thread is None else vars(key_of(thread))
+        text = MESSAGES.c.text
+        is_sqlite = self._sql.dialect.name == "sqlite"
+        # SQLite's LIKE takes letters in any case by itself; lower() on each text takes twice as long.
+        holds = text.contains if is_sqlite else text.icontains
+        statement = (
+            select(*_NAMES, BRANCHES.c.name.label("branch"), MESSAGES)
+            .join(BRANCHES, BRANCHES.c.id == MESSAGES.c.branch_id)
+            .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
+            .where(*(holds(word, autoescape=True) for word in words))
+            .where(*(THREADS.c[name] == value for name, value in wanted.items()))
+            .order_by(MESSAGES.c.id.desc())
+            .limit(limit)
+        )
+        rows = self._execute(statement)
+        return [(ThreadKey(*row[:4]), row.branch, message_of(row)) for row in rows]
 
     def backup(self, path: str | Path) -> Path:
         """Copy the journal to a new file while it is used, by SQLite's online backup.

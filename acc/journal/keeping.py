@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, select, text
 
 from acc.errors import AuditError, InputError
+from acc.journal.listing import Listing
 from acc.journal.names import ThreadKey
 from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.places import Places
 from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
@@ -36,11 +36,10 @@ class Hold:
 
 @dataclass(frozen=True)
 class Feedback:
-    """How useful evidence was; without a ref, everything that the turn admitted."""
+    """How useful the evidence was that a turn admitted."""
 
     branch: str
     turn: int
-    ref: str
     utility: float
 
 
@@ -67,7 +66,7 @@ _ERASED = text(
 ).bindparams(bindparam("digests", expanding=True))
 
 
-class Keeping(Places):
+class Keeping(Listing):
     """Hold, rate, note."""
 
     @writes
@@ -134,7 +133,7 @@ class Keeping(Places):
             return ()
         own = select(FEEDBACK).where(FEEDBACK.c.thread_id == place.thread_id)
         rows = self._execute(own.order_by(FEEDBACK.c.id))
-        return tuple(Feedback(r.branch, r.turn, r.ref, r.utility) for r in rows)
+        return tuple(Feedback(r.branch, r.turn, r.utility) for r in rows)
 
     def key(self, name: str) -> bytes:
         """Return 32 random bytes that are the memory's own, made on first use; empty if nothing may be written.

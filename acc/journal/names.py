@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from acc.state.tail import Message
 
@@ -39,7 +39,7 @@ class Head:
 
     Attributes:
         hash: Hash of its state; empty if nothing was committed yet.
-        epoch: Rises when somebody takes the branch over. A commit that names an earlier one is refused.
+        epoch: Rises with an erasure in the thread. A commit that names an earlier one is refused.
         seq: Number of the last message that it took.
     """
 
@@ -76,11 +76,6 @@ class Place:
         for number, (branch_id, up_to) in enumerate(self.ancestry):
             found |= {f"branch_{number}": branch_id, f"upto_{number}": up_to}
         return found
-
-    def holds(self, branch_id: int, seq: int) -> bool:
-        """Whether the branch sees the message with this number."""
-        seen = any(branch_id == branch and seq <= up_to for branch, up_to in self.ancestry)
-        return seen or branch_id == self.branch_id
 
     @property
     def where(self) -> str:
@@ -161,8 +156,8 @@ class StoredCommit:
         policy: Fingerprint of the policy.
         span: Numbers of the first and last message that it took; (0, 0) if it took none.
         seq: Number of the last message that any commit of the branch had taken.
-        record: What was given and noted (`acc.journal.record.record_of`); None where an erasure blanked it.
-        state: The state's canonical form; None where an erasure blanked it.
+        record: What was given and noted (`acc.journal.record.record_of`); None if it cannot be read.
+        state: The state's canonical form; None if it cannot be read.
         id: Its row.
         problem: Why it cannot be read; empty if it can.
     """
@@ -173,7 +168,6 @@ class StoredCommit:
     parent: str
     hash: str
     policy: str
-    epoch: int
     turn: int
     span: tuple[int, int]
     seq: int
@@ -224,3 +218,19 @@ class Report:
     def is_clean(self) -> bool:
         """Whether nothing is wrong."""
         return not self.damages
+
+
+class Size(NamedTuple):
+    """How much a branch itself holds.
+
+    Attributes:
+        commits: Number of its commits.
+        messages: Number of its messages.
+        taken: Those that commits took, without blanked ones.
+        open: Those of a turn after its head, without blanked ones.
+    """
+
+    commits: int
+    messages: int
+    taken: int
+    open: int

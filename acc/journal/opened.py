@@ -7,18 +7,33 @@ from contextlib import contextmanager
 from copy import copy
 from functools import wraps
 from pathlib import Path
+from string import ascii_letters, digits
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import Connection, CursorResult, Executable
+from sqlalchemy import URL, Connection, CursorResult, Engine, Executable
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from acc.clock import Clock, SystemClock, stamp
-from acc.errors import InputError, StoreError
+from acc.errors import ConfigurationError, InputError, StoreError
+from acc.folders import expanded
 from acc.folders import file_system as of_folder
-from acc.journal.connecting import FILE, Where, connected, migrate
 from acc.journal.database import Database, told
 from acc.journal.names import Place, ThreadKey
-from acc.journal.tables import Recent
+from acc.journal.postgresql import Postgresql
+from acc.journal.sqlite import Sqlite
+from acc.journal.tables import Recent, prepare
 from acc.turn.observations import storable
+
+FILE = "journal.sqlite3"
+
+Where = str | Path | URL | Engine
+"""A memory's folder, a URL ``sqlite:///FILE`` or ``postgresql://...``, or the caller's own engine for PostgreSQL."""
+
+_IN_SCHEME = frozenset(f"{ascii_letters}{digits}+.-")
+
+_HINT = "give a folder, sqlite:///FILE, postgresql://HOST/DATABASE, or an engine for PostgreSQL"
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,7 +70,7 @@ class Opened:
         self._has_ended = False
         self._time = ""
         self._seen: dict[tuple[ThreadKey, str], Place | None] = {}
-        migrate(database, self._now(), reads_only=reads_only)
+        prepare(database, self._now(), reads_only=reads_only)
 
     @classmethod
     def open(
@@ -72,7 +87,7 @@ class Opened:
 
         Args:
             where: The memory's folder, a URL of SQLite or PostgreSQL, or the caller's own engine for PostgreSQL
-                (`acc.journal.connecting.Where`).
+                (`Where`).
             digest_key: Key of the messages' digests: that of the policy.
             clock: Dates the rows. Nothing is decided by it.
             wait: Seconds to wait for the database, and for another process that is writing.
@@ -84,7 +99,7 @@ class Opened:
             ConfigurationError: ``where`` names no database that the journal writes, or its driver is not installed.
             StoreError: The journal cannot be opened, or a newer version wrote it.
         """
-        database = connected(where, wait=wait, file_system=file_system, reads_only=reads_only)
+        database = _connected(where, wait=wait, file_system=file_system, reads_only=reads_only)
         try:
             return cls(database, digest_key, clock, reads_only=reads_only)
         except BaseException:
@@ -170,6 +185,49 @@ class Opened:
         return self._time or stamp(self._clock.now())
 
 
+def is_url(where: object) -> bool:
+    """Whether a place is named by a URL: it has no folder. One letter and a colon are a drive."""
+    if not isinstance(where, str):
+        return False
+    scheme, colon, _ = where.partition(":")
+    return bool(colon) and len(scheme) > 1 and scheme[0].isalpha() and not set(scheme) - _IN_SCHEME
+
+
+def _connected(
+    where: Where,
+    *,
+    wait: float = 30.0,
+    file_system: Callable[[Path], str] = of_folder,
+    reads_only: bool = False,
+) -> Database:
+    """Return the database of a journal; a file is made if it is missing."""
+    engine = where if isinstance(where, Engine) else None
+    if isinstance(where, Path) or (isinstance(where, str) and not is_url(where)):
+        path = expanded(where) / FILE
+    else:
+        url = engine.url if engine is not None else _url(where)
+        kind = url.get_backend_name()
+        if kind in ("postgresql", "postgres"):
+            return Postgresql(url, wait=wait, engine=engine, reads_only=reads_only)
+        if kind != "sqlite" or engine or not url.database or url.database == ":memory:":
+            raise ConfigurationError(
+                f"{kind} is no database that the journal writes", where="journal", hint=_HINT
+            )
+        path = expanded(url.database)
+    kind = file_system(path.parent)
+    return Sqlite(path, file_system=kind, wait=wait, reads_only=reads_only)
+
+
+def _url(where: object) -> URL:
+    try:
+        url = make_url(where)  # type: ignore[arg-type]
+    except (ArgumentError, AttributeError, ValueError):  # their messages repeat the address
+        raise ConfigurationError(
+            "the place names no journal", where="journal", hint=_HINT
+        ) from None
+    return url.set(drivername="postgresql") if url.drivername == "postgres" else url
+
+
 def reads(method: Callable[Concatenate[J, P], T]) -> Callable[Concatenate[J, P], T]:
     """Let a method see one state of the journal."""
 
@@ -207,4 +265,4 @@ def key_of(thread: Key) -> ThreadKey:
     return key
 
 
-__all__ = ["FILE", "Key", "Opened", "key_of", "reads", "writes"]
+__all__ = ["FILE", "Key", "Opened", "Where", "is_url", "key_of", "reads", "writes"]

@@ -8,7 +8,6 @@ connection drops the lock.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -63,8 +62,6 @@ class Postgresql(Database):
         reads_only: Whether nothing can be written.
     """
 
-    dialect = "postgresql"
-
     def __init__(
         self,
         url: URL,
@@ -73,49 +70,53 @@ class Postgresql(Database):
         engine: Engine | None = None,
         reads_only: bool = False,
     ) -> None:
+        super().__init__(url.set(drivername="postgresql", query={}).render_as_string())
         self._is_own = engine is None
         self._engine = engine or _engine(url, wait)
-        self.where = url.set(drivername="postgresql", query={}).render_as_string()
         self._writing = self._engine.execution_options(
             isolation_level="READ COMMITTED", postgresql_readonly=reads_only
         )
         self._free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._wait = wait
-        self._process = os.getpid()
-        self._is_closed = False
-        with told(self.where), self.read() as connection:
-            encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
-        if encoding != "UTF8":
-            self.close()
-            raise ConfigurationError(
-                f"the database has the encoding {encoding}: it cannot hold every text",
-                where=self.where,
-                hint="create one with ENCODING 'UTF8'",
-            )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        connection = self._shielded(lambda: _repeated(self._begun))
+        self._check_usable()
+        with told(self.where):
+            connection = self._free.connect()
+            try:
+                connection.exec_driver_sql(_BEGIN_READING)
+            except BaseException:
+                _closed(connection)
+                raise
         try:
             yield connection
         finally:
-            shielded(lambda: _closed(connection))
-
-    def _begun(self) -> Connection:
-        connection = self._free.connect()
-        try:
-            connection.exec_driver_sql(_BEGIN_READING)
-        except BaseException:
             _closed(connection)
-            raise
-        return connection
 
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        return self._shielded(lambda: self._written(job, about))
+        self._check_usable()
+        with told(self.where):
+            return shielded(lambda: self._written(job, about))
 
     def _written(self, job: Callable[[Connection], T], about: str) -> T:
-        connection, done = _repeated(lambda: self._prepared(job, about))
-        try:  # it is not tried again: if its answer is lost, it may have been carried out
+        connection = self._writing.connect()
+        try:
+            idle = max(IDLE_SECONDS, int(self._wait))
+            times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
+            connection.execute(_BEGIN, times)
+            if about:
+                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
+            else:
+                connection.execute(_LOCK_ALL, {"locks": LOCKS})
+            done = job(connection)
+            self._commit(connection)
+            return done
+        finally:
+            _closed(connection)
+
+    def _commit(self, connection: Connection) -> None:
+        try:
             connection.commit()
         except DBAPIError as error:
             if not error.connection_invalidated:
@@ -126,37 +127,6 @@ class Postgresql(Database):
                 hint="repeat the step with the state that it began from, which finds what was written; if it began"
                 " with None, so do its messages if they have ids; otherwise see last_state first",
             ) from error
-        finally:
-            _closed(connection)
-        return done
-
-    def _prepared(self, job: Callable[[Connection], T], about: str) -> tuple[Connection, T]:
-        """Return a transaction in which everything is done but to commit it, and what ``job`` returned."""
-        connection = self._writing.connect()
-        try:
-            idle = max(IDLE_SECONDS, int(self._wait))
-            times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
-            connection.execute(_BEGIN, times)
-            if about:
-                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
-            else:
-                connection.execute(_LOCK_ALL, {"locks": LOCKS})
-            return connection, job(connection)
-        except BaseException:
-            _closed(connection)
-            raise
-
-    def _shielded(self, act: Callable[[], T]) -> T:
-        def run() -> T:
-            with told(self.where):
-                return act()
-
-        if self._is_closed:
-            raise StoreError("the journal is closed", where=self.where, hint="open it again")
-        if self._process != os.getpid():
-            self._process = os.getpid()
-            self._engine.dispose(close=False)  # the connections are the parent's
-        return shielded(run)
 
     def scrub(self) -> str:
         # a role that may not, leaves it to the server
@@ -189,16 +159,6 @@ def _closed(connection: Connection) -> None:
         connection.close()
 
 
-def _repeated(act: Callable[[], T]) -> T:
-    """Return what ``act`` returns; try once more if the server had dropped the connection."""
-    try:
-        return act()
-    except DBAPIError as error:
-        if not error.connection_invalidated:
-            raise
-        return act()
-
-
 def _number(about: str) -> int:
     """Return a number that names a lock; two threads with one number only wait for each other."""
     digest = hashlib.blake2b(about.encode(), digest_size=4).digest()
@@ -210,6 +170,7 @@ def _engine(url: URL, wait: float) -> Engine:
     try:
         return create_engine(
             url.set(drivername=DRIVER), pool_size=POOL, max_overflow=0, pool_timeout=wait,
+            pool_pre_ping=True,  # a connection that the server dropped is made anew
             connect_args={
                 "connect_timeout": seconds, "tcp_user_timeout": seconds * 1000,
                 "client_encoding": "utf8",

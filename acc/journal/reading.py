@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Row, bindparam, select, text
 
+from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, NOTHING, Appended, Head, Place, Waiting
 from acc.journal.opened import Key, key_of, reads
-from acc.journal.places import Places
-from acc.journal.tables import COMMITS, body_of, message_of, read_state
+from acc.journal.tables import COMMITS, message_of, read_state
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message
 
 S = TypeVar("S", bound=CompressedCognitiveState)
-
-PAGE = 500
 
 MOST_WAITING = 10_000
 """Messages of an uncommitted turn that are read at most."""
@@ -40,14 +38,9 @@ class Latest(Generic[S]):
     waiting: Waiting = NOTHING
 
 
-_OF_TURNS = text(  # from turns to messages: a database that begins with the messages reads all of the branch
-    "SELECT messages.* FROM turns CROSS JOIN messages WHERE turns.branch_id = :branch_id AND number IN :numbers"
-    " AND messages.branch_id = turns.branch_id AND seq >= first_seq AND seq <= last_seq AND seq <= :last"
-    " AND ref IN :refs AND digest <> '' ORDER BY seq"
-).bindparams(bindparam("numbers", expanding=True), bindparam("refs", expanding=True))
-_WITH_REFS = text(
-    "SELECT * FROM messages WHERE branch_id = :branch_id AND seq <= :last AND ref IN :refs AND digest <> ''"
-    " ORDER BY seq"
+_WITH_REFS = text(  # +seq: a database that begins with the numbers reads all of the branch
+    "SELECT * FROM messages WHERE branch_id = :branch_id AND ref IN :refs AND +seq <= :last AND digest <> ''"
+    " ORDER BY +seq"
 ).bindparams(bindparam("refs", expanding=True))
 _WAITING = text(
     "SELECT * FROM messages WHERE branch_id = :branch_id AND seq > :after AND version = 0"
@@ -60,7 +53,7 @@ _WITH_SEQ = text(
 _NO_END = 1 << 62
 
 
-class Reading(Places):
+class Reading(Listing):
     """Read heads, states and tails."""
 
     @reads
@@ -108,7 +101,7 @@ class Reading(Places):
     ) -> S | None:
         """Return a state: the head's, that with the hash ``at``, or that of the version ``at`` of the branch.
 
-        None if there is none, or if an erasure blanked it.
+        None if there is none.
 
         Raises:
             StateError: It is not of ``schema``, or it was changed.
@@ -149,25 +142,23 @@ class Reading(Places):
 
     def recent(self, digest: str, schema: type[S]) -> S | None:
         """Return the state with a hash if this process committed it lately, with this class."""
-        return self._recent.value(digest, schema)
+        return self._recent.get(digest, schema)
 
     def _state(self, place: Place, at: str | int | None, schema: type[S]) -> S | None:
         if at is None or at == place.head.hash:
-            held = self._recent.value(place.head.hash, schema)
+            held = self._recent.get(place.head.hash, schema)
             if held is not None:
                 return held
-        data = self._state_at(place, at)
-        return schema.load(body_of(data)) if data else None
+        body = self._state_at(place, at)
+        return schema.load(body) if body else None
 
-    def _state_at(self, place: Place, at: str | int | None) -> bytes | None:
-        """Return the state with a hash or version, or the head's; None if there is none, or if it was blanked."""
+    def _state_at(self, place: Place, at: str | int | None) -> Mapping[str, Any] | None:
+        """Return the state with a hash or version, or the head's; None if there is none."""
         head = place.head
         if at is None or at == head.hash:
             if not place.is_begun:
                 return None
-            return self._recent.get(head.hash) or read_state(
-                self._sql, place.branch_id, head.version
-            )
+            return read_state(self._sql, place.branch_id, head.version)
         if isinstance(at, str):
             every = dict.fromkeys((*place.lineage, *self._branch_names(place)))
             row = self._commit_with(every, at)
@@ -193,33 +184,18 @@ class Reading(Places):
     def _texts(self, place: Place, refs: Sequence[str]) -> tuple[Message, ...]:
         """Return the messages of some refs in their order, as far as the branch sees them.
 
-        Refs that name their turn are found by it. Where a turn was appended twice, as by two workers, that one counts
-        which a commit took.
+        Where a turn was appended twice, as by two workers, that one counts which a commit took.
         """
         best: dict[str, Row[Any]] = {}
         for branch_id, up_to in ((place.branch_id, _NO_END), *place.ancestry):
             left = [ref for ref in refs if ref not in best]
             for start in range(0, len(left), PAGE):
                 part = left[start : start + PAGE]
-                for row in self._with_refs(branch_id, up_to, part):
+                given = {"branch_id": branch_id, "refs": part, "last": up_to}
+                for row in self._execute(_WITH_REFS, given):
                     if up_to != _NO_END and not row.version:
                         continue  # another branch's turn that nothing came of
                     held = best.get(row.ref)
                     if held is None or row.version or not held.version:
                         best[row.ref] = row
         return tuple(message_of(best[ref]) for ref in dict.fromkeys(refs) if ref in best)
-
-    def _with_refs(self, branch_id: int, up_to: int, refs: Sequence[str]) -> Iterable[Row[Any]]:
-        """Return the rows of one branch with some refs, oldest first."""
-        given = {"branch_id": branch_id, "last": up_to, "refs": refs}
-        numbers = {_turn_of(ref) for ref in refs}
-        if None in numbers:
-            return self._execute(_WITH_REFS, given)
-        return self._execute(_OF_TURNS, {**given, "numbers": [*numbers]})
-
-
-def _turn_of(ref: str) -> int | None:
-    """Return the turn that a ref names, as ``u7`` and ``t7.2`` do; None if it names none."""
-    number, *part = ref[1:].split(".")
-    is_named = all(each.isascii() and each.isdigit() for each in (number, *part))
-    return int(number) if is_named else None

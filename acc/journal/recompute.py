@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +16,8 @@ from sqlalchemy import select
 
 from acc.commit.commit import commit
 from acc.errors import AccError
-from acc.journal.listing import Listing
-from acc.journal.names import Place, StoredCommit, StoredMessage
-from acc.journal.reading import PAGE
+from acc.journal.names import Place, StoredCommit
+from acc.journal.reading import Reading
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
 from acc.state.model import CompressedCognitiveState
@@ -38,13 +36,12 @@ class Recomputing:
     """Gives each commit's record to `commit` once more; ``bodies`` are the journal's policies by fingerprint."""
 
     def __init__(
-        self, journal: Listing, place: Place, policies: Sequence[Policy], bodies: Mapping[str, str]
+        self, journal: Reading, place: Place, policies: Sequence[Policy], bodies: Mapping[str, str]
     ) -> None:
         self._journal, self._place = journal, place
         self._policies, self._bodies = policies, bodies
-        self._known: dict[str, Policy | None] = {}
+        self._known: dict[str, Policy] = {}
         self._texts: dict[str, Message] = {}
-        self._ahead: dict[int, StoredMessage] = {}
         self._last: CompressedCognitiveState | None = None
 
     def problem(self, stored: StoredCommit, before: StoredCommit | None) -> str:
@@ -54,23 +51,26 @@ class Recomputing:
             NotRecomputed: The state before, a text of it, or its policy is not there.
         """
         try:
-            policy, body = self._policy(stored.policy), self._bodies.get(stored.policy)
-            if changed := _damage_of(stored.policy, body):
-                return changed
-            if policy is None:
-                raise NotRecomputed(_why_unknown(body or "", self._policies))
+            policy = self._policy(stored.policy)
             prior = self._prior(stored, before, policy)
             return self._differs(stored, prior, policy)
         except _DAMAGED as error:
-            return f"its record is damaged: {type(error).__name__}: {error}"
+            return f"it cannot be recomputed: {type(error).__name__}: {error}"
 
-    def _policy(self, fingerprint: str) -> Policy | None:
-        if fingerprint not in self._known:
-            self._known[fingerprint] = None
-            with suppress(*_DAMAGED):  # its row was changed
-                found = policy_of(fingerprint, self._bodies.get(fingerprint), self._policies)
-                self._known[fingerprint] = found
-        return self._known[fingerprint]
+    def _policy(self, fingerprint: str) -> Policy:
+        if fingerprint in self._known:
+            return self._known[fingerprint]
+        text = self._bodies.get(fingerprint)
+        if text is None:
+            raise ValueError(f"the row of its policy {fingerprint} is missing")
+        if hashlib.sha256(text.encode()).hexdigest()[:16] != fingerprint:
+            raise ValueError(f"the row of its policy {fingerprint} was changed")
+        body = json.loads(text)
+        found = policy_of(fingerprint, body, self._policies)
+        if found is None:
+            raise NotRecomputed(_why_unknown(body, self._policies))
+        self._known[fingerprint] = found
+        return found
 
     def _prior(
         self, stored: StoredCommit, before: StoredCommit | None, policy: Policy
@@ -79,7 +79,7 @@ class Recomputing:
         if before is None and stored.parent == (empty := policy.schema.empty()).hash:
             return empty
         if before is None or before.state is None:
-            raise NotRecomputed("the state before it was erased")
+            raise NotRecomputed("the state before it cannot be read")
         last = self._last
         if last is not None and last.hash == before.hash and type(last) is policy.schema:
             return last
@@ -105,9 +105,8 @@ class Recomputing:
         first, last = stored.span
         if not last:
             return ()
-        if first not in self._ahead or last not in self._ahead:
-            self._read_ahead(first, last)
-        span = [self._ahead[seq] for seq in range(first, last + 1)]
+        head, size = self._place.head, last - first + 1
+        span = self._journal.messages(head.thread, first, size, branch=head.branch, also_open=True)
         # Another worker's turn may lie between; no commit took it.
         taken = [each for each in span if each.version == stored.version]
         if not all(each.digest for each in taken):
@@ -117,11 +116,6 @@ class Recomputing:
         self._texts = {ref: text for ref, text in self._texts.items() if ref in tail}
         self._texts |= {message.ref: message for message in turn}
         return turn
-
-    def _read_ahead(self, first: int, last: int) -> None:
-        head, size = self._place.head, max(PAGE, last - first + 1)
-        found = self._journal.messages(head.thread, first, size, branch=head.branch, also_open=True)
-        self._ahead = {each.seq: each for each in found}
 
     def _text(self, ref: str) -> Message:
         if ref not in self._texts:  # of a branch that this one came from
@@ -138,27 +132,8 @@ class Recomputing:
         return self._journal._execute(statement).first() is not None
 
 
-def policy_body(text: str) -> Mapping[str, Any]:
-    """Return what a row says; empty if it cannot be read."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) and {"schema", "counter"} <= body.keys() else {}
-
-
-def _damage_of(fingerprint: str, body: str | None) -> str:
-    """Return what is wrong with the row of a policy; empty if nothing is."""
-    if body is None:
-        return f"the row of its policy {fingerprint} is missing"
-    if hashlib.sha256(body.encode()).hexdigest()[:16] == fingerprint:
-        return ""
-    return f"the row of its policy {fingerprint} was changed"
-
-
-def _why_unknown(body: str, known: Iterable[Policy]) -> str:
+def _why_unknown(stored: Mapping[str, Any], known: Iterable[Policy]) -> str:
     """Return why no known policy is the one of a row that nobody changed."""
-    stored: dict[str, Any] = json.loads(body)
     schema, counter = stored["schema"], stored["counter"]
     counters = {each.counter.name for each in known if each.schema.__name__ == schema}
     if not counters:
@@ -170,24 +145,25 @@ def _why_unknown(body: str, known: Iterable[Policy]) -> str:
     return f"the schema {schema} has another form here"
 
 
-def policy_of(fingerprint: str, body: str | None, known: Iterable[Policy]) -> Policy | None:
+def policy_of(
+    fingerprint: str, body: Mapping[str, Any] | None, known: Iterable[Policy]
+) -> Policy | None:
     """Return the policy with this fingerprint, or None.
 
     Args:
         fingerprint: The fingerprint that a commit names.
-        body: What the policy says (`Policy.body`) as canonical JSON, if the journal has it.
+        body: What the policy says (`Policy.body`), if the journal has it.
         known: Policies with schema, counter and digest key. One of them with the numbers of ``body`` counts, too.
     """
-    stored: dict[str, Any] = json.loads(body) if body else {}
     for policy in known:
         if policy.fingerprint == fingerprint:
             return policy
         names = (policy.schema.__name__, policy.counter.name)
-        if not stored or names != (stored["schema"], stored["counter"]):
+        if not body or names != (body["schema"], body["counter"]):
             continue
         same = ("max_tokens", "style", "lifting", "pinned_share", "pasted")
-        numbers: dict[str, Any] = {name: stored[name] for name in same}
-        speakers = stored["speakers"]
+        numbers: dict[str, Any] = {name: body[name] for name in same}
+        speakers = body["speakers"]
         numbers["speakers"] = None if speakers is None else frozenset(speakers)
         older = replace(policy, **numbers)
         if older.fingerprint == fingerprint:

@@ -28,9 +28,9 @@ from acc.turn.observations import Evidence
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-Kind = Literal["step", "taken", "fork", "erasure", "ingest"]
+Kind = Literal["step", "taken", "fork", "ingest"]
 """``step``: `commit` made it. ``taken``: a state that came from outside, as of a checkpoint or a seed. ``fork``: the
-first of a branch. ``erasure``: what an erasure left of the state before. ``ingest``: documents came in."""
+first of a branch. ``ingest``: documents came in."""
 
 
 _PROPOSED = {

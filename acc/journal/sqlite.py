@@ -2,6 +2,9 @@
 
 A write-ahead log with ``synchronous=FULL``: a commit that was told is on the disk. On a network file system, where a
 write-ahead log damages the database, a rollback journal. The lock is SQLite's own, on the data itself.
+
+SQLite's locks and its log lie in files beside the database. Who deletes one of them while a process has it open,
+splits the journal in two without an error. So the journal looks before it tells a caller that a commit is safe.
 """
 
 from __future__ import annotations
@@ -20,10 +23,9 @@ from weakref import WeakSet
 
 from sqlalchemy import Connection, NullPool, create_engine, event
 
-from acc.errors import AuditError, StoreError
-from acc.folders import is_network
+from acc.errors import AuditError, InputError, StoreError
+from acc.folders import is_network, opened_private, private_folder
 from acc.journal.database import Database, shielded, told
-from acc.journal.files import Files, create, mode_of
 
 CHECKPOINT_PAGES = 1_000
 
@@ -36,6 +38,10 @@ KEPT = 8
 """Connections that are kept open while nobody uses them. More are opened if more threads read at once."""
 
 _POLL = 0.02
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+_WITH_LOG = b"\x02"
+"""Byte 18 of a database of SQLite with a write-ahead log."""
 
 _STILL_READ = "another process still reads the journal's log: erase again when it is done"
 
@@ -52,8 +58,6 @@ class Sqlite(Database):
         reads_only: Whether its connections can write nothing. The file has to be there.
     """
 
-    dialect = "sqlite"
-
     def __init__(
         self,
         path: Path,
@@ -62,25 +66,24 @@ class Sqlite(Database):
         wait: float = 30.0,
         reads_only: bool = False,
     ) -> None:
-        self.path, self._reads_only = path, reads_only
-        self.where = str(path)
+        super().__init__(str(path))
+        self.path, self._reads_only, self._wait = path, reads_only, wait
         self.mode = "delete" if is_network(file_system) else "wal"
         if reads_only:  # the file keeps its mode: a copy that `acc backup` made has no log
-            self.mode = mode_of(path)
-        self._wait = wait
-        self._files = Files(path, has_log=self.mode == "wal")
-        self._idle: deque[Connection] = deque()  # an interrupt does not divide what a deque does
+            self.mode = _mode_of(path)
+        self._seen: dict[Path, tuple[int, int] | None] = {}
+        self._idle: deque[Connection] = deque()
+        self._writing = threading.Lock()
         with told(self.where):
             if not reads_only:
-                create(path)
+                private_folder(path.parent)
+                with suppress(FileExistsError), opened_private(path, "xb"):
+                    pass
             self._engine = create_engine(
                 "sqlite+pysqlite://", creator=self._connect, poolclass=NullPool,
                 isolation_level="AUTOCOMMIT",
             )  # fmt: skip
             event.listen(self._engine, "connect", self._set_up)
-        self._inside: deque[int] = deque()
-        self._writing = threading.Lock()
-        self._is_closed = self._is_torn = False
         _OPEN.add(self)
 
     def _connect(self) -> sqlite3.Connection:
@@ -112,16 +115,11 @@ class Sqlite(Database):
         until = time.monotonic() + self._wait
         while True:
             try:
-                if cursor.execute("PRAGMA journal_mode").fetchone()[0] == self.mode:
-                    return
                 if cursor.execute(f"PRAGMA journal_mode={self.mode}").fetchone()[0] == self.mode:
                     return
                 problem = sqlite3.OperationalError(f"its mode cannot be set to {self.mode}")
             except sqlite3.OperationalError as error:
-                if getattr(error, "sqlite_errorname", "")[:11] not in (
-                    "SQLITE_BUSY",
-                    "SQLITE_LOCK",
-                ):
+                if error.sqlite_errorcode & 0xFF not in _BUSY:
                     raise
                 problem = error
             if time.monotonic() > until:
@@ -135,7 +133,7 @@ class Sqlite(Database):
             driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
             try:
                 yield connection
-                self._files.remember()
+                self._remember()
             finally:
                 with suppress(Exception):  # it was read; SQLite may have ended it by itself
                     driver.execute("ROLLBACK")
@@ -148,15 +146,14 @@ class Sqlite(Database):
         with self._writing, told(self.where), self._connected() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             try:
-                self._files.remember()
+                self._remember()
                 done = job(connection)
                 connection.exec_driver_sql("COMMIT")
             except BaseException:
                 with suppress(Exception):  # SQLite ends the transaction itself after some errors
                     connection.exec_driver_sql("ROLLBACK")
                 raise
-            if changed := self._files.changed():
-                self._mend(connection, changed)
+            self._check_files(connection)
             return done
 
     def raw(self, job: Callable[[sqlite3.Connection], T]) -> T:
@@ -168,61 +165,48 @@ class Sqlite(Database):
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         """Give a connection. Before that, check that nobody has replaced the files of the database."""
-        self._inside.append(threading.get_ident())
-        try:
-            with told(self.where):
-                connection = self._taken()
-                if changed := self._files.changed():
-                    with connection:
-                        self._mend(connection, changed)
-                    connection = self._taken()
-            try:
-                yield connection
-            finally:
-                if not self._is_closed and len(self._idle) < KEPT and _is_reusable(connection):
-                    self._idle.append(connection)
-                else:
-                    connection.close()
-        finally:
-            self._inside.remove(threading.get_ident())
-
-    def _check_usable(self) -> None:
-        if self._is_closed:
-            raise StoreError("the journal is closed", where=self.where, hint="open it again")
-        if self._is_torn:
-            raise StoreError(
-                "the process was forked while a thread used the journal",
-                where=self.where,
-                hint="open it after the fork, or fork before the threads begin",
-            )
-
-    def _taken(self) -> Connection:
         self._check_usable()
-        with suppress(IndexError):
-            return self._idle.pop()
-        return self._engine.connect()
+        with told(self.where):
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._engine.connect()
+            self._check_files(connection)
+        try:
+            yield connection
+        finally:
+            if not self._is_closed and len(self._idle) < KEPT and _is_reusable(connection):
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+    def _remember(self) -> None:
+        """Keep which files there are, unless they are known. A connection is open and has read."""
+        if not self._seen or None in self._seen.values():
+            names = ("", "-wal", "-shm") if self.mode == "wal" else ("",)
+            paths = [Path(f"{self.path}{name}") for name in names]
+            self._seen = {path: _identity(path) for path in paths}
+
+    def _check_files(self, connection: Connection) -> None:
+        """Raise if a file was deleted or replaced since. What a deleted log holds is saved as it is closed.
+
+        If somebody made a new log meanwhile, it is not: what was committed last may be lost.
+        """
+        changed = [p.name for p, seen in self._seen.items() if seen is None or seen != _identity(p)]
+        if changed:
+            connection.invalidate()  # as long as one is open, new ones share its deleted files
+            self._forget()
+            raise StoreError(
+                f"{', '.join(changed)} was deleted or replaced while in use", where=self.where,
+                hint="leave the files of a journal alone while a process runs; repeat the step, then run acc verify",
+            )  # fmt: skip
 
     def _forget(self) -> None:
         """Close the connections that nobody uses; new ones may find other files."""
-        self._files.forget()
+        self._seen = {}
         while self._idle:
             self._idle.pop().close()
         self._engine.dispose()
-
-    def _mend(self, connection: Connection, changed: list[str]) -> None:
-        """Bring what a deleted log holds into the database, or raise.
-
-        The open connection still has the log, though its name is gone. If nobody made a new one, all of it goes into
-        the database, and the connections are opened anew.
-        """
-        is_gone = not any(Path(each).exists() for each in changed)
-        row = None
-        if is_gone and str(self.path) not in changed:
-            row = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        self._forget()
-        connection.invalidate()  # as long as one is open, new ones share its deleted files
-        if row is None or row[0]:
-            raise self._files.lost(changed)
 
     def scrub(self) -> str:
         until, is_busy = time.monotonic() + self._wait, self.mode == "wal"
@@ -278,15 +262,33 @@ def _before_fork() -> None:
         each._forget()
 
 
-def _after_fork() -> None:
-    """Go on in the child, but with a journal whose connection a thread was using: it came along."""
-    for each in list(_OPEN):
-        each._is_torn = bool(each._inside or each._idle)
-        each._writing = threading.Lock()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork)
+
+
+def _mode_of(path: Path) -> str:
+    """Return the mode of a journal's file.
+
+    Raises:
+        InputError: There is no journal.
+    """
+    header = b""
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(19)
+    if not header:
+        raise InputError(
+            "there is no memory in this folder", where=str(path.parent),
+            hint="name the folder that MemoryController.open or acc got with --memory",
+        )  # fmt: skip
+    return "wal" if header[18:] == _WITH_LOG else "delete"
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_reusable(connection: Connection) -> bool:

@@ -14,9 +14,8 @@ from typing import Any
 from sqlalchemy import select
 
 from acc.errors import AccError
-from acc.journal.committing import successor
+from acc.journal.branching import successor
 from acc.journal.database import told
-from acc.journal.listing import Listing
 from acc.journal.names import (
     MAIN,
     Damage,
@@ -27,8 +26,9 @@ from acc.journal.names import (
     StoredMessage,
     ThreadKey,
 )
+from acc.journal.reading import Reading
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS, body_of
+from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
 from acc.state.policy import Policy
 from acc.state.tail import digest_of
 from acc.text.lines import sha256_of
@@ -41,7 +41,7 @@ _OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
 
 
 def verify(
-    journal: Listing,
+    journal: Reading,
     heads: Iterable[Head],
     anchors: Iterable[Head],
     policies: Sequence[Policy],
@@ -67,7 +67,7 @@ def verify(
 
 
 def _check_thread(
-    journal: Listing,
+    journal: Reading,
     key: ThreadKey,
     policies: Sequence[Policy],
     anchors: Sequence[Head],
@@ -89,7 +89,7 @@ def _check_thread(
         ).check()
 
 
-def _is_gone(journal: Listing, key: ThreadKey) -> bool:
+def _is_gone(journal: Reading, key: ThreadKey) -> bool:
     """Whether the thread was deleted since it was listed."""
     with suppress(AccError):
         return journal.was_deleted(key)
@@ -101,7 +101,7 @@ class _Branch:
 
     def __init__(
         self,
-        journal: Listing,
+        journal: Reading,
         place: Place,
         recomputing: Recomputing,
         anchors: dict[int, str],
@@ -209,10 +209,8 @@ class _Branch:
     def _why_not(self, stored: StoredCommit) -> str:
         if stored.problem:
             return "its row is damaged"
-        if stored.state is None:
-            return "an erasure blanked it"
-        kinds = {"fork": "a branch begins with it", "erasure": "an erasure made it"}
-        return "" if stored.kind == "step" else kinds.get(stored.kind, "it came from outside")
+        kinds = {"step": "", "fork": "a branch begins with it"}
+        return kinds.get(stored.kind, "it came from outside")
 
     def _check_state(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         body = {k: v for k, v in state.items() if k != "hash"}
@@ -228,8 +226,8 @@ class _Branch:
 
     def _check_fork(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         """Check that the first state of a branch is the one that it was forked from."""
-        data = self.journal._state_at(self.place, stored.parent)
-        if data and successor(body_of(data), branch=stored.branch)["hash"] != state["hash"]:
+        body = self.journal._state_at(self.place, stored.parent)
+        if body and successor(body, branch=stored.branch)["hash"] != state["hash"]:
             self.damage("commits", stored.id, "it is not the state that the branch was forked from")
 
 
@@ -242,7 +240,7 @@ class _Spans:
         last: Number of the last message that a turn tells of.
     """
 
-    def __init__(self, journal: Listing, place: Place) -> None:
+    def __init__(self, journal: Reading, place: Place) -> None:
         self._of_turns: dict[int, list[tuple[int, int]]] = {}
         self._of_commits: dict[int, tuple[int, int]] = {}
         self._found: dict[int, tuple[int, int]] = {}

@@ -31,7 +31,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, StoreUnavailableError
 from acc.integrations.evidence_tool import evidence_tool
 from acc.integrations.langgraph import MemoryNode
-from acc.journal.connecting import is_url
+from acc.journal.opened import is_url
 from acc.testing.chat_model import ScriptedChatModel
 
 Memory = MemoryController[Any]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +46,7 @@ def test_without_a_terminal_nothing_happens_unless_told(folder: Path, capsys: Ca
 def test_the_plan_has_its_price_and_the_act_does_just_that(folder: Path, capsys: Capsys) -> None:
     run([*ERASE, "--memory", str(folder)])
     plan = capsys.readouterr().out
-    assert "to erase, with proof=replay: 0 threads, 1 message" in plan
+    assert "to erase: 0 threads, 1 message" in plan
     assert "message u2 of inc (user)" in plan
     assert "which BINDS NO MORE" in plan
     assert "price: no request of a model" in plan
@@ -60,12 +58,6 @@ def test_the_plan_has_its_price_and_the_act_does_just_that(folder: Path, capsys:
     assert words_in(folder, "Ottilie") == []
     assert told(capsys, "verify", "--memory", folder)["is_clean"]
     assert "Ottilie" not in printed(capsys, "show", "--memory", folder)
-
-
-def test_a_fast_erasure_is_never_called_proved(folder: Path, capsys: Capsys) -> None:
-    out = printed(capsys, *ERASE, "--proof", "fast", "--yes", "--memory", folder)
-    assert out.splitlines()[-1].endswith("; not proved")
-    assert words_in(folder, "Ottilie") == []
 
 
 def test_a_user_and_words_are_erased_by_scope(folder: Path, capsys: Capsys) -> None:
@@ -85,7 +77,6 @@ def test_a_user_and_words_are_erased_by_scope(folder: Path, capsys: Capsys) -> N
         ([], "nothing is named to erase"),
         (["u2"], "u2 is a message of a thread"),
         (["--thread", "nothing"], "no thread 'nothing'"),
-        (["--checkpoints", "sqlite:x"], "nothing is named to erase"),
     ],
 )
 def test_an_erasure_of_nothing_is_refused(
@@ -94,54 +85,9 @@ def test_an_erasure_of_nothing_is_refused(
     assert what in failing(capsys, "erase", *arguments, "--yes", "--memory", folder)
 
 
-def _checkpointed(path: Path, *names: str) -> str:
-    """Make a database of a checkpointer, and return its URL."""
-    with closing(sqlite3.connect(path)) as database, database:
-        for table in ("checkpoints", "writes"):
-            database.execute(f"CREATE TABLE {table} (thread_id TEXT, value TEXT)")
-            rows = [(name, "Ottilie Quandt") for name in names]
-            database.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
-    return f"sqlite:{path}"
-
-
-@pytest.mark.parametrize(
-    "what", [["u2", "--thread", "inc"], ["--thread", "inc"], ["--words", "Ottilie"]]
-)
-def test_checkpoints_are_deleted_by_the_same_erasure_later(
-    what: list[str], folder: Path, tmp_path: Path, capsys: Capsys
-) -> None:
-    url = _checkpointed(tmp_path / "checkpoints", "inc", "other")
-    assert run(["erase", *what, "--memory", str(folder)]) == 1
+def test_the_plan_names_the_checkpoints_that_keep_the_words(folder: Path, capsys: Capsys) -> None:
+    assert run([*ERASE, "--memory", str(folder)]) == 1
     assert "checkpoints of inc, if there are any, keep the words" in capsys.readouterr().out
-    printed(capsys, "erase", *what, "--yes", "--memory", folder)
-    more = ["--checkpoints", url, "--yes", "--memory", folder]
-    out = printed(capsys, "erase", *what, *more)
-    assert "2 rows of checkpoints deleted" in out
-    assert "0 traces" in out
-    assert "0 rows of checkpoints deleted" in printed(capsys, "erase", *what, *more)
-    with closing(sqlite3.connect(tmp_path / "checkpoints")) as database:
-        assert database.execute("SELECT thread_id FROM checkpoints").fetchall() == [("other",)]
-
-
-def test_checkpoints_of_a_user_are_deleted_later(
-    folder: Path, tmp_path: Path, capsys: Capsys
-) -> None:
-    url = _checkpointed(tmp_path / "checkpoints", "x", "inc")
-    taken(folder, ThreadKey("x", user="eve"), "Never name Mrs Keller.", "Go on.")
-    what = ["erase", "--scope", "user=eve", "--yes", "--memory", folder]
-    printed(capsys, *what)
-    out = printed(capsys, *what, "--checkpoints", url)
-    assert "nothing of it is in the journal any more" in out
-    assert "2 rows of checkpoints deleted" in out
-    assert words_in(tmp_path, "Ottilie")  # those of the thread inc
-
-
-def test_a_database_of_checkpoints_that_is_none_stops_an_erasure(
-    folder: Path, capsys: Capsys
-) -> None:
-    more = ["--checkpoints", "sqlite:nowhere", "--yes", "--memory", folder]
-    assert "no database of a checkpointer" in failing(capsys, *ERASE, *more)
-    assert rules_of(folder) == [RULE]
 
 
 @pytest.mark.parametrize("scope", ["eve", "user=", "user=a,user=b", "group=x", "thread=t"])

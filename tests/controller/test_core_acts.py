@@ -339,7 +339,7 @@ def test_what_is_withdrawn_leaves_rules_facts_and_tail_and_stays_in_the_journal(
     assert [(each.record or {}).get("outcome") for each in memory.history("t")][-1] == "unsent"
     step = memory.step(second.state, Turn.said("And now?"), thread="t")
     assert _rules(step.state) == [RULE], "a step from the state before goes on without it"
-    Evidence(memory).erase(Target(thread="t", refs=("u1",)), proof="replay")
+    Evidence(memory).erase(Target(thread="t", refs=("u1",)))
     left: Any = memory.last_state("t")
     assert _rules(left) == []
     assert is_clean(memory)

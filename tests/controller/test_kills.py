@@ -147,11 +147,6 @@ def _erase(folder: Path) -> None:
         Evidence(memory).erase(Target("t", refs=("u2",)))
 
 
-def _erase_fast(folder: Path) -> None:
-    with _open(folder) as memory:
-        Evidence(memory).erase(Target("t", refs=("u2",)), proof="fast")
-
-
 def _erase_thread(folder: Path) -> None:
     with _open(folder) as memory:
         Evidence(memory).erase(Target("t"))
@@ -205,7 +200,7 @@ ACTS: dict[str, Act] = {
     each.__name__.strip("_"): each
     for each in (
         _step, _step_with_a_model, _record_and_step, _retire, _flush, _fork, _behind, _room, _adopt,
-        _erase, _erase_fast, _erase_thread, _ingest, _expire, _import, _shared, _first_open,
+        _erase, _erase_thread, _ingest, _expire, _import, _shared, _first_open,
     )
 }  # fmt: skip
 

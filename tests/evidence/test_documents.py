@@ -11,7 +11,6 @@ from helpers_evidence import check_gone, evidence_of, opened, talk
 from acc.artifacts.chroma import ChromaStore
 from acc.controller.documents import home
 from acc.errors import InputError
-from acc.evidence.documents import text_of
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn
@@ -100,22 +99,15 @@ def test_a_new_version_replaces_the_old_one(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_ingested(tmp_path: Path) -> None:
-    writer = pytest.importorskip("pypdf").PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write(tmp_path / "d.pdf")
-    for name, data in (("a.bin", b"x"), ("b.txt", b"\xff\xfe\xfa"), ("c.txt", b"  \n")):
+    for name, data in (("b.pdf", b"\xff\xfe\xfa"), ("c.txt", b"  \n")):
         (tmp_path / name).write_bytes(data)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "page.html").write_text("words")
     with opened(tmp_path / "m") as memory:
-        for name in ("a.bin", "b.txt", "c.txt", "d.pdf", "nothing"):
+        for name in ("b.pdf", "c.txt", "folder", "nothing"):
             with pytest.raises(InputError):
                 evidence_of(memory).ingest(tmp_path / name)
         assert list(memory.threads()) == []
-
-
-def test_of_a_page_the_visible_text_is_read(tmp_path: Path) -> None:
-    page = "<title>x</title><h1>Re&shy;funds</h1><script>no()</script><p>Ann <b>approves</b>\n them.<br>All."
-    (tmp_path / "page.html").write_text(page)
-    assert text_of(tmp_path / "page.html") == "Re\xadfunds\nAnn approves them.\nAll."
 
 
 def test_secrets_do_not_come_in(tmp_path: Path) -> None:

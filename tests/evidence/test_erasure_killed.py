@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
@@ -18,7 +16,6 @@ from helpers_evidence import evidence_of, left_of, opened, talk
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.rows import lane_of, place_of
 from acc.board.board import BoardState
-from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.controller.documents import home
 from acc.evidence.erasure import Receipt
@@ -69,7 +66,7 @@ class Kill:
         ]
         steps += [
             (Journal, name)
-            for name in ("commit_anew", "blank", "delete_thread", "prune", "take_over", "settle", "scrub")
+            for name in ("commit_anew", "delete_thread", "prune", "settle", "scrub")
         ]  # fmt: skip
         with ExitStack() as stack:
             for owner, name in [*steps, (ErasedTraces, "left_in")]:
@@ -140,7 +137,7 @@ def _check_rid(memory: MemoryController[Any]) -> None:
 
 
 def _guesses(memory: MemoryController[Any]) -> list[str]:
-    """Return the blanked messages whose commits stay, as a fast erasure leaves them."""
+    """Return the blanked messages whose commits stay, as a prune leaves them."""
     return [
         each.message.ref
         for head in memory.journal.heads()
@@ -158,24 +155,20 @@ def _check_shown(memory: MemoryController[Any]) -> None:
             assert MESSAGE not in _shown(memory, key)
 
 
-QUICK = [("message", "replay", "replay"), ("document", "fast", "replay")]
-PROOFS = [("replay", "replay"), ("fast", "replay"), ("fast", "fast")]
-ERASED = [(name, *proofs) for name in TARGETS for proofs in PROOFS]
+QUICK = ("message", "document")
 
 
 @pytest.mark.parametrize(
-    ("name", "first", "again"),
-    [pytest.param(*each, marks=[] if each in QUICK else pytest.mark.slow) for each in ERASED],
+    "name",
+    [pytest.param(each, marks=[] if each in QUICK else pytest.mark.slow) for each in TARGETS],
 )
-def test_an_erasure_that_is_killed_is_repeated(
-    name: str, first: Any, again: Any, tmp_path: Path, told: Told
-) -> None:
+def test_an_erasure_that_is_killed_is_repeated(name: str, tmp_path: Path, told: Told) -> None:
     def erased(number: int, kill: Kill) -> Receipt:
         folder = tmp_path / str(number)
         memory, store = told(folder)
         with memory:
             target = TARGETS[name](memory)
-            plan = evidence_of(memory).plan_erasure(target, proof=first)
+            plan = evidence_of(memory).plan_erasure(target)
             try:
                 with kill():
                     receipt = plan.apply()
@@ -184,7 +177,7 @@ def test_an_erasure_that_is_killed_is_repeated(
                 with opened(folder, index="now") as other:
                     if number % 2:  # it begins a deleted thread anew
                         _check_shown(other)
-                    receipt = evidence_of(other).erase(target, proof=again)
+                    receipt = evidence_of(other).erase(target)
                     assert not (receipt.proved and _guesses(other))
                     _check_rid(other)
             else:
@@ -195,20 +188,19 @@ def test_an_erasure_that_is_killed_is_repeated(
         return receipt
 
     count = Kill()
-    assert erased(0, count).proved == (first == "replay")
+    assert erased(0, count).proved
     for at in range(count.points):
         receipt = erased(at + 1, Kill(at))
         assert receipt.traces == ()
         is_known = not any("not known any more" in each for each in receipt.foreign)
         assert is_known or name != "words"
-        if first == again:
-            assert receipt.proved == (first == "replay" and is_known)
+        assert receipt.proved == is_known
 
 
 def _deletions(memory: MemoryController[Any]) -> dict[str, Callable[[], Any]]:
     evidence = evidence_of(memory)
     return {
-        "prune": lambda: evidence.prune(Capacity(0), kinds=("documents", "messages")),
+        "prune": lambda: evidence.prune(Capacity(0), kind="messages"),
         "expire": lambda: evidence.expire(timedelta(0)),
         "replace": lambda: evidence.ingest_text("record", "Nothing is known.", replace=True),
     }
@@ -263,49 +255,15 @@ def test_what_is_erased_while_the_store_is_filled_is_not_left_there(tmp_path: Pa
         assert left_of(memory, SECRET) == []
 
 
-def test_what_was_blanked_fast_is_proved_by_a_replay(tmp_path: Path) -> None:
+def test_what_was_pruned_is_proved_by_an_erasure(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         talk(memory, "Never call him before noon.", MESSAGE, "And the gate?")
         target = Target(thread="t", refs=("u2",), words=(SECRET,))
-        assert not evidence_of(memory).erase(target, proof="fast").proved
+        memory.journal.prune("t", [("main", 2)])
+        assert _guesses(memory) == ["u2"]
         assert evidence_of(memory).erase(target).proved
         assert _guesses(memory) == []
         assert memory.journal.verify([memory.policy]).is_clean
-
-
-_DIES = """
-import os, sys
-from acc.artifacts.chroma import ChromaStore
-from acc.controller.controller import MemoryController
-from acc.controller.documents import home
-from acc.evidence.evidence import Evidence
-from acc.evidence.target import Target
-from acc.journal import Journal
-from acc.turn.turn import Turn
-
-folder, message, name = sys.argv[1:]
-memory = MemoryController.open(folder)
-for said in ("Never call him before noon.", message, "And the gate?"):
-    memory.step(None, Turn.said(said), thread="t")
-owner = ChromaStore if name in ("delete", "compact") else Journal
-setattr(owner, name, lambda *_, **__: os._exit(9))
-Evidence(memory).erase(Target(thread="t", refs=("u2",)))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["delete", "settle", "compact", "scrub"])
-def test_a_killed_process_leaves_what_acc_erase_then_removes(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "memory"
-    command = [sys.executable, "-c", _DIES, str(folder), MESSAGE, name]
-    assert subprocess.run(command, check=False).returncode == 9
-    words = [] if name == "delete" else ["--words", SECRET]  # the index tells what they were
-    assert run(["erase", "u2", "--thread", "t", *words, "--yes", "--memory", str(folder)]) == 0
-    assert "0 traces; proved" in capsys.readouterr().out
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert [str(path) for path in files if SECRET.encode() in path.read_bytes()] == []
 
 
 def test_nothing_is_proved_while_another_index_may_hold_the_words(tmp_path: Path) -> None:

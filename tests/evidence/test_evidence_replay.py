@@ -188,7 +188,7 @@ def test_the_same_erasure_twice_and_another_after_it(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         talk(memory, RULE, MESSAGE, "The vault code is 4711-Zanzibar.", "Always answer in German.")
         evidence = evidence_of(memory)
-        evidence.erase(Target(thread="t", refs=("u2",)), proof="fast")
+        evidence.erase(Target(thread="t", refs=("u2",)))
         evidence.erase(Target(thread="t", refs=("u3",)))
         check_gone(memory, SECRET, "Zanzibar")
         assert len(memory.journal.tombstones("t")) == 2
@@ -208,7 +208,7 @@ def test_a_state_from_outside_after_the_words_cannot_be_made_anew(tmp_path: Path
         plan = evidence_of(memory).plan_erasure(Target(words=(SECRET,)))
         with pytest.raises(StateError, match="outside"):
             plan.apply()
-        assert not evidence_of(memory).erase(Target(words=(SECRET,)), proof="fast").proved
+        assert evidence_of(memory).erase(Target(thread="t")).proved
         assert left_of(memory, SECRET) == []
 
 
@@ -251,15 +251,15 @@ def _played(memory: Any, said: Sequence[str]) -> bool:
     return any(SECRET in each for each in said)
 
 
-@given(said=_SAID, proof=st.sampled_from(["replay", "fast"]), over=st.sampled_from([0, 30]))
-def test_after_an_erasure_the_words_are_in_no_byte(said: list[str], proof: Any, over: int) -> None:
+@given(said=_SAID, over=st.sampled_from([0, 30]))
+def test_after_an_erasure_the_words_are_in_no_byte(said: list[str], over: int) -> None:
     cadence = Cadence(compress_over=over, tail_bound=1_000)
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder), cadence=cadence) as memory:
         if not _played(memory, said):
             return
         assert left_of(memory, SECRET)
-        receipt = evidence_of(memory).erase(Target(words=(SECRET,)), proof=proof)
-        assert receipt.proved == (proof == "replay")
+        receipt = evidence_of(memory).erase(Target(words=(SECRET,)))
+        assert receipt.proved
         assert receipt.traces == ()
         check_gone(memory, SECRET)
         memory.step(None, Turn.said("Go on."), thread="t")

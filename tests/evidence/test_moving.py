@@ -1,10 +1,9 @@
-"""Export, import, copies, heads, health, reindex, search, checkpoints."""
+"""Export, import, copies, heads, health, reindex, search."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from helpers_evidence import evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
-from acc.evidence.checkpoints import delete_checkpoints
+from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.moving import read_heads
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
@@ -50,24 +48,6 @@ def test_a_users_threads_move_to_another_memory(tmp_path: Path, name: str) -> No
         assert evidence.health().lag == ()
         with pytest.raises(ConflictError):
             evidence.import_(out)
-
-
-def test_an_import_is_whole_or_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path / "a") as memory:
-        for name in ("one", "two"):
-            talk(memory, RULE, thread=name)
-        lines = list(evidence_of(memory).lines())
-    bent = [
-        line.replace("business", "holiday") if n > len(lines) // 2 else line
-        for n, line in enumerate(lines)
-    ]
-    with opened(tmp_path / "b") as memory:
-        with pytest.raises(InputError):
-            evidence_of(memory).import_(bent)
-        assert list(memory.threads()) == []
-        (tmp_path / "bad.gz").write_bytes(b"nothing")
-        with pytest.raises(InputError):
-            evidence_of(memory).import_(tmp_path / "bad.gz")
 
 
 def test_an_erasure_names_the_copies(tmp_path: Path) -> None:
@@ -177,28 +157,3 @@ def test_a_store_that_fails_leaves_it_unproved(tmp_path: Path) -> None:
         receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert not receipt.proved
         assert "no way" in receipt.foreign[0]
-
-
-def test_checkpoints_of_a_database_leave_no_byte(tmp_path: Path) -> None:
-    pytest.importorskip("langgraph.checkpoint.sqlite")
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
-    path = tmp_path / "saver.sqlite3"
-    with SqliteSaver.from_conn_string(str(path)) as saver:
-        for name in ("t", "other"):
-            config: Any = {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
-            checkpoint: Any = {
-                "v": 4, "id": "1", "ts": "2026-01-01", "channel_values": {"m": f"Huntington {name}"},
-                "channel_versions": {"m": 1}, "versions_seen": {},
-            }  # fmt: skip
-            saver.put(config, checkpoint, {"source": "loop"}, {})
-    assert delete_checkpoints(f"sqlite:{path}", ["t"]) == 1
-    data = b"".join(each.read_bytes() for each in tmp_path.iterdir())
-    assert b"Huntington t" not in data
-    assert b"Huntington other" in data
-    with pytest.raises(ConfigurationError):
-        delete_checkpoints("sqlite:nowhere", ["t"])
-    (tmp_path / "bad").write_bytes(b"no database, surely not one at all")
-    with pytest.raises(StoreError):
-        delete_checkpoints(f"sqlite:{tmp_path / 'bad'}", ["t"])
-    assert sqlite3.connect(path).execute("select count(*) from checkpoints").fetchone() == (1,)

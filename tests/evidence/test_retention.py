@@ -96,20 +96,16 @@ def test_ratings_count_for_what_a_turn_admitted(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         evidence = evidence_of(memory)
         done = evidence.ingest_text("a", POLICY)
-        talk(memory, "Hello there.")
-        step = memory.step(None, Turn.said(QUESTION), thread="t")
-        assert evidence.feedback(step, 0.0, thread="t") == 1
-        assert evidence.feedback(step.state.turn, 0.2, thread="t") == 1
-        assert evidence.feedback(f"{done.ref}.1", 0, thread="t") == 1
+        talk(memory, "Hello there.", QUESTION)
+        for utility in (0.0, 0.2, 0):
+            assert evidence.feedback(2, utility, thread="t") == 1
         (doom,) = (
             evidence.plan_prune(History(2, 0.5)).doomed + evidence.plan_prune(History(2, 0.5)).kept
         )
         assert doom.ref == done.ref
-        for wrong in (99, "u99", "doc.nothing"):
+        for wrong in ((99, 1.0), (1, float("nan"))):
             with pytest.raises(InputError):
-                evidence.feedback(wrong, 1.0, thread="t")
-        with pytest.raises(InputError):
-            evidence.feedback(1, float("nan"), thread="t")
+                evidence.feedback(*wrong, thread="t")
 
 
 def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
@@ -117,7 +113,7 @@ def test_messages_go_only_if_nothing_needs_them(tmp_path: Path) -> None:
         evidence = evidence_of(memory)
         talk(memory, "Never call before noon.", "How are you?", "Nice day.", "Go on.", "And then?")
         evidence.hold("t", "u3", reason="audit")
-        plan = evidence.plan_prune(Capacity(0), kinds=("messages",), thread="t")
+        plan = evidence.plan_prune(Capacity(0), kind="messages", thread="t")
         kept = {doom.ref: doom.why for doom in plan.kept}
         assert "cited" in kept["u1"]
         assert kept["u3"] == "held: audit"
@@ -139,7 +135,7 @@ def test_what_was_held_since_the_plan_stays(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         evidence = evidence_of(memory)
         talk(memory, "How are you?", "Nice day.", "Go on.")
-        plan = evidence.plan_prune(Capacity(0), kinds=("messages",))
+        plan = evidence.plan_prune(Capacity(0), kind="messages")
         evidence.hold("t", reason="the whole thread")
         assert plan.apply().messages == 0
         evidence.release("t")
@@ -147,7 +143,7 @@ def test_what_was_held_since_the_plan_stays(tmp_path: Path) -> None:
             evidence.release("t")
         assert plan.apply().messages == 2
         with pytest.raises(ConfigurationError):
-            evidence.plan_prune(Capacity(0), kinds=("nothing",))  # type: ignore[arg-type]
+            evidence.plan_prune(Capacity(0), kind="nothing")  # type: ignore[arg-type]
 
 
 def test_holds_are_listed_and_move_with_their_thread(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from acc.controller.controller import MemoryController
+from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
 from acc.inspector.threads import Threads
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
@@ -46,6 +48,12 @@ def remembered(
     return folder
 
 
+def erased(folder: Path, *refs: str) -> None:
+    """Erase messages of the thread."""
+    with memory_in(folder) as memory:
+        Evidence(memory).erase(Target(thread="ops", refs=refs))
+
+
 def forked(folder: Path) -> str:
     """A thread with a branch that went on from its first turn; returns the branch's name."""
     with memory_in(folder) as memory:
@@ -71,6 +79,5 @@ def altered(folder: Path, version: int, change: Callable[[dict[str, Any]], None]
             state = json.loads(json.dumps(commit.state))
             change(state)
             data = zlib.compress(json.dumps(state).encode())
-            database.execute("UPDATE commits SET is_whole = 1 WHERE version = ?", (version,))
         database.execute("UPDATE commits SET state = ? WHERE version = ?", (data, version))
         database.commit()

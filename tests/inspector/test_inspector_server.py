@@ -14,6 +14,7 @@ from helpers_inspector import (
     HOSTILE,
     OPS,
     SAID,
+    erased,
     remembered,
     threads_of,
 )
@@ -121,8 +122,7 @@ def test_what_comes_later_is_given_alone_and_after_an_erasure_all(tmp_path: Path
     remembered(tmp_path, ["Is node-8 ready?"])
     more = client.get("/api/thread", params=asked).json()
     assert (more["after"], [entry["turn"] for entry in more["entries"]]) == (4, [4])
-    with Journal.open(tmp_path) as journal:
-        journal.blank("ops", ["u2"])
+    erased(tmp_path, "u2")
     asked = {"log": OPS, "after": 5, "mark": more["mark"]}
     assert client.get("/api/thread", params=asked).json()["after"] == 0
 

@@ -77,22 +77,21 @@ def test_what_was_erased_since_is_not_read() -> None:
     (key,), admitted = memory.threads(), values["ccs_run"]["admitted"]
     verdicts = [Verdict(ref, place, "admitted") for ref, place in list(admitted.values())[-1]]
     assert [each.text for each in memory.admitted(verdicts, thread=key)[0]] == [TICKET]
-    Evidence(memory).erase(Target(thread=key, refs=("u1",)), proof="replay")
+    Evidence(memory).erase(Target(thread=key, refs=("u1",)))
     assert memory.admitted(verdicts, thread=key) == [()]
     say(graph, "Thank you.")
     assert "VN-88213" not in whole(model.prompts[-1])
     assert memory.journal.verify([memory.policy]).is_clean
 
 
-@pytest.mark.parametrize("proof", ["replay", "fast"])
-def test_a_live_thread_goes_on_after_an_erasure(proof: Any) -> None:
+def test_a_live_thread_goes_on_after_an_erasure() -> None:
     """The checkpoint holds state and messages with the erased words; the model reads neither."""
     memory, model = patient(), ScriptedChatModel(script=lambda _: "Fine.")
     graph = graph_of(memory, model)
     for text in (TICKET, "Never page Ann."):
         say(graph, text)
     (key,) = memory.threads()
-    Evidence(memory).erase(Target(thread=key, words=("VN-88213",)), proof=proof)
+    Evidence(memory).erase(Target(thread=key, words=("VN-88213",)))
     out = say(graph, "And now?")
     assert "VN-88213" not in whole(model.prompts[-1])
     assert "Never page Ann." in whole(model.prompts[-1])
@@ -105,7 +104,7 @@ def test_a_step_from_an_erased_state_goes_on_from_what_is_left() -> None:
     memory = patient()
     one: Any = memory.step(None, Turn.said(TICKET), thread="t")
     two: Any = memory.step(one.state, Turn.said("Never page Ann."), thread="t")
-    Evidence(memory).erase(Target(thread="t", words=("VN-88213",)), proof="replay")
+    Evidence(memory).erase(Target(thread="t", words=("VN-88213",)))
     step = memory.step(two.state, Turn.said("Well?"), thread="t", adopt=True)
     assert "VN-88213" not in step.text()
     assert "Never page Ann." in step.text()

@@ -40,6 +40,8 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from acc.errors import ConfigurationError, InputError
+from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
 from acc.integrations.evidence_tool import evidence_tool
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
@@ -507,7 +509,7 @@ def test_erased_words_leave_the_checkpoint_and_are_not_taken_again() -> None:
     memory, model = patient(), fine()
     graph = graph_of(memory, model)
     say(graph, "My salary is 91,000 EUR.")
-    memory.journal.blank("t", ["u1"], words=["My salary is 91,000 EUR."])
+    Evidence(memory).erase(Target(thread="t", refs=("u1",)))
     out = say(graph, "And now?")
     assert "91,000" not in whole(model.prompts[-1])
     assert "91,000" not in whole(out["messages"])

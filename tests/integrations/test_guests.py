@@ -55,11 +55,11 @@ def test_a_guest_is_erased_from_the_threads_of_others(build: Any) -> None:
     memory = memory_of()
     graph = build(memory, fine())
     _talk(graph, ("ann", ANN), ("bob", BOB), ("ann", "And now?"))
-    Evidence(memory).erase(Target(user="bob"), proof="replay")
+    Evidence(memory).erase(Target(user="bob"))
     assert _rules(memory) == [("", ANN)]
     assert BOB not in str(stored(memory))
     with pytest.raises(InputError, match="holds nothing"):
-        Evidence(memory).erase(Target(user="carl"), proof="replay")
+        Evidence(memory).erase(Target(user="carl"))
     assert memory.journal.verify([memory.policy]).is_clean
 
 
@@ -68,9 +68,9 @@ def test_words_from_before_the_user_was_known_are_not_passed_over() -> None:
     graph = graph_of(memory, fine())
     _talk(graph, ("", ANN), ("bob", BOB))
     with pytest.raises(InputError, match="is not known"):
-        Evidence(memory).erase(Target(user="bob"), proof="replay")
+        Evidence(memory).erase(Target(user="bob"))
     (key,) = memory.threads()
-    Evidence(memory).erase(Target(thread=key), proof="replay")
+    Evidence(memory).erase(Target(thread=key))
 
 
 @pytest.mark.parametrize("first", ["ann", "bob"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 from journal_steps import core_step, memory
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine
 from workers import change, check_snapshot
 
 from acc.commit.commit import Given, commit
@@ -17,9 +17,10 @@ from acc.errors import CompressionError, ConfigurationError, InputError, StateEr
 from acc.folders import file_system, is_network
 from acc.gate import Verdict
 from acc.journal import Entry, Journal, Report
+from acc.journal.erasing import Anew
 from acc.journal.journal import FILE
 from acc.journal.record import given_of, record_of
-from acc.journal.tables import METADATA, as_bytes, squeezed, unsqueezed
+from acc.journal.tables import packed, unpacked
 from acc.models.protocol import Usage
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState
@@ -28,7 +29,7 @@ from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.state.slots import Slot
 from acc.step.step import Cadence
-from acc.testing.journal_conformance import POLICY, entry, messages, step
+from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
 from acc.turn.observations import Channel, Evidence
 
 LONG = " ".join(f"Line {n} says that host {n} restarts at {n} o'clock." for n in range(900))
@@ -98,7 +99,7 @@ def test_a_record_comes_back_as_it_was() -> None:
     made = commit(CompressedCognitiveState.empty(), POLICY, turn=turn, number=3)
     made = type(made)(made.state, made.notes, ("u3",), given)
     kept = Entry(made, POLICY, Usage(2, 100, 10), "done", "slow", (Verdict("t1", 0, "admitted"),))
-    stored = json.loads(unsqueezed(squeezed(as_bytes(record_of(kept)))))
+    stored = unpacked(packed(record_of(kept)))
     back = given_of(stored, turn, {m.ref: m for m in turn}.__getitem__)
     assert back == given
     assert back.proposal is not None
@@ -123,111 +124,37 @@ def test_policies_change_and_old_commits_recompute(tmp_path: Path) -> None:
         assert lone.is_clean
         assert lone.reasons == {"the schema CompressedCognitiveState is not known here": 4}
         assert (lone.recomputed, lone.unexplained) == (4, 4)
-
-
-@pytest.mark.parametrize(
-    ("statement", "what"),
-    [
-        ("""UPDATE policies SET body = replace(body, '"max_tokens":400', '"max_tokens":401')""", "was changed"),
-        ("""UPDATE policies SET body = replace(body, 'CompressedCog', 'Cog')""", "was changed"),
-        ("UPDATE policies SET body = 'nonsense'", "was changed"),
-        ("DELETE FROM policies", "is missing"),
-    ],
-)  # fmt: skip
-def test_a_policys_row_that_was_changed_is_damaged(
-    tmp_path: Path, statement: str, what: str
-) -> None:
-    with Journal.open(tmp_path, digest_key=b"") as journal:
-        core_step(journal, "t", ("user", "Never restart db-1."), mem=memory(0, max_tokens=400))
-        change(tmp_path, statement)
-        for known in (Policy(), Policy(schema=Domain)):
-            (damage,) = journal.verify([known]).damages
-            assert what in damage.what
-
-
-def test_a_schema_that_has_another_form_now_is_told(tmp_path: Path) -> None:
-    with Journal.open(tmp_path, digest_key=b"") as journal:
-        mem = memory(0, schema=Domain, max_tokens=900)
-        core_step(journal, "t", ("user", "Never restart db-1."), mem=mem)
         changed = type("Domain", (CompressedCognitiveState,), {})
-        report = journal.verify([Policy(schema=changed)])
-        assert report.is_clean
-        assert report.reasons == {"the schema Domain has another form here": 1}
+        reasons = journal.verify([Policy(), Policy(schema=changed)]).reasons
+        assert reasons == {"the schema Domain has another form here": 4}
 
 
 SECRET = "Zanzibar-7734"
 
 
-def secret_steps(journal: Journal, mem: Any) -> None:
-    said = [
-        f"Never tell anybody that {SECRET} is the password.",
-        "The budget is 300 euro. " + "The weather is fine today, as it was. " * 30,
-        f"You may tell Ann {SECRET} from now on.",
-        "Keep every answer short, please. " + "Nothing else happened in the meantime. " * 30,
-    ]
-    for number in range(24):
-        words = said[number % 4] if number < 12 else f"What about {number}? " + "Well. " * 60
-        core_step(journal, "t", ("user", words), ("agent", f"Done with {number}."), mem=mem)
-
-
 def test_no_byte_of_erased_words_is_left(tmp_path: Path) -> None:
-    mem = memory(200)
-    journal = Journal.open(tmp_path)
-    secret_steps(journal, mem)
-    journal.fork("t", journal.state("t", 9).hash, "aside")  # type: ignore[union-attr]
-    core_step(journal, "t", ("user", "On the fork."), mem=mem, branch="aside")
-    for size in (10, 900, 5000, 70_000):  # in a page, over it, in pages of its own
-        step(journal, "sizes", SECRET + "z" * size)
-    refs = [f"u{n}" for n in (1, 3, 5, 7, 9, 11)]
-    assert SECRET.encode() in b"".join(f.read_bytes() for f in tmp_path.iterdir())
-    versions = [journal.head("t", name).version for name in ("main", "aside")]
-    assert journal.blank("t", refs, words=[SECRET], why="asked for") > 6
-    assert [journal.head("t", name).version - 1 for name in ("main", "aside")] == versions
-    journal.blank("sizes", ["u1", "u2", "u3", "u4"])
-    assert SECRET.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
-    lines = "".join(journal.export("t"))
-    assert SECRET not in lines
-    assert "asked for" in lines
-    assert "Keep every answer short" in lines
-    state: Any = journal.state("t")
-    assert any("Keep every answer short" in item.words.text for item in state.constraints)
-    core_step(journal, "t", ("user", "And on."), mem=mem)
-    core_step(journal, "t", ("user", "And on."), mem=mem, branch="aside")
-    report = journal.verify([mem.policy])
-    assert report.is_clean, [str(each) for each in report.damages]
-    journal.delete_thread("t")
-    assert "Keep every answer short" not in str([f.read_bytes() for f in tmp_path.iterdir()])
-    journal.close()
+    def has(words: str) -> bool:
+        return words.encode() in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
-
-def test_items_that_once_cited_erased_words_are_found(tmp_path: Path) -> None:
-    """A fact says what it was before; the new source alone is cited."""
     with Journal.open(tmp_path) as journal:
-        fact = {"facts": [{"text": "budget: 300 euro", "refs": ["u1"], "id": "new"}]}
-        first = read(fact, CompressedCognitiveState)
-        step(journal, "t", "The budget is 300 euro.", proposal=first)
-        made: Any = journal.state("t")
-        number = made.relational_map[0].id
-        again = {"facts": [{"id": number, "text": "budget: 500 euro", "refs": ["a2"]}]}
-        step(journal, "t", "Look.", "It is 500.", proposal=read(again, CompressedCognitiveState))
-        journal.blank("t", ["u1"])
-        state: Any = journal.state("t")
-        assert state.relational_map == ()
-        assert "300" not in "".join(journal.export("t"))
-
-
-def test_tables_and_migrations_agree(tmp_path: Path) -> None:
-    Journal.open(tmp_path).close()
-    found = inspect(create_engine(f"sqlite:///{tmp_path / FILE}"))
-    tables = {name for name in found.get_table_names() if not name.startswith("sqlite_")}
-    assert tables == set(METADATA.tables)
-    for name, table in METADATA.tables.items():
-        made = {column["name"]: column["nullable"] for column in found.get_columns(name)}
-        assert made == {column.name: bool(column.nullable) for column in table.columns}
-    with sqlite3.connect(tmp_path / FILE) as database:
-        rows = database.execute("SELECT number, written_by FROM format").fetchall()
-        assert [number for number, _ in rows] == [1]
-        assert all(by.startswith("agent-cognitive-compressor") for _, by in rows)
+        step(journal, "t", "Keep every answer short.", proposal=rule("Keep every answer", "u1"))
+        step(journal, "t", f"Never say {SECRET}.", proposal=rule(f"Never say {SECRET}.", "u2"))
+        step(journal, "t", "What else?")
+        for size in (10, 900, 5000, 70_000):  # in a page, over it, in pages of its own
+            step(journal, "sizes", SECRET + "z" * size)
+        assert has(SECRET)
+        head = journal.head("t")
+        journal.commit_anew("t", [Anew("main", head.hash, 1, ())], [("main", 2)])
+        journal.delete_thread("sizes")
+        assert not has(SECRET)
+        assert SECRET not in "".join(journal.export("t"))
+        said = [each.message.text for each in journal.messages("t", also_open=True)]
+        assert said == ["Keep every answer short.", "", "What else?"]
+        step(journal, "t", "And on.")
+        report = journal.verify([POLICY])
+        assert report.is_clean, [str(each) for each in report.damages]
+        journal.delete_thread("t")
+        assert not has("Keep every answer short")
 
 
 def test_settings_of_the_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import sqlite3
@@ -15,6 +16,7 @@ from pathlib import Path
 from servers import begin
 from sqlalchemy import event
 
+from acc.errors import StoreError
 from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.testing.journal_conformance import POLICY, step
@@ -97,6 +99,21 @@ def change(folder: Path, *statements: str) -> int:
     """Change rows behind the journal's back; return how many."""
     with closing(sqlite3.connect(folder / FILE)) as database, database:
         return sum(database.execute(each).rowcount for each in statements)
+
+
+def check_fork(journal: Journal) -> None:
+    """Fail unless a forked child is told to open a journal of its own, and its parent goes on."""
+    step(journal, "t", "before")
+    child = os.fork()
+    if child == 0:
+        try:
+            step(journal, "t", "child")
+        except StoreError as error:
+            os._exit(7 if "open it in the child" in str(error) else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    step(journal, "t", "after")
+    check(journal, ["before", "after"])
 
 
 def kill_once(place: str | Path, rng: random.Random, acked: list[str], name: str) -> None:
