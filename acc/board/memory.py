@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
+from functools import lru_cache, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args
 
 from acc.board.board import Board, To
-from acc.board.listener import Listener
-from acc.board.origins import Origin, Origins, batch_of, begin_of_turn
+from acc.board.listening import Listener
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
-from acc.board.writing import Desk, retiring
-from acc.compress.protocol import AskingCompressor, AskingJudge
+from acc.board.writing import Desk, Known, Origin, batch_of, begin_of_turn, retiring
 from acc.controller.common import Key
 from acc.controller.controller import AsyncMemoryController, MemoryController, awaited, beside
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, StoredCommit, ThreadKey
 from acc.journal.opened import key_of
-from acc.state.reading import Compressor, Judge
 from acc.state.tail import Message, marked
 from acc.step.step import Step
 from acc.turn.turn import Turn
@@ -30,6 +27,9 @@ T = TypeVar("T")
 
 MOST_THREADS = 10_000
 """Threads of which a process remembers that the board was told. Of others it looks at the last turn again."""
+
+MOST_BOARDS = 256
+"""Boards of which a process keeps what came there. Others are read anew."""
 
 _RACED = "another worker went on meanwhile: what is on the board leaves the agent's own state with its next step"
 
@@ -47,18 +47,16 @@ class _Common(Generic[C]):
         memory: C,
         board: Board,
         *,
-        listener: Compressor | AskingCompressor | Literal[False] | None = None,
-        judge: Judge | AskingJudge | None = None,
+        listener: Listener = None,
     ) -> None:
         """Share a board in a memory.
 
         Args:
             memory: The memory. It stays the caller's to close.
             board: The board.
-            listener: Reads what people say for the board: what is private, what the user says to all, what ends a rule
-                of the board (`acc.board.hearing.Heard`). None: the memory's model; without one the keyless rules, which
-                know of ends alone. False: nobody listens.
-            judge: Reads claims that rules of the board ended a second time; None is the memory's.
+            listener: Reads what people say for the board: what is private, what ends a rule of the board
+                (`acc.board.listening.Heard`). None: the memory's model; without one the keyless rules, which know of
+                ends alone. False: nobody listens.
 
         Raises:
             ConfigurationError: These are no memory or no board.
@@ -70,8 +68,8 @@ class _Common(Generic[C]):
             )
         self.memory: C = memory
         self.board = board
-        self._listener = Listener.of(memory, listener, judge)
-        self._origins = Origins(memory.journal)
+        self._listener: Listener = listener
+        self._known = lru_cache(MOST_BOARDS)(Known)
         self._told_upto: dict[tuple[ThreadKey, str], int] = {}
 
     def _step(
@@ -180,7 +178,8 @@ class _Common(Generic[C]):
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
         batch = yield from batch_of(self.memory.journal, key, state, after)
         desk = self._desk(key)
-        told = Telling(self.board, desk, self._listener, (yield desk.latest()))
+        who = self.memory.parts.memory, self._listener
+        told = Telling(self.board, desk, *who, (yield desk.latest()))
         yield from told.tell(batch, to)
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if told.failure else state.version
@@ -190,7 +189,7 @@ class _Common(Generic[C]):
 
     def _desk(self, key: ThreadKey) -> Desk:
         memory, where = self.memory, self.board.key_of(key)
-        return Desk(memory.journal, memory.index, self._origins, self.board.policy, where)
+        return Desk(memory.journal, memory.index, self._known(where), self.board.policy, where)
 
     def rendered(self, latest: Latest[Any], own: Any = None) -> str:
         """Return what an agent reads of a board (`head`) and of its own state, each under its heading."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from acc.board.board import Board
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.origins import Origin
+from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.delegation import caller
@@ -26,7 +26,7 @@ from acc.step.step import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
-Share = Literal["rules", "rules and goals", "all"] | Board
+Share = Literal["rules", "rules and goals"] | Board
 """``"rules"`` shares the rules that somebody said to all agents: the operator's, the user's where ``to="all"`` says so,
 and, with a model, those of which the user's own words say so. Without ``to`` and without a model that is the operator's
 rules alone. The other two share more, and a `Board` of your own has its name, filter and bound
@@ -125,7 +125,7 @@ class Shared:
         for each in journal.messages(self.board.key_of(self.thread)):
             origin = Origin.of(each.message)
             if origin is not None and origin.thread != self.thread:
-                refs.setdefault((origin.thread, origin.branch), set()).update(origin.ref.split())
+                refs.setdefault((origin.thread, origin.branch), set()).add(origin.ref)
         found = {
             message.observation.message
             for (thread, branch), names in refs.items()

@@ -16,7 +16,6 @@ from helpers_board import (
     Sharing,
     board_texts,
     everything_on,
-    facts,
     is_clean,
     rules,
     said,
@@ -25,17 +24,17 @@ from helpers_board import (
 )
 
 from acc.board.board import AGENT, Board, BoardState, Shareable
+from acc.board.choosing import SAID_TO_ALL, SAYS_DONE
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.origins import Origin
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
-from acc.board.writing import SAID_TO_ALL, SAYS_DONE
+from acc.board.writing import Origin
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
 from acc.state.reading import Reading
-from acc.turn.observations import Channel, Trust
+from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 
@@ -239,64 +238,6 @@ def test_a_goal_that_an_agent_closes_is_closed_for_all_without_its_words(sharing
     assert "DONE" in shared.rendered(shared.head(TRIAGE))
     assert board_texts(shared) == [goal, SAYS_DONE]
     assert "secret" not in everything_on(shared)
-
-
-def test_share_all_brings_facts_as_the_agents_words_with_their_origin(sharing: Sharing) -> None:
-    shared = sharing(Board("b", share="all"), compressor=takes_all)
-    shared.step(
-        None,
-        said(
-            ("user", ILL),
-            ("agent", "nginx: 1.24"),
-            ("tool", "port: 8080"),
-            ("document", "tls: off"),
-        ),
-        thread=TRIAGE,
-    )
-    state = shared.head(FIXER).state
-    held = {fact.text: fact for fact in state.relational_map}
-    assert {text: fact.trust for text, fact in held.items()} == {
-        "nginx: 1.24": Trust.AGENT, "port: 8080": Trust.TOOL, "tls: off": Trust.DOCUMENT,
-    }  # fmt: skip
-    assert not state.constraints  # a rule needs somebody who says it to all
-    origin = shared.origin(held["port: 8080"].sources[0], thread=FIXER)
-    assert origin is not None
-    assert (origin.thread, origin.ref) == (TRIAGE, "t1")
-    assert "port: 8080" in speak(shared, FIXER, "Hello.").state_text
-
-
-def test_a_fact_that_the_agent_changes_changes_on_the_board(sharing: Sharing) -> None:
-    from acc.state.proposal import ProposedRecord
-
-    def compressor(reading: Reading) -> Proposal:
-        held = reading.state.relational_map
-        new = [m for m in reading.messages if m.status != "read" and m.channel is Channel.AGENT]
-        named = {"id": held[0].id} if held else {}
-        return Proposal(
-            records=tuple(
-                ProposedRecord("relational_map", {"text": m.text}, (m.ref,), **named) for m in new
-            )
-        )
-
-    shared = sharing(Board("b", share="all"), compressor=compressor)
-    for text in ("replicas: 3", "replicas: 5"):
-        shared.step(None, said(("user", "ok"), ("agent", text)), thread=TRIAGE)
-    assert [fact.text for fact in shared.head(FIXER).state.relational_map] == ["replicas: 5"]
-
-
-def test_an_agents_housekeeping_takes_nothing_from_the_board(sharing: Sharing) -> None:
-    def compressor(reading: Reading) -> Proposal:
-        new = [(m.text, m.ref) for m in reading.messages if m.text.startswith("nginx")]
-        return Proposal(
-            records=tuple(facts(new)), drop=tuple(f.id for f in reading.state.relational_map)
-        )
-
-    shared = sharing(Board("b", share="all"), compressor=compressor)
-    shared.step(None, said(("user", "ok"), ("agent", "nginx: 1.24")), thread=TRIAGE)
-    for _ in range(3):
-        last = speak(shared, TRIAGE, "Go on.")
-    assert not last.state.relational_map
-    assert "nginx: 1.24" in last.state_text
 
 
 @pytest.mark.parametrize("channel", ["agent", "tool", "document"])
