@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args
+from functools import lru_cache
+from typing import Any, Generic, TypeVar, get_args
 
 from acc.board.board import Board, To
 from acc.board.listening import Listener
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, Known, Origin, batch_of, begin_of_turn, retiring
-from acc.controller.common import Key
-from acc.controller.controller import AsyncMemoryController, MemoryController, awaited, beside
-from acc.driving import Doing, Io, Own, aperform, perform
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.driving import Doing, Io, Own, aperform, awaited, beside, performed
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, StoredCommit, ThreadKey
-from acc.journal.opened import key_of
+from acc.journal.opened import Key, key_of
 from acc.state.tail import Message, marked
 from acc.step.step import Step
 from acc.turn.turn import Turn
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
-P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_THREADS = 10_000
@@ -231,18 +229,6 @@ class _Common(Generic[C]):
             InputError: There is no such message.
         """
         return Origin.of(self._opened(ref, thread))
-
-
-def performed(
-    method: Callable[Concatenate[Any, P], Doing[T]],
-) -> Callable[Concatenate[Any, P], T]:
-    """Return a method of a memory for threads: it carries out the computation that ``method`` returns."""
-
-    @wraps(method)
-    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return perform(method(self, *args, **kwargs))
-
-    return run
 
 
 class BoardMemory(_Common[MemoryController[Any]]):

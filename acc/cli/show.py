@@ -12,14 +12,13 @@ from acc.cli import options
 from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
 from acc.cli.options import argument, flag, option
 from acc.cli.output import print_json, print_table, tell
-from acc.controller.documents import is_home
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
 from acc.inspector.commits import commits_of
 from acc.inspector.states import changes as changes_between
 from acc.journal import Journal, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, Head
+from acc.journal.names import MAIN, Head, is_home
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.acts import retiring_everywhere
-from acc.controller.beginning import beginning
-from acc.controller.joining import again, joining, with_waiting
+from acc.controller.acts import again, checked, retiring_everywhere
+from acc.controller.beginning import beginning, joining, with_waiting
 from acc.controller.queues import Place
-from acc.controller.settings import OnOverflow, Parts
+from acc.controller.settings import Parts
 from acc.driving import Doing, Io
-from acc.errors import ConflictError, InputError
+from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.names import StoredMessage, Waiting
+from acc.journal.opened import Key, key_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
@@ -33,6 +34,9 @@ from acc.step.stepping import stepping
 from acc.telemetry import Watch
 from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn
+
+if TYPE_CHECKING:
+    from acc.controller.common import Common
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
@@ -49,6 +53,35 @@ class Taken(Generic[S]):
     is_repeat: bool
 
 
+def stepped(
+    memory: Common[S], state: S | None, turn: Turn, *, thread: Key, force: bool = False
+) -> Doing[Step[S]]:
+    """Do what `MemoryController.step` says."""
+    if not isinstance(turn, Turn):
+        raise InputError(
+            f"the turn is a {type(turn).__name__}",
+            where="step",
+            hint="give Turn.said(text), or Turn.from_messages",
+        )
+    key, start, parts = key_of(thread), checked(state), memory.parts
+    if memory.behind is not None:
+        parts = memory.behind.patient
+    with (
+        parts.observers.watching(key, memory.policy) as watch,
+        closing(memory.queues.place(key)) as place,
+    ):
+        taken = yield from taking(parts, start, turn, key, watch=watch, place=place, force=force)
+        try:
+            step = yield from _with_room(memory, key, taken, watch)
+        except PinnedOverflow as overflow:
+            watch.ends(overflow.step)
+            raise
+        watch.ends(step)
+    if memory.behind is not None:
+        memory.behind.stepped(key, step)
+    return step
+
+
 def taking(
     parts: Parts[S],
     state: S | None,
@@ -58,11 +91,8 @@ def taking(
     watch: Watch,
     place: Place | None = None,
     force: bool = False,
-    adopt: bool = False,
 ) -> Doing[Taken[S]]:
     """Take a turn of a thread; ``place`` is where it stands in the thread's queue, if it may have to wait.
-
-    The other arguments are those of `MemoryController.step`.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
@@ -73,7 +103,7 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    begun = yield from beginning(parts, state, clean, key)
     until = monotonic() + (place.wait if place is not None else 0)
     if place is not None and place.is_behind and begun.known is None:
         log_event(
@@ -233,16 +263,15 @@ def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
         return step
 
 
-def with_room(
-    parts: Parts[S], handler: OnOverflow | None, key: ThreadKey, taken: Taken[S], watch: Watch
-) -> Doing[Step[S]]:
-    """Return the step; if rules or goals found no room, retire what ``handler`` names, and read them once more.
+def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch) -> Doing[Step[S]]:
+    """Return the step; if rules or goals found no room, retire what a handler names, and read them once more.
 
     A repeated step finds that they were read once more, and retires nothing again.
 
     Raises:
         PinnedOverflow: There is no handler, it names nothing, or what it names is not enough.
     """
+    parts, handler = memory.parts, memory.settings.on_overflow
     step, branch = taken.step, taken.step.state.branch
     if not step.no_room:
         return step
@@ -261,7 +290,7 @@ def with_room(
     ids = handler(overflow) if handler is not None else ()
     if not ids or not words:
         raise overflow
-    room = yield from retiring_everywhere(parts, ids, "to make room", step.state, key)
+    room = yield from retiring_everywhere(memory, ids, "to make room", thread=key, state=step.state)
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
     if more.step.no_room:

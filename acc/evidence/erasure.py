@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from acc.board.board import BoardState
 from acc.compress.protocol import AskingCompressor
-from acc.controller.documents import is_home
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.base import Base, branches_of, refs_in, rows_of
@@ -27,7 +26,7 @@ from acc.evidence.target import Target, Targeted, TargetRow
 from acc.evidence.traces import ErasedTraces, Searched, Trace
 from acc.journal import Head, ThreadKey
 from acc.journal.branching import Anew
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, is_home
 from acc.journal.wording import words_of
 from acc.models.protocol import Usage
 from acc.state.items import Pinned

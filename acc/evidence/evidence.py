@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acc.controller.documents import document, is_home, whole_of
+from acc.controller.indexing import document
 from acc.errors import AccError, InputError
 from acc.evidence.documents import Documents, parts_of
 from acc.evidence.erasure import Erasure, ErasurePlan, Proof, Receipt
@@ -17,7 +17,7 @@ from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, is_home, whole_of
 from acc.journal.opened import Key, key_of
 from acc.step.step import Step
 from acc.turn.observations import is_ingested

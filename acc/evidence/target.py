@@ -8,12 +8,11 @@ from functools import cached_property
 
 from acc.board.board import AGENT
 from acc.board.writing import Origin
-from acc.controller.documents import is_home, may_read, whole_of
 from acc.errors import InputError
 from acc.evidence.base import rows_of
 from acc.evidence.traces import ErasedTraces
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, is_home, may_read, whole_of
 from acc.journal.opened import Key, key_of
 from acc.journal.wording import Wanted
 from acc.turn.observations import Channel, is_ingested

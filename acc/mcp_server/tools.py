@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acc.controller.controller import MemoryController
-from acc.controller.documents import document
+from acc.controller.indexing import document
 from acc.errors import InputError, StoreError
 from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence

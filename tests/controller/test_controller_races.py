@@ -26,6 +26,7 @@ from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation
 
 ALWAYS: dict[str, Any] = {"index": "none", "cadence": Cadence(compress_over=0)}
+SIGNED: dict[str, Any] = {"state_key": b"k" * 32, **ALWAYS}
 RULE = "Never page Ann before 6."
 
 
@@ -86,7 +87,7 @@ def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_re
 
 def _restored(tmp_path: Path) -> tuple[Path, Any]:
     """A memory as a backup had it, and a state of after the backup."""
-    with MemoryController.open(tmp_path / "m", **ALWAYS) as memory:
+    with MemoryController.open(tmp_path / "m", **SIGNED) as memory:
         memory.step(None, Turn.said(RULE), thread="t")
         (tmp_path / "old").mkdir()
         memory.back_up(tmp_path / "old" / FILE)
@@ -94,23 +95,30 @@ def _restored(tmp_path: Path) -> tuple[Path, Any]:
     return tmp_path / "old", newer.state
 
 
-def test_an_adopted_state_says_what_of_its_tail_is_not_there(tmp_path: Path) -> None:
+def test_a_signed_state_of_a_lost_journal_is_taken_and_says_what_is_not_there(
+    tmp_path: Path,
+) -> None:
     old, state = _restored(tmp_path)
-    with MemoryController.open(old, **ALWAYS) as memory:
-        with pytest.raises(StateError, match="does not hold"):
-            memory.step(state, Turn.said("And now?"), thread="t")
-        step = memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
+    with (
+        MemoryController.open(old, **ALWAYS) as memory,
+        pytest.raises(StateError, match="does not hold"),
+    ):
+        memory.step(state, Turn.said("And now?"), thread="t")
+    with MemoryController.open(old, **SIGNED) as memory:
+        step = memory.step(state, Turn.said("And now?"), thread="t")
+        assert "did not hold" in step.warnings[0]
         assert "messages of its tail that are not in the journal" in str(step.warnings)
         assert step.state.constraints
+        assert memory.step(state, Turn.said("And now?"), thread="t").state == step.state
         assert is_clean(memory)
 
 
-def test_adopting_brings_no_erased_words_back(tmp_path: Path) -> None:
+def test_a_signed_state_brings_no_erased_words_back(tmp_path: Path) -> None:
     old, state = _restored(tmp_path)
-    with MemoryController.open(old, **ALWAYS) as memory:
+    with MemoryController.open(old, **SIGNED) as memory:
         Evidence(memory).erase(Target("t", refs=("u1",)))
         with pytest.raises(StateError, match="erased"):
-            memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
+            memory.step(state, Turn.said("And now?"), thread="t")
         step = memory.step(None, Turn.said("And now?"), thread="t")
         assert "Ann" not in step.text()
 

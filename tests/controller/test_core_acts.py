@@ -1,4 +1,4 @@
-"""What happens beside a step: record, retire, adopt, seeds, signed states, room, compression behind the agent."""
+"""What happens beside a step: record, retire, seeds, signed states, room, compression behind the agent."""
 
 from __future__ import annotations
 
@@ -101,22 +101,6 @@ def test_a_seed_begins_a_thread_with_the_operators_rules(memory: MemoryControlle
     assert is_clean(memory)
     with pytest.raises(ConfigurationError, match="cannot be held"):
         seed(rules=[RULE, RULE])
-
-
-def test_a_state_of_a_lost_journal_is_taken_if_the_caller_says_so(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "lost", index="none") as lost:
-        one: Any = lost.step(None, Turn.said(RULE), thread="t")
-        two: Any = lost.step(one.state, Turn.said(OTHER), thread="t")
-    with MemoryController.open(tmp_path / "restored", index="none") as memory:
-        memory.step(None, Turn.said("an older journal"), thread="t")
-        with pytest.raises(StateError, match="adopt=True"):
-            memory.step(two.state, Turn.said("Go on."), thread="t")
-        step: Any = memory.step(two.state, Turn.said("Go on."), thread="t", adopt=True)
-        assert set(_rules(step.state)) == {RULE, OTHER}
-        assert "did not hold" in step.warnings[0]
-        again: Any = memory.step(two.state, Turn.said("Go on."), thread="t")
-        assert again.state == step.state
-        assert is_clean(memory)
 
 
 def test_a_state_of_a_checkpoint_is_the_one_that_was_committed_or_refused(

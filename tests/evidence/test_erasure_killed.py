@@ -21,13 +21,13 @@ from acc.artifacts.store import InMemoryArtifacts
 from acc.board.board import BoardState
 from acc.cli import run
 from acc.controller.controller import MemoryController
-from acc.controller.documents import home
 from acc.evidence.erasure import Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.policies import Capacity
 from acc.evidence.target import Target
 from acc.evidence.traces import ErasedTraces
 from acc.journal import Journal, ThreadKey
+from acc.journal.names import home
 from acc.state.policy import Policy
 from acc.turn.turn import Turn
 
@@ -274,7 +274,7 @@ _DIES = """
 import os, sys
 from acc.artifacts.chroma import ChromaStore
 from acc.controller.controller import MemoryController
-from acc.controller.documents import home
+from acc.journal.names import home
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import Journal

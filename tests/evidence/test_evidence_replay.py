@@ -198,12 +198,12 @@ def test_the_same_erasure_twice_and_another_after_it(tmp_path: Path) -> None:
 
 
 def test_a_state_from_outside_after_the_words_cannot_be_made_anew(tmp_path: Path) -> None:
-    with opened(tmp_path / "a") as memory:
+    with opened(tmp_path / "a", state_key=b"k" * 32) as memory:
         talk(memory, RULE, MESSAGE)
         state = talk(memory, "Go on.").state
-    with opened(tmp_path / "b") as memory:
+    with opened(tmp_path / "b", state_key=b"k" * 32) as memory:
         talk(memory, MESSAGE)
-        memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
+        memory.step(state, Turn.said("And now?"), thread="t")
         plan = evidence_of(memory).plan_erasure(Target(words=(SECRET,)))
         with pytest.raises(StateError, match="outside"):
             plan.apply()
