@@ -122,7 +122,7 @@ def interleaved(memory: MemoryController[Any], rng: random.Random, run: int) -> 
     )  # ends what was lifted
     head: Any = one.head(thread_of(0, run)).state
     last = " | ".join(item.text_of for _, item in head.items())
-    chain = one.history(thread_of(0, run))
+    chain = list(memory.history(board.key_of(thread_of(0, run))))
     broken = sum(b.version != a.version + 1 for a, b in pairwise(chain))
     lost = broken + (FIRST in last) + sum(each.is_lost(last) for each in writers)
     return lost, sum(each.conflicts for each in writers)
@@ -204,21 +204,21 @@ def private(agents: int = 6, turns: int = 8) -> Reach:
 def reachable(shared: BoardMemory, reader: int, owner: int) -> Iterator[str]:
     """Yield what a reader gets by each ref of the owner's thread, of its own and of the board, and by recall."""
     memory, key, whose = shared.memory, thread_of(reader), thread_of(owner)
+    board = shared.board.key_of(key)
     for message in memory.journal.messages(whose):
         own = message.message.ref
         for ref in (own, f"{whose}/{own}", f"{whose.agent}/{own}"):
-            yield opened(lambda ref=ref: memory.open_evidence(ref, thread=key).text)  # type: ignore[misc]
-            yield opened(lambda ref=ref: shared.open_evidence(ref, key).text)  # type: ignore[misc]
+            yield from (opened(memory, ref, thread) for thread in (key, board))
     yield "\n".join(memory.journal.export(shared.board.key_of(key)))
     head = memory.latest(key).head
     for secret in secrets_of(owner):
         yield from (each.evidence.text for each in memory.index.recall(head, secret))
 
 
-def opened(read: Callable[[], str]) -> str:
+def opened(memory: MemoryController[Any], ref: str, thread: ThreadKey) -> str:
     """Return what can be read; nothing if the memory refuses."""
     try:
-        return read()
+        return memory.open_evidence(ref, thread=thread).text
     except AccError:
         return ""
 

@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeVar, get_args
 from acc.board.board import Board, To
 from acc.board.listening import Listener
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
-from acc.board.writing import Desk, Known, Origin, batch_of, begin_of_turn, retiring
+from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.driving import Doing, Io, Own, aperform, awaited, beside, performed
-from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
-from acc.journal import Latest, StoredCommit, ThreadKey
+from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
+from acc.journal import Latest, ThreadKey
 from acc.journal.opened import Key, key_of
-from acc.state.tail import Message, marked
+from acc.state.tail import marked
 from acc.step.step import Step
 from acc.turn.turn import Turn
 
@@ -206,30 +206,6 @@ class _Common(Generic[C]):
         schema = self.board.policy.schema
         return self.memory.journal.latest(self.board.key_of(thread), schema=schema)
 
-    def _history(self, thread: Key) -> list[StoredCommit]:
-        """Return the board's commits."""
-        return list(self.memory.journal.commits(self.board.key_of(thread)))
-
-    def _opened(self, ref: str, thread: Key) -> Message:
-        """Return a message of the board.
-
-        Raises:
-            InputError: There is none.
-        """
-        found = self.memory.journal.texts(self.board.key_of(thread), [ref])
-        if not found:
-            where = f"board {self.board.name!r}"
-            raise InputError(f"no message {ref!r}", where=where, hint="use a ref of the board")
-        return found[0]
-
-    def _origin(self, ref: str, thread: Key) -> Origin | None:
-        """Return whose words a message of the board holds.
-
-        Raises:
-            InputError: There is no such message.
-        """
-        return Origin.of(self._opened(ref, thread))
-
 
 class BoardMemory(_Common[MemoryController[Any]]):
     """A memory whose agents share a board. Threads and processes may share it as they share the memory."""
@@ -237,8 +213,7 @@ class BoardMemory(_Common[MemoryController[Any]]):
     step = performed(_Common._step)
     flush = performed(_Common._flush)
     retire = performed(_Common._retire)
-    head, history = _Common._head, _Common._history
-    open_evidence, origin = _Common._opened, _Common._origin
+    head = _Common._head
 
 
 class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
@@ -247,8 +222,7 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
     step = awaited(_Common._step)
     flush = awaited(_Common._flush)
     retire = awaited(_Common._retire)
-    head, history = beside(_Common._head), beside(_Common._history)
-    open_evidence, origin = beside(_Common._opened), beside(_Common._origin)
+    head = beside(_Common._head)
 
     async def beside(self, act: Callable[[], T]) -> T:
         """Run something that may block, beside the event loop."""

@@ -42,7 +42,7 @@ def recording(
 ) -> Doing[bool]:
     """Do what `MemoryController.record` says. What is there already is not appended again."""
     parts, key = memory.parts, key_of(thread)
-    checked(state)
+    parts.check(state)
     branch = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, branch)
     head = latest.head
@@ -66,21 +66,6 @@ def recording(
     where: dict[str, Any] = {"follows": head.hash, "branch": branch, "is_record": True}
     yield Io(lambda: parts.journal.append(key, messages, **where))
     return True
-
-
-def checked(state: S | None) -> S | None:
-    """Return a state that a caller gave.
-
-    Raises:
-        InputError: It is none.
-    """
-    if state is not None and not isinstance(state, CompressedCognitiveState):
-        raise InputError(
-            f"the state is a {type(state).__name__}",
-            where="step",
-            hint="give the state of the last step, or None to go on where the thread stopped",
-        )
-    return state
 
 
 def _is_newest(parts: Parts[S], state: CompressedCognitiveState, head: Head) -> Doing[bool]:
@@ -123,7 +108,7 @@ def retiring_everywhere(
 ) -> Doing[Step[S]]:
     """Do what `MemoryController.retire` says. If the branch does not hold one of the items, nothing is retired."""
     parts, key = memory.parts, key_of(thread)
-    checked(state)
+    parts.check(state)
     own = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, own)
     found = {each: latest.state.find(each) if latest.state else None for each in ids}

@@ -44,8 +44,7 @@ class Indexing:
     Args:
         journal: The journal.
         store: The store, which `close` closes; None to read the journal alone.
-        index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``: the
-            store is neither filled nor asked.
+        index: When the store is filled (`acc.controller.settings.Settings`).
         problem: Why there is no store, if there should be one.
         place: Where the journal notes that the store is; by default its own address.
     """

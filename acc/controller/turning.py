@@ -10,12 +10,13 @@ import logging
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from acc.artifacts.protocol import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.acts import again, checked, retiring_everywhere
+from acc.controller.acts import again, retiring_everywhere
 from acc.controller.beginning import beginning, joining, with_waiting
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
@@ -63,14 +64,15 @@ def stepped(
             where="step",
             hint="give Turn.said(text), or Turn.from_messages",
         )
-    key, start, parts = key_of(thread), checked(state), memory.parts
+    key, parts = key_of(thread), memory.parts
+    parts.check(state)
     if memory.behind is not None:
         parts = memory.behind.patient
     with (
-        parts.observers.watching(key, memory.policy) as watch,
+        parts.observers.watching(key, parts.memory.policy) as watch,
         closing(memory.queues.place(key)) as place,
     ):
-        taken = yield from taking(parts, start, turn, key, watch=watch, place=place, force=force)
+        taken = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
         try:
             step = yield from _with_room(memory, key, taken, watch)
         except PinnedOverflow as overflow:
@@ -146,13 +148,11 @@ def _going_on(
             call = next(asking)
         except StopIteration as stop:
             step = stop.value
-    if step is not None:
-        turned = yield from writing.at_once(numbered, parts.entries(step, verdicts))
-    else:
-        turned = yield from writing.store(numbered)
-        if not turned.is_committed:
-            step = yield from _asked(asking, call, watch)
-            turned = yield from writing.persist(turned, parts.entries(step, verdicts))
+    entries = parts.entries(step, verdicts) if step is not None else []
+    turned = yield from writing.store(numbered, entries)
+    if step is None and not turned.is_committed:
+        step = yield from _asked(asking, call, watch)
+        turned = yield from writing.persist(turned, parts.entries(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
         found = yield from again(parts, key, turned)
         return Taken(replace(found, warnings=(OVERTAKEN,)), True)
@@ -177,32 +177,18 @@ class _Writing(Generic[S]):
         """The messages of the turn that the journal does not hold yet."""
         return self.messages[len(self.waiting.messages) :]
 
-    def at_once(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:
-        """Write turn and commits in one transaction."""
-        own, waiting, head = self.own, self.waiting.turn, self.head
+    def store(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:
+        """Write the turn; in one transaction with its commits, if no model has to be asked for them."""
+        own, waiting, head, journal = self.own, self.waiting.turn, self.head, self.parts.journal
         if not own and waiting is not None:
-            return (yield from self.persist(waiting, entries))
+            return (yield from self.persist(waiting, entries)) if entries else waiting
+        where: dict[str, Any] = {"follows": head.hash, "branch": head.branch}
+        act = partial(journal.append, head.thread, own, **where)
+        if entries:
+            where |= {"epoch": head.epoch, "waiting": waiting}
+            act = partial(journal.append_and_commit, head.thread, own, entries, **where)
         with self.watch.stage("store") as told:
-            turned: Appended = yield Io(
-                lambda: self.parts.journal.append_and_commit(
-                    head.thread, own, entries, follows=head.hash, branch=head.branch,
-                    epoch=head.epoch, waiting=waiting,
-                )
-            )  # fmt: skip
-            told.result = turn
-        return turned
-
-    def store(self, turn: Turn) -> Doing[Appended]:
-        """Write the turn, before a model is asked."""
-        own, waiting, head = self.own, self.waiting.turn, self.head
-        if not own and waiting is not None:
-            return waiting
-        with self.watch.stage("store") as told:
-            turned: Appended = yield Io(
-                lambda: self.parts.journal.append(
-                    head.thread, own, follows=head.hash, branch=head.branch
-                )
-            )
+            turned: Appended = yield Io(act)
             told.result = turn
         return turned
 

@@ -17,7 +17,7 @@ from acc.board.board import Board
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, InputError
 from acc.integrations.delegation import caller
 from acc.integrations.identity import Config, Identify, thread_of
 from acc.integrations.stepping import Controller
@@ -139,7 +139,11 @@ class Shared:
         Raises:
             InputError: There is none.
         """
-        return str(self.memory._opened(ref, self.thread).text)
+        found = self.memory.memory.journal.texts(self.board.key_of(self.thread), [ref])
+        if not found:
+            where = f"board {self.board.name!r}"
+            raise InputError(f"no message {ref!r}", where=where, hint="use a ref of the board")
+        return str(found[0].text)
 
     def _said(self, turn: Turn) -> str:
         return self.to if any(o.channel in SPOKEN for o in turn.observations) else ""

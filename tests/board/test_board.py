@@ -253,10 +253,9 @@ def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: 
 
 def test_the_boards_messages_name_whose_words_they_are(shared: BoardMemory) -> None:
     speak(shared, TRIAGE, RULE, to="all")
-    assert shared.origin("u1", thread=FIXER) == Origin(TRIAGE, "main", 1, "u1")
-    assert shared.open_evidence("u1", thread=FIXER).text == RULE
-    with pytest.raises(InputError):
-        shared.open_evidence("u9", thread=FIXER)
+    message = shared.memory.open_evidence("u1", thread=shared.board.key_of(FIXER))
+    assert message.text == RULE
+    assert Origin.of(message) == Origin(TRIAGE, "main", 1, "u1")
 
 
 def test_the_operator_retires_what_the_board_holds(shared: BoardMemory) -> None:
@@ -265,7 +264,7 @@ def test_the_operator_retires_what_the_board_holds(shared: BoardMemory) -> None:
     assert not step.state.constraints
     assert [
         each.record["outcome"]
-        for each in shared.history(TRIAGE)
+        for each in shared.memory.history(shared.board.key_of(TRIAGE))
         if each.record and "outcome" in each.record
     ] == ["over"]
     with pytest.raises(InputError):
@@ -361,9 +360,9 @@ def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
     assert fork.state.branch != "main"
     assert not fork.state.constraints
     assert rules(shared) == [RULE]
-    assert shared.origin("u1", thread=TRIAGE) == Origin(
-        TRIAGE, fork.state.branch, fork.step.commits[0].state.version, "u2"
-    )
+    message = shared.memory.open_evidence("u1", thread=shared.board.key_of(TRIAGE))
+    version = fork.step.commits[0].state.version
+    assert Origin.of(message) == Origin(TRIAGE, fork.state.branch, version, "u2")
 
 
 def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
@@ -374,9 +373,6 @@ def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
             assert not step.state.constraints
             other = await shared.step(None, Turn.said(LIFT), thread=FIXER)
             assert LIFT in other.state_text
-            assert (await shared.origin("u1", thread=FIXER)).thread == TRIAGE  # type: ignore[union-attr]
-            assert (await shared.open_evidence("u1", thread=FIXER)).text == RULE
-            assert len(await shared.history(FIXER)) == 3
             await shared.retire(["c1"], thread=FIXER)
             assert not (await shared.head(TRIAGE)).state.constraints
             assert await shared.flush(TRIAGE) is None

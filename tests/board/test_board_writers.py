@@ -61,7 +61,11 @@ def test_two_writers_at_once_lose_nothing(
     speak(shared, TRIAGE, RULE, to="all")
     assert done
     assert sorted(rules(shared)) == sorted(["Never reboot.", RULE, SECOND])
-    assert [each.version for each in shared.history(TRIAGE)] == [1, 2, 3]
+    assert [each.version for each in shared.memory.history(shared.board.key_of(TRIAGE))] == [
+        1,
+        2,
+        3,
+    ]
     assert is_clean(shared.memory, shared.board)
 
 
@@ -167,7 +171,7 @@ def test_many_threads_of_one_process_lose_nothing(sharing: Sharing) -> None:
         list(pool.map(work, range(4)))
     expected = sorted(f"Never stop machine {n}-{t}." for n in range(4) for t in range(3))
     assert sorted(rules(shared)) == expected
-    assert len(list(shared.history(TRIAGE))) == 12
+    assert len(list(shared.memory.history(shared.board.key_of(TRIAGE)))) == 12
     assert is_clean(shared.memory, shared.board)
 
 
