@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from acc.errors import ConfigurationError
 from acc.journal import ThreadKey
 from acc.journal.opened import key_of
-from acc.state.items import Pinned, Words
+from acc.state.items import Rule, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step.update import check_types
@@ -17,10 +17,7 @@ from acc.step.update import check_types
 AGENT = "board"
 """The agent of a board's thread."""
 
-Share = Literal["rules", "rules and goals"]
 To = Literal["", "all"]
-
-_SHARED = {"rules": ("constraints",), "rules and goals": ("constraints", "goal_orientation")}
 
 
 class BoardState(CompressedCognitiveState):
@@ -34,14 +31,12 @@ class Shareable:
     """What a filter (`Board.allow`) decides about.
 
     Attributes:
-        slot: Name of the slot, such as ``constraints``.
-        item: The rule or goal. Of later words: the rule of the board that they are about.
+        rule: The rule. Of later words: the rule of the board that they are about.
         words: The sentence that would go to the board, with its speaker.
         thread: The agent's thread.
     """
 
-    slot: str
-    item: Pinned
+    rule: Rule
     words: Words
     thread: ThreadKey
 
@@ -56,12 +51,12 @@ Allow = Callable[[Shareable], bool]
 
 @dataclass(frozen=True)
 class Board:
-    """A board that agents share. A plain value: equal boards are the same board.
+    """A board that agents share: the rules that somebody said to all, in their whole sentences, and nothing else.
+
+    A plain value: equal boards are the same board.
 
     Attributes:
         name: The name of the board's thread.
-        share: ``"rules"`` shares rules that somebody said to all, in their whole sentences, and nothing else;
-            ``"rules and goals"`` goals likewise.
         allow: The deployer's filter for what nobody said to all; True shares it. None: it is private. A filter that
             fails shares nothing. What a listener calls private is not asked about.
         policy: Schema and bounds of the board; by default `BoardState`.
@@ -69,11 +64,10 @@ class Board:
             users of the tenant.
 
     Raises:
-        ConfigurationError: The name is empty, or a value is none of these.
+        ConfigurationError: The name is empty, or a value has another type.
     """
 
     name: str
-    share: Share = "rules"
     allow: Allow | None = field(default=None)
     policy: Policy = field(default_factory=lambda: Policy(schema=BoardState))
     user: str = ""
@@ -83,11 +77,8 @@ class Board:
             "Board", ("name", self.name, str), ("allow", self.allow, Callable),
             ("policy", self.policy, Policy),
         )  # fmt: skip
-        if not self.name.strip() or self.share not in get_args(Share):
-            raise ConfigurationError(
-                f"name is {self.name!r}, share is {self.share!r}", where="Board",
-                hint=f"give a name, and one of {', '.join(map(repr, get_args(Share)))}",
-            )  # fmt: skip
+        if not self.name.strip():
+            raise ConfigurationError("the name is empty", where="Board", hint="give a name")
 
     def key_of(self, thread: ThreadKey | str) -> ThreadKey:
         """Return the board's own thread, as seen from an agent's thread: of the same tenant.
@@ -104,7 +95,3 @@ class Board:
                 hint=f"give the agent's thread another agent than {AGENT!r}",
             )
         return own
-
-    def shares(self, slot: str) -> bool:
-        """Return whether items of an agent's slot may go to the board."""
-        return slot in _SHARED[self.share]

@@ -15,17 +15,14 @@ from acc.board.listening import Hearing, LaterWords, is_earlier
 from acc.board.writing import Batch, Known, Origin, State
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
-from acc.state.items import Pinned, Words
-from acc.state.proposal import Proposal, ProposedDone, ProposedLater, ProposedPin
+from acc.state.items import Rule, Words
+from acc.state.proposal import Proposal, ProposedLater, ProposedPin
 from acc.state.tail import Message
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel, Observation
 
 SAID_TO_ALL = "(says something to all)"
 """Stands for a message that was said to all and is not read yet: its own words stay where they are."""
-
-SAYS_DONE = "(says that a goal is done)"
-"""Stands for a message that closes a goal: its own words stay private."""
 
 NOBODY = "nobody said it to all"
 
@@ -42,9 +39,8 @@ class Delivery:
         self.remembers = False
         self._used: Counter[Channel] = Counter()
         self._refs: dict[tuple[str, str], str] = {}
-        self._pins: dict[str, list[ProposedPin]] = {"constraints": [], "goal_orientation": []}
+        self._rules: list[ProposedPin] = []
         self._later: list[ProposedLater] = []
-        self._done: list[ProposedDone] = []
 
     def is_news(self, words: Words) -> bool:
         """Whether words of the agent's thread were not brought before."""
@@ -60,27 +56,23 @@ class Delivery:
         self._add(seen, message.at, self._origin(message.ref, is_to_all=True))
         self.remembers = True
 
-    def bring(self, slot: str, item: Pinned) -> None:
-        """Bring a rule or goal with what belongs to it."""
-        for words in filter(None, (item.about, item.scope)):
+    def bring(self, rule: Rule) -> None:
+        """Bring a rule with what belongs to it."""
+        for words in filter(None, (rule.about, rule.scope)):
             self._said(words)
-        texts = (words.text if words else "" for words in (item.about, item.scope))
-        label = f"new{sum(map(len, self._pins.values()))}"
-        pin = ProposedPin(item.words.text, self._said(item.words), label, *texts)
-        self._pins[slot].append(pin)
-        self._later += [ProposedLater(label, words.text, self._said(words)) for words in item.later]
+        texts = (words.text if words else "" for words in (rule.about, rule.scope))
+        label = f"new{len(self._rules)}"
+        self._rules.append(ProposedPin(rule.words.text, self._said(rule.words), label, *texts))
+        self._later += [ProposedLater(label, words.text, self._said(words)) for words in rule.later]
 
     def stand_beside(self, each: LaterWords) -> None:
-        """Bring words about an item of the board. Those of a message that closes a goal stay where they are."""
-        words, item_id = each.words, each.item.id
-        if each.kind == "done":
-            words = words.model_copy(update={"text": SAYS_DONE})
-            self._done.append(ProposedDone(item_id, self._said(words)))
-        elif each.kind == "again":
-            self._pins[each.slot].append(ProposedPin(words.text, self._said(words)))
-        else:
-            ref = self._said(words)
-            self._later.append(ProposedLater(item_id, words.text, ref, each.ends, each.begins))
+        """Bring words about a rule of the board."""
+        text, ref = each.words.text, self._said(each.words)
+        self._later.append(ProposedLater(each.rule.id, text, ref, each.ends, each.begins))
+
+    def say_again(self, words: Words) -> None:
+        """Bring the words of a rule of the board, which somebody said again."""
+        self._rules.append(ProposedPin(words.text, self._said(words)))
 
     def _origin(self, ref: str, *, is_to_all: bool = False) -> Origin:
         state = self.batch.state
@@ -106,15 +98,12 @@ class Delivery:
 
     def proposal(self) -> Proposal:
         """Return what changes."""
-        return Proposal(
-            rules=tuple(self._pins["constraints"]), goals=tuple(self._pins["goal_orientation"]),
-            later=tuple(self._later), done=tuple(self._done),
-        )  # fmt: skip
+        return Proposal(rules=tuple(self._rules), later=tuple(self._later))
 
 
 @dataclass
 class Why:
-    """Why rules and goals are shared, and why what stays private does, one line each; what else went wrong."""
+    """Why rules are shared, and why what stays private does, one line each; what else went wrong."""
 
     shared: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
@@ -132,11 +121,10 @@ class Choosing:
         self.why = Why()
 
     def choose(self) -> None:
-        """Choose among what the batch brought, and the words beside items of the board."""
+        """Choose among what the batch brought, and the words beside rules of the board."""
         delivery = self._delivery
-        for slot, item in delivery.batch.brought:
-            if self._board.shares(slot):
-                self._pin(slot, item)
+        for rule in delivery.batch.brought:
+            self._bring(rule)
         for each in filter(self._may_stand, self._heard.later):
             delivery.stand_beside(each)
         for message in filter(self._is_open, self._to_all.values()):
@@ -149,41 +137,39 @@ class Choosing:
         is_read = is_settled and message.ref not in self._heard.unheard
         return not is_read and not self._delivery.is_to_all(message.ref)
 
-    def _pin(self, slot: str, item: Pinned) -> None:
-        """Choose a rule or goal with what may go along, unless the board had it before."""
-        delivery, words = self._delivery, said_last(item)
-        held = held_on(delivery.state, slot, item)
+    def _bring(self, rule: Rule) -> None:
+        """Choose a rule with what may go along, unless the board had it before."""
+        delivery, words = self._delivery, said_last(rule)
+        held = held_on(delivery.state, rule)
         if held is not None:
-            if delivery.is_news(item.words) and not is_earlier(item.words, held.words):
-                delivery.stand_beside(LaterWords(slot, held, item.words, "again"))
+            if delivery.is_news(rule.words) and not is_earlier(rule.words, held.words):
+                delivery.say_again(rule.words)
             return
         if not delivery.is_news(words):
             return
-        reason, why = self._judged(slot, item, words)
-        if reason and getattr(item, "offer", None) is not None:
+        reason, why = self._judged(rule, words)
+        if reason and rule.offer is not None:
             why = "it agrees to an agent's words, which nobody said to all"
         if why:
             self._stays(words, why)
             return
-        later = tuple(
-            w for w in item.later if w != words and not self._is_kept(slot, item, w, "later")
-        )
+        later = tuple(w for w in rule.later if w != words and not self._is_kept(rule, w, "later"))
         update: dict[str, object] = {"words": words, "later": later, "ending": None}
         for name in ("about", "scope"):
-            aside: Words | None = getattr(item, name)
-            if aside and self._is_kept(slot, item, aside, name):
+            aside: Words | None = getattr(rule, name)
+            if aside and self._is_kept(rule, aside, name):
                 update[name] = None
-        delivery.bring(slot, item.model_copy(update=update))
+        delivery.bring(rule.model_copy(update=update))
         self.why.shared.append(f"{_named(words)} is shared: {reason}")
 
-    def _is_kept(self, slot: str, item: Pinned, words: Words, name: str) -> bool:
+    def _is_kept(self, rule: Rule, words: Words, name: str) -> bool:
         """Whether words that belong to a shared rule stay with the agent. It is told."""
-        why = self._judged(slot, item, words)[1]
+        why = self._judged(rule, words)[1]
         if why:
             self._stays(words, f"the {name} of a rule, and {why}")
         return bool(why)
 
-    def _judged(self, slot: str, item: Pinned, words: Words) -> tuple[str, str]:
+    def _judged(self, rule: Rule, words: Words) -> tuple[str, str]:
         """Return why words are shared, or else why they are not; one of both is empty."""
         if words.channel is Channel.OPERATOR:
             return "the operator said it", ""
@@ -194,7 +180,7 @@ class Choosing:
         is_to_all = words.ref in self._to_all or self._delivery.is_to_all(words.ref)
         if is_to_all and words.channel is Channel.USER:
             return "it was said to all", ""
-        if self._allows(slot, item, words):
+        if self._allows(rule, words):
             return "the board's filter allows it", ""
         return "", NOBODY
 
@@ -202,27 +188,25 @@ class Choosing:
         self.why.private.append(f"{_named(words)} stays private: {why}")
 
     def _may_stand(self, each: LaterWords) -> bool:
-        """Whether words about an item of the board may be read by all.
+        """Whether words about a rule of the board may be read by all.
 
         Words that end it may, whomever they were said to, if a second reading agrees.
         """
         if not each.words.ref:
             return True
-        if not self._delivery.is_news(each.words) or not self._board.shares(each.slot):
+        if not self._delivery.is_news(each.words):
             return False
-        reason, why = self._judged(each.slot, each.item, each.words)
-        if reason or each.kind == "done" or (each.is_over and why == NOBODY):
+        reason, why = self._judged(each.rule, each.words)
+        if reason or (each.is_over and why == NOBODY):
             return True
-        self._stays(each.words, f"about {each.item.id} of the board, and {why}")
+        self._stays(each.words, f"about {each.rule.id} of the board, and {why}")
         return False
 
-    def _allows(self, slot: str, item: Pinned, words: Words) -> bool:
+    def _allows(self, rule: Rule, words: Words) -> bool:
         if self._board.allow is None:
             return False
         try:
-            return (
-                self._board.allow(Shareable(slot, item, words, self._delivery.batch.thread)) is True
-            )
+            return self._board.allow(Shareable(rule, words, self._delivery.batch.thread)) is True
         except Exception as error:  # anybody's function
             self.why.warnings.append(f"the board's filter failed: {type(error).__name__}")
             return False
@@ -232,13 +216,13 @@ def _named(words: Words) -> str:
     return f'{words.ref} "{words.text[:80]}"'
 
 
-def held_on(board: State, slot: str, item: Pinned) -> Pinned | None:
-    """Return the item of a board that says the same as an agent's, in the words of somebody as trusted."""
-    if getattr(item, "offer", None) is not None:
+def held_on(board: State, rule: Rule) -> Rule | None:
+    """Return the rule of a board that says the same as an agent's, in the words of somebody as trusted."""
+    if rule.offer is not None:
         return None
     same = (
         held
-        for held in getattr(board, slot, ())
-        if same_words(held.words.text, item.words.text) and held.words.trust >= item.words.trust
+        for held in board.constraints
+        if same_words(held.words.text, rule.words.text) and held.words.trust >= rule.words.trust
     )
     return next(same, None)

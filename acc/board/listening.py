@@ -20,7 +20,7 @@ from acc.compress.prompt import material, unwrapped
 from acc.compress.protocol import Asking, AskingCompressor
 from acc.keyless.compressor import compress as keyless
 from acc.models.protocol import PromptMessage
-from acc.state.items import Goal, Pinned, Words
+from acc.state.items import Rule, Words
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, Reader, read, text_in, wire_schema
 from acc.state.reading import Compressor, Judgement, Reading
@@ -44,10 +44,8 @@ Reply with one JSON object, only the lists you need; {} if there is nothing.
 to be kept from anybody, and what tells of a person's health, money, family, faults or secrets. Also where it is a rule
 ("never tell them that I am ill"). In doubt it is private. quote: words copied exactly from the message, enough to find
 their sentence.
-- "later": [{"id", "quote", "ref", "ends"}] the user's later words about a rule or goal of the board: an exception, a
-change, a lifting. ends: true only if nothing of it binds any more; "from": the date, if not at once.
-- "done": [{"id", "ref"}] a goal of the board that is reached or given up, and the message of user or agent that says
-so.
+- "later": [{"id", "quote", "ref", "ends"}] the user's later words about a rule of the board: an exception, a change, a
+lifting. ends: true only if nothing of it binds any more; "from": the date, if not at once.
 """)
 
 ROOMY = 100_000
@@ -67,7 +65,7 @@ class Private:
 
 @dataclass(frozen=True)
 class Heard(Proposal):
-    """What a listener says: of a proposal later words and done goals count, and what is ``private``."""
+    """What a listener says: of a proposal the later words count, and what is ``private``."""
 
     private: tuple[Private, ...] = ()
 
@@ -93,8 +91,10 @@ class ModelListener(ModelCompressor):
             "type": "object", "properties": {"quote": text, "ref": text},
             "required": ["quote", "ref"], "additionalProperties": False,
         }  # fmt: skip
-        lists = {name: whole["properties"][name] for name in ("later", "done")}
-        lists["private"] = {"type": "array", "items": private}
+        lists = {
+            "later": whole["properties"]["later"],
+            "private": {"type": "array", "items": private},
+        }
         return {**whole, "properties": lists}
 
     def read(self, found: Mapping[str, Any], reading: Reading) -> Heard:
@@ -102,7 +102,7 @@ class ModelListener(ModelCompressor):
         proposal = read(found, reading.policy.schema)
         marks = Reader().objects(found, "private", "quote")
         private = tuple(Private(text_in(each, "quote"), text_in(each, "ref")) for each in marks)
-        return Heard(later=proposal.later, done=proposal.done, private=private)
+        return Heard(later=proposal.later, private=private)
 
 
 def _prompt(reading: Reading, *_: str) -> tuple[PromptMessage, PromptMessage]:
@@ -115,20 +115,17 @@ Listener = Compressor | AskingCompressor | Literal[False] | None
 
 @dataclass(frozen=True)
 class LaterWords:
-    """Words of an agent's thread about an item as the board holds it, with the agent's ref.
+    """Words of an agent's thread about a rule as the board holds it, with the agent's ref.
 
     Attributes:
-        slot: The item's slot.
+        rule: The rule.
         words: The words; without a ref if they stand on the board already and end it now.
-        kind: They stand beside it, say it again, or say that it is done.
         ends: Whether they are said to end it; ``begins`` says from when.
         is_over: Whether a second reading agrees, or the policy needs none.
     """
 
-    slot: str
-    item: Pinned
+    rule: Rule
     words: Words
-    kind: Literal["later", "again", "done"]
     ends: bool = False
     begins: str = ""
     is_over: bool = False
@@ -139,7 +136,7 @@ class Hearing:
     """What came of listening to a batch.
 
     Attributes:
-        later: Words about items of the board.
+        later: Words about rules of the board.
         private: Private sentences, normalised.
         unheard: Refs of what the listener failed to read: nobody knows whether it is private.
         judgements: What a second reading said.
@@ -163,10 +160,9 @@ def listening(
 ) -> Asking[Hearing]:
     """Have the words of a batch read for a board, if anything could come of it; the judge is the memory's."""
     speech = [message for message in batch.read if message.channel in SPEECH]
-    is_held = any(isinstance(item, Pinned) for _, item in state.items())
     is_lawful = any(message.channel in LAWFUL for message in speech)
-    brings = any(board.shares(slot) for slot, _ in batch.brought)
-    if listener is False or not speech or not (brings or (is_held and is_lawful)):
+    is_due = batch.brought or (state.constraints and is_lawful)
+    if listener is False or not speech or not is_due:
         return Hearing()
     if listener is None:
         is_model = isinstance(memory.compressor, ModelCompressor)
@@ -219,25 +215,22 @@ def _private_parts(
 
 
 def _beside(state: State, tried: State) -> Iterator[LaterWords]:
-    """Yield what a trial on a board's state put beside its items."""
-    for slot, item in tried.items():
-        held = state.find(item.id)
-        if held is None or not isinstance(item, Pinned) or not isinstance(held[1], Pinned):
+    """Yield what a trial on a board's state put beside its rules."""
+    before = {rule.id: rule for rule in state.constraints}
+    for rule in tried.constraints:
+        held = before.get(rule.id)
+        if held is None:
             continue
-        before = held[1]
-        ending = item.ending if item.ending != before.ending else None
+        ending = rule.ending if rule.ending != held.ending else None
         by = ending.words.text if ending is not None and ending.words is not None else ""
-        for words in map(_local, item.later):
-            if is_earlier(words, before.words) or same_words(words.text, item.words.text):
+        for words in map(_local, rule.later):
+            if is_earlier(words, held.words) or same_words(words.text, rule.words.text):
                 continue
             if ending is not None and by and same_words(by, words.text):
                 is_over = ending.verdict == "ends"
-                yield LaterWords(slot.name, before, words, "later", True, ending.begins, is_over)
+                yield LaterWords(held, words, True, ending.begins, is_over)
             elif words.ref:
-                yield LaterWords(slot.name, before, words, "later")
-        done = item.done if isinstance(item, Goal) else None
-        if done is not None and _local(done).ref:
-            yield LaterWords(slot.name, before, _local(done), "done")
+                yield LaterWords(held, words)
 
 
 def _local(words: Words) -> Words:

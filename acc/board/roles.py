@@ -108,7 +108,7 @@ class RoleMemory:
             memory: The controller whose journal, compressor and settings the roles use. Close it when the team is done.
             roles: The roles.
             thread: The conversation. Each role is an agent of it.
-            board: Rules and goals that all roles read; by default of the conversation's name. What the user says in
+            board: Rules that all roles read; by default of the conversation's name. What the user says in
                 the conversation is said to all roles.
 
         Raises:

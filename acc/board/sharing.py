@@ -14,7 +14,7 @@ from acc.commit.commit import Commit, commit
 from acc.driving import Doing
 from acc.errors import PinnedOverflow
 from acc.journal import Latest
-from acc.state.items import Pinned
+from acc.state.items import Rule
 from acc.state.policy import Policy
 from acc.state.reading import claim_digest
 from acc.state.reasons import Note, Reason
@@ -81,7 +81,7 @@ class SharedStep:
 
 
 class BoardOverflow(PinnedOverflow):
-    """Rules and goals exceed their room on a board (law 7). Everything else was committed, there and of the agent.
+    """Rules exceed their room on a board (law 7). Everything else was committed, there and of the agent.
 
     Attributes:
         shared: What the step made.
@@ -95,10 +95,10 @@ class BoardOverflow(PinnedOverflow):
         self.shared = shared
         refused = tuple(note.text for note in board.notes if note.reason is Reason.NO_ROOM)
         super().__init__(
-            f"rules and goals do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
+            f"rules do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
             f"Not held: {'; '.join(refused)}",
             where=f"board {shared.board.head.thread}, turn {board.state.turn}",
-            hint="retire rules or goals of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
+            hint="retire rules of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
             refused=refused,
             refs=board.no_room,
             step=shared.step,
@@ -116,15 +116,15 @@ def both(latest: Latest[Any], own: State | None, board: Policy, agent: Policy) -
 
 
 def doubled(own: State, board: State) -> Iterator[str]:
-    """Yield the ids of an agent's rules and goals that the board holds with all that stands beside them."""
-    for slot, item in own.items():
-        held = held_on(board, slot.name, item) if isinstance(item, Pinned) else None
-        if isinstance(item, Pinned) and held is not None:
-            texts = {item.words.text, *(words.text for words in held.later)}
-            names = ("about", "scope", "done", "ending")
-            is_all = all(getattr(held, n, None) or not getattr(item, n, None) for n in names)
-            if is_all and texts.issuperset(words.text for words in item.later):
-                yield item.id
+    """Yield the ids of an agent's rules that the board holds with all that stands beside them."""
+    for rule in own.constraints:
+        held = held_on(board, rule)
+        if held is not None:
+            texts = {rule.words.text, *(words.text for words in held.later)}
+            names = ("about", "scope", "ending")
+            is_all = all(getattr(held, n) or not getattr(rule, n) for n in names)
+            if is_all and texts.issuperset(words.text for words in rule.later):
+                yield rule.id
 
 
 @dataclass
@@ -182,22 +182,20 @@ class Telling:
         )  # fmt: skip
         self.why = choosing.why
         self.why.warnings += sorted({f"the board refused: {note}" for note in done.refused})
-        is_news = delivery.remembers or set(_standing(state)) != set(_standing(done.state))
+        is_news = delivery.remembers or _standing(state) != _standing(done.state)
         return done if is_news or done.no_room else None
 
 
-def _standing(state: State) -> Iterator[tuple[object, ...]]:
-    """Yield what agents read of a board, and how far its rules have ended."""
-    for slot, item in state.items():
-        if isinstance(item, Pinned):
-            yield slot.name, shown(item), item.words.ref, item.ending
+def _standing(state: State) -> set[tuple[object, ...]]:
+    """Return what agents read of a board, and how far its rules have ended."""
+    return {(shown(rule), rule.words.ref, rule.ending) for rule in state.constraints}
 
 
-def _endings(state: State, verdict: str) -> Iterator[Pinned]:
-    """Yield the rules and goals that are said to end, with a verdict.
+def _endings(state: State, verdict: str) -> Iterator[Rule]:
+    """Yield the rules that are said to end, with a verdict.
 
     One that ends, and was shown with the words that end it for a turn, leaves with the next commit.
     """
-    for _, item in state.items():
-        if isinstance(item, Pinned) and item.ending is not None and item.ending.verdict == verdict:
-            yield item
+    for rule in state.constraints:
+        if rule.ending is not None and rule.ending.verdict == verdict:
+            yield rule

@@ -23,7 +23,7 @@ from acc.journal import Entry, Journal, Latest, StoredCommit, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.record import notes_of
 from acc.models.protocol import Usage
-from acc.state.items import Pinned
+from acc.state.items import Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
@@ -53,7 +53,7 @@ class Batch:
         at: When the turn happened.
         read: The messages that compressions read for the first time, whole, in their order.
         said: Those of user and operator that the last turn took.
-        brought: The rules and goals that the commits brought, as they stand now, each with its slot's name.
+        brought: The rules that the commits brought, as they stand now.
     """
 
     thread: ThreadKey
@@ -61,7 +61,7 @@ class Batch:
     at: str
     read: tuple[Message, ...]
     said: tuple[Message, ...]
-    brought: tuple[tuple[str, Pinned], ...]
+    brought: tuple[Rule, ...]
 
     def is_settled(self, ref: str) -> bool:
         """Whether the agent's compressor has read a message."""
@@ -80,7 +80,7 @@ def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doin
     """Return what the commits after a version, up to ``state``, brought."""
     first = max(after, state.version - MOST_BEHIND)
     made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, first)))
-    statuses, ids = dict[str, str](), dict[str, None]()
+    statuses, ids = dict[str, str](), set[str]()
     taken: list[str] = []
     for each in made:
         if each.version > state.version or each.record is None:
@@ -90,15 +90,14 @@ def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doin
             statuses.setdefault(ref, status)  # a later commit may have read it again, as context
         taken += given.get("turn", ()) if each.turn == state.turn else ()
         notes = notes_of(each.record.get("notes", ()))
-        ids |= dict.fromkeys(note.item for note in notes if note.reason in _BROUGHT)
+        ids |= {note.item for note in notes if note.reason in _BROUGHT}
     refs = dict.fromkeys([*statuses, *taken])
     texts: tuple[Message, ...] = yield Io(lambda: journal.texts(key, refs, branch=state.branch))
-    items = ((slot.name, item) for slot, item in filter(None, map(state.find, ids)))
     return Batch(
         key, state, texts[-1].at if texts else "",
         tuple(m for m in texts if statuses.get(m.ref, "read") != "read"),
         tuple(m for m in texts if m.ref in taken and m.channel in LAWFUL),
-        tuple((name, item) for name, item in items if isinstance(item, Pinned)),
+        tuple(rule for rule in state.constraints if rule.id in ids),
     )  # fmt: skip
 
 

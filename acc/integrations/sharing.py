@@ -26,11 +26,9 @@ from acc.step.step import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
-Share = Literal["rules", "rules and goals"] | Board
-"""``"rules"`` shares the rules that somebody said to all agents: the operator's, the user's where ``to="all"`` says so,
-and, with a model, those of which the user's own words say so. Without ``to`` and without a model that is the operator's
-rules alone. The other two share more, and a `Board` of your own has its name, filter and bound
-(`acc.board.board.Board`)."""
+Share = Literal["rules"] | Board
+"""``"rules"`` shares the rules that somebody said to all agents: the operator's, and the user's where ``to="all"`` says
+so. A `Board` of your own has its name, filter and bound (`acc.board.board.Board`)."""
 
 To = Literal["", "all"] | Callable[[Config], str]
 """Whom the user speaks to: ``"all"`` who read the board, or what a function says of a run's configuration."""
@@ -75,12 +73,11 @@ class Sharing:
     def _named(self, root: ThreadKey) -> Board:
         if isinstance(self._share, Board):
             return self._share
-        if not isinstance(self._share, str):
+        if self._share != "rules":
             raise ConfigurationError(
-                f"share is {self._share!r}", where="share",
-                hint='give "rules", "rules and goals", "all", or a Board',
-            )  # fmt: skip
-        return Board(root.thread, share=self._share, user=root.user)
+                f"share is {self._share!r}", where="share", hint='give "rules", or a Board'
+            )
+        return Board(root.thread, user=root.user)
 
 
 @dataclass(frozen=True)

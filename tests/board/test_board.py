@@ -24,7 +24,7 @@ from helpers_board import (
 )
 
 from acc.board.board import AGENT, Board, BoardState, Shareable
-from acc.board.choosing import SAID_TO_ALL, SAYS_DONE
+from acc.board.choosing import SAID_TO_ALL
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
 from acc.board.writing import Origin
@@ -107,7 +107,6 @@ def test_a_filter_of_the_deployer_shares_what_it_allows(memory: MemoryController
     assert rules(shared) == ["Never let anybody in before 9 am."]
     assert "cancer" not in everything_on(shared)
     assert {each.thread for each in seen} == {TRIAGE}
-    assert {each.slot for each in seen} == {"constraints"}
 
 
 def test_a_filter_that_fails_shares_nothing_and_says_so(memory: MemoryController[Any]) -> None:
@@ -208,38 +207,6 @@ def test_an_agreement_stays_with_its_agent(sharing: Sharing, allow: Any) -> None
     assert [rule.offer.text for rule in step.state.constraints] == [offer]
 
 
-@pytest.mark.parametrize("share", ["rules", "rules and goals"])
-def test_share_names_what_is_shared(memory: MemoryController[Any], share: Any) -> None:
-    shared = BoardMemory(memory, Board("b", share=share))
-    speak(shared, TRIAGE, f"Find out why checkout is slow. {RULE}", to="all")
-    state = shared.head(FIXER).state
-    assert [rule.words.text for rule in state.constraints] == [RULE]
-    assert len(state.goal_orientation) == (share == "rules and goals")
-    assert not state.relational_map
-
-
-def test_a_goal_that_an_agent_closes_is_closed_for_all_without_its_words(sharing: Sharing) -> None:
-    from acc.state.proposal import ProposedDone
-
-    goal = "Find out why checkout is slow."
-
-    def compressor(reading: Reading) -> Proposal:
-        held = reading.state.goal_orientation
-        agents = [m for m in reading.messages if m.channel is Channel.AGENT]
-        new = [m for m in reading.messages if m.text == goal and m.status != "read"]
-        done = tuple(ProposedDone(held[0].id, m.ref) for m in agents if held)
-        return Proposal(goals=tuple(ProposedPin(goal, m.ref) for m in new), done=done)
-
-    shared = sharing(
-        Board("b", share="rules and goals"), listener=compressor, compressor=compressor
-    )
-    speak(shared, TRIAGE, goal, to="all")
-    shared.step(None, said(("user", "ok"), ("agent", "A secret index is missing.")), thread=FIXER)
-    assert "DONE" in shared.rendered(shared.head(TRIAGE))
-    assert board_texts(shared) == [goal, SAYS_DONE]
-    assert "secret" not in everything_on(shared)
-
-
 @pytest.mark.parametrize("channel", ["agent", "tool", "document"])
 def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: str) -> None:
     def compressor(reading: Reading) -> Proposal:
@@ -249,13 +216,6 @@ def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: 
     shared.step(None, said(("user", "Go on."), (channel, RULE)), thread=TRIAGE, to="all")
     assert rules(shared) == ["Go on."]
     assert RULE not in everything_on(shared)
-
-
-def test_the_boards_messages_name_whose_words_they_are(shared: BoardMemory) -> None:
-    speak(shared, TRIAGE, RULE, to="all")
-    message = shared.memory.open_evidence("u1", thread=shared.board.key_of(FIXER))
-    assert message.text == RULE
-    assert Origin.of(message) == Origin(TRIAGE, "main", 1, "u1")
 
 
 def test_the_operator_retires_what_the_board_holds(shared: BoardMemory) -> None:
@@ -289,9 +249,7 @@ def test_a_board_belongs_to_a_user_of_a_tenant(memory: MemoryController[Any]) ->
     assert RULE in speak(for_all, ThreadKey("x", user="bob"), "Hello.").text()
 
 
-@pytest.mark.parametrize(
-    "given", [{"name": " "}, {"share": "some"}, {"allow": 3}, {"policy": BoardState}]
-)
+@pytest.mark.parametrize("given", [{"name": " "}, {"allow": 3}, {"policy": BoardState}])
 def test_a_board_that_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         Board(**{"name": "b", **given})
@@ -413,20 +371,6 @@ def test_a_sentence_arrives_as_its_agent_held_it(tmp_path: Path, text: str) -> N
             assert rules(shared, ThreadKey("t")) == held
             assert not step.state.constraints
             assert not step.warnings
-
-
-def test_states_stay_signed(sharing: Sharing) -> None:
-    shared = sharing(Board("b"), state_key=b"k" * 32)
-    step = speak(shared, TRIAGE, RULE, to="all")
-    assert step.state.signature
-    assert shared.step(step.state, Turn.said("Go on."), thread=TRIAGE).state.turn == 2
-
-
-def test_an_operators_act_leaves_the_tail_as_it_is(memory: MemoryController[Any]) -> None:
-    step = memory.step(None, Turn.said(RULE), thread=TRIAGE)
-    retired = memory.retire([step.state.constraints[0].id], thread=TRIAGE)
-    assert [message.text for message in retired.tail] == [RULE]
-    assert retired.state.episodic_trace == step.state.episodic_trace
 
 
 def test_a_worker_behind_the_agent_shares_with_the_next_step(sharing: Sharing) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.board.board import Board
-from acc.board.choosing import SAID_TO_ALL, SAYS_DONE
+from acc.board.choosing import SAID_TO_ALL
 from acc.board.memory import BoardMemory
 from acc.board.sharing import BoardOverflow
 from acc.controller.controller import MemoryController
@@ -84,8 +84,8 @@ def lying_listener(compressor: Any) -> Any:
     return listener
 
 
-@given(st.lists(turns, min_size=1, max_size=4), st.sampled_from(["rules", "rules and goals"]))
-def test_no_private_text_comes_to_the_board(asked: list[Any], share: Any) -> None:
+@given(st.lists(turns, min_size=1, max_size=4))
+def test_no_private_text_comes_to_the_board(asked: list[Any]) -> None:
     """Whatever compressor and listener say: on the board stands what somebody said to all, verbatim and whole.
 
     The judge tells the truth: nothing is ended.
@@ -96,8 +96,8 @@ def test_no_private_text_comes_to_the_board(asked: list[Any], share: Any) -> Non
         tempfile.TemporaryDirectory() as folder,
         MemoryController.open(folder, index="none", compressor=lie, judge=lambda _: ()) as memory,
     ):
-        shared = BoardMemory(memory, Board("b", share=share), listener=lying_listener(lie))
-        lawful = {SAYS_DONE, SAID_TO_ALL}
+        shared = BoardMemory(memory, Board("b"), listener=lying_listener(lie))
+        lawful = {SAID_TO_ALL}
         for key, to_all, parts, open_text, seed in asked:
             lies[0] = seed
             spoken = [("user" if who == "private" else who, text) for who, text in parts]

@@ -84,15 +84,6 @@ def test_a_private_mark_that_is_not_found_makes_its_message_private(
     assert rules(shared) == [LIFT]
 
 
-def test_the_operators_rules_need_no_listener(sharing: Sharing) -> None:
-    def listener(reading: Reading) -> Heard:
-        return Heard(private=tuple(Private(m.text, m.ref) for m in reading.messages))
-
-    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
-    shared.step(None, said(("operator", RULE)), thread=TRIAGE)
-    assert rules(shared) == [RULE]
-
-
 def test_the_listener_reads_speech_alone_and_the_boards_state(sharing: Sharing) -> None:
     seen: list[Reading] = []
 
@@ -210,7 +201,7 @@ class Model:
         rules = [{"quote": "Never restart db-2", "ref": "u1"}, {"quote": ILL, "ref": "u1"}]
         if system != INSTRUCTION:
             return Completion(json.dumps({"rules": rules}), Usage(), self.name)
-        assert {"later", "done", "private"} == schema["properties"].keys()
+        assert {"later", "private"} == schema["properties"].keys()
         heard = {"private": [{"quote": "ill with cancer", "ref": "u_1"}]}
         return Completion(json.dumps(heard), Usage(), self.name)
 

@@ -12,7 +12,6 @@ from helpers_board import RULE, said, takes_all
 
 from acc.board.board import AGENT, Board, BoardState
 from acc.board.roles import Role, RoleMemory, for_role
-from acc.board.sharing import HEADING, OWN_HEADING
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
@@ -63,21 +62,6 @@ def test_what_the_user_says_to_one_role_stays_with_it(memory: MemoryController[A
     team.update("planner", Turn.said(RULE), to="")
     assert RULE in team.reads("planner")
     assert RULE not in team.reads("engineer")
-
-
-def test_it_reads_description_board_and_own_state_within_its_bound(
-    memory: MemoryController[Any],
-) -> None:
-    team = _team(memory)
-    for number in range(30):
-        turn = said(("user", f"Never stop machine {number}."), ("agent", f"Machine {number} runs."))
-        team.update("planner", turn)
-    reads = team.reads("planner")
-    assert reads.startswith(f"You plan.\n\n{HEADING}\n")
-    assert reads.index("Never stop") < reads.index("runs")
-    most = memory.policy.max_tokens + BoardState.max_tokens
-    headings = f"You plan.\n\n{HEADING}\n{OWN_HEADING}\n"
-    assert memory.policy.counter(reads) <= most + memory.policy.counter(headings)
 
 
 def test_the_context_is_task_memory_and_the_newest_turns(memory: MemoryController[Any]) -> None:

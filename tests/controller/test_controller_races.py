@@ -20,10 +20,8 @@ from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
 from acc.models.openai_client import OpenAIModel
-from acc.state.policy import Policy
 from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer
-from acc.turn.observations import Channel, Observation
 
 ALWAYS: dict[str, Any] = {"index": "none", "cadence": Cadence(compress_over=0)}
 SIGNED: dict[str, Any] = {"state_key": b"k" * 32, **ALWAYS}
@@ -49,18 +47,6 @@ def test_a_turn_that_another_worker_took_along_is_read_and_not_said_again(tmp_pa
             assert "another worker" in str(step.warnings)
             again = memory.step(None, Turn.said("And on."), thread="t")
             assert again.state.version == step.state.version + 1
-
-
-def test_what_cannot_be_recorded_is_told(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, **ALWAYS) as memory:
-        first = memory.step(None, Turn.said("One."), thread="t")
-        said = [Observation(channel=Channel.AGENT, text="An answer.")]
-        assert memory.record(said, thread="t", state=first.state)
-        assert memory.record(said, thread="t", state=first.state)
-        memory.step(first.state, Turn.said("Two."), thread="t")
-        late = [Observation(channel=Channel.AGENT, text="Too late.")]
-        assert not memory.record(late, thread="t", state=first.state)
-        assert committed(memory) == {"One.": 1, "An answer.": 1, "Two.": 1}
 
 
 def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_repeated(
@@ -154,34 +140,6 @@ def test_three_workers_that_wait_for_their_models_say_each_word_once(
         assert seed.journal.verify([seed.policy, *(w.policy for w in workers)]).is_clean
         for each in workers:
             each.close()
-
-
-def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
-    """Each does what the errors say; whatever the order, nothing is lost and nothing is said twice."""
-
-    def work(number: int) -> None:
-        model = Gated(tokens=1_000)
-        settings = {"fork": False, "busy_wait": 0, **ALWAYS}
-        with MemoryController.open(tmp_path, model=model, **settings) as memory:
-            for turn in range(6):
-                state, said = memory.last_state("t"), Turn.said(f"{number} says {turn}.")
-                for _ in range(50):
-                    try:
-                        memory.step(state, said, thread="t")
-                    except ConflictError as error:
-                        if "read last_state" in str(error):
-                            state = memory.last_state("t")
-                        continue
-                    break
-
-    with MemoryController.open(tmp_path, **ALWAYS) as seed:
-        seed.step(None, Turn.said("Begin."), thread="t")
-        with ThreadPoolExecutor(3) as pool:
-            for each in [pool.submit(work, number) for number in range(3)]:
-                each.result()
-        expected = Counter(["Begin.", *(f"{n} says {t}." for n in range(3) for t in range(6))])
-        assert committed(seed) == expected
-        assert seed.journal.verify([seed.policy, Policy()]).is_clean
 
 
 def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_path: Path) -> None:
