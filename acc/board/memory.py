@@ -11,8 +11,10 @@ from acc.board.board import Board, To
 from acc.board.listening import Listener
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
+from acc.controller.acts import flushing, retiring_everywhere
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.driving import Doing, Io, Own, aperform, awaited, beside, performed
+from acc.controller.turning import stepped
+from acc.driving import Doing, Io, awaited, beside, performed
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
 from acc.journal import Latest, ThreadKey
 from acc.journal.opened import Key, key_of
@@ -40,13 +42,7 @@ class _Common(Generic[C]):
         board: The board.
     """
 
-    def __init__(
-        self,
-        memory: C,
-        board: Board,
-        *,
-        listener: Listener = None,
-    ) -> None:
+    def __init__(self, memory: C, board: Board, *, listener: Listener = None) -> None:
         """Share a board in a memory.
 
         Args:
@@ -95,21 +91,23 @@ class _Common(Generic[C]):
         key, is_now = key_of(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
-        act = Own(self.memory.step, state, turn, thread=key, force=is_now)
+        act = stepped(self.memory, state, turn, thread=key, force=is_now)
         return (yield from self._acted(act, key, branch, after, to))  # type: ignore[no-any-return]
 
     def _flush(self, thread: Key, *, branch: str = "main") -> Doing[SharedStep | None]:
         """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
         key = key_of(thread)
         after = yield from self._caught_up(key, branch)
-        act = Own(self.memory.flush, key, branch=branch)
+        act = flushing(self.memory, key, branch=branch)
         return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
 
-    def _acted(self, act: Own, key: ThreadKey, branch: str, after: int, to: To) -> Doing[Any]:
+    def _acted(
+        self, act: Doing[Any], key: ThreadKey, branch: str, after: int, to: To
+    ) -> Doing[Any]:
         """Let the agents' memory act, and share what it made. What did not fit is told last."""
         overflow: PinnedOverflow | None = None
         try:
-            step: Step[Any] | None = yield Io(act)
+            step: Step[Any] | None = yield from act
         except PinnedOverflow as error:
             step, overflow = error.step, error
         if step is None:
@@ -148,9 +146,10 @@ class _Common(Generic[C]):
         """Let what the board holds leave the agent's own state: there is one of it."""
         first: Step[Any] = made.step
         why = f"shared on the board {self.board.name}"
-        act = Own(self.memory.retire, ids, why, thread=key, state=first.state)
         try:
-            own: Step[Any] = yield Io(act)
+            own: Step[Any] = yield from retiring_everywhere(
+                self.memory, ids, why, thread=key, state=first.state
+            )
         except ConflictError:
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
@@ -230,7 +229,4 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
 
     async def carried_out(self, doing: Doing[T]) -> T:
         """Carry out a computation."""
-        return await aperform(doing, self._carried)
-
-    async def _carried(self, act: Callable[[], Any]) -> Any:
-        return await (act() if isinstance(act, Own) else self.memory.beside(act))
+        return await self.memory.carried_out(doing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Self
@@ -178,8 +178,8 @@ class Behind:
             return
         place = (key, step.state.branch)
         with self._lock:
-            running = self._running.get(place)
-            if running is None or running.done():
+            self._running = {p: each for p, each in self._running.items() if not each.done()}
+            if place not in self._running:
                 self._running[place] = self._pool.submit(self._compress, *place)
 
     def _compress(self, key: ThreadKey, branch: str) -> None:
@@ -200,12 +200,7 @@ class Behind:
         """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""
         with self._lock:
             running = [each for (of, _), each in self._running.items() if key in (None, of)]
-        try:
-            for each in running:
-                each.result(timeout)
-        except TimeoutError:
-            return False
-        return True
+        return not wait(running, timeout).not_done
 
     def close(self) -> None:
         """Wait for what runs."""

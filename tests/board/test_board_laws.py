@@ -133,7 +133,7 @@ def _killed(where: str) -> Any:
         return whole(*args, **_)
 
     if where == "before it leaves":
-        return patch.object(MemoryController, "retire", die)
+        return patch("acc.board.memory.retiring_everywhere", die)
     return patch.object(Journal, "append_and_commit", die)
 
 
