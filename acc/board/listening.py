@@ -175,7 +175,8 @@ def listening(
     turn = Turn(observations=foreign, number=state.turn + 1, at=batch.at)
     step: Step[Any] = yield from stepping(trial, state, turn, force=True)
     given = [commit.given for commit in step.commits]
-    heard = {m.ref for each in given if each.proposal is not None for m in each.read}
+    read = [m for each in given if each.proposal is not None for m in each.read]
+    heard = {message.ref for message in read if not message.cut_end}  # to its last piece
     return Hearing(
         tuple(_beside(state, step.state)),
         tuple(_private_parts([each.proposal for each in given], batch, board.policy)),

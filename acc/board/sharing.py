@@ -19,7 +19,6 @@ from acc.state.policy import Policy
 from acc.state.reading import claim_digest
 from acc.state.reasons import Note, Reason
 from acc.state.render import render, shown
-from acc.state.tail import rendered
 from acc.step.step import Memory, Step
 
 HEADING = "Shared with all agents:"
@@ -64,15 +63,17 @@ class SharedStep:
         return both(self.board, self.step.state, self.board_policy, self.step.policy)
 
     def text(self) -> str:
-        """Return what the agent reads of the past: the board, its own state, then its tail."""
-        tail = rendered(self.step.tail, self.step.policy, self.step.cadence.tool_share)
-        return "\n".join(part for part in (self.state_text, *tail) if part)
+        """Return what the agent reads of the past: the board, its own state, its tail, evidence."""
+        return "\n".join(filter(None, (self.state_text, self._beside_state.text())))
 
     def messages(self, role: str = "") -> list[dict[str, str]]:
-        """Return what the agent reads as chat messages: role, board and own state, then the tail."""
-        system = "\n\n".join(part for part in (role, self.state_text) if part)
-        tail = replace(self.step, state=self.step.state.empty()).messages()
-        return [{"role": "system", "content": system}, *tail] if system else tail
+        """Return what the agent reads as chat messages: role, board and own state, then tail and evidence."""
+        system, rest = "\n\n".join(filter(None, (role, self.state_text))), self._beside_state
+        return [*([{"role": "system", "content": system}] if system else []), *rest.messages()]
+
+    @property
+    def _beside_state(self) -> Step[Any]:
+        return replace(self.step, state=self.step.state.empty())
 
     def explain(self) -> str:
         """Return notes, what was shared and what stayed private, and warnings, one a line."""

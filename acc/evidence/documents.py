@@ -1,6 +1,6 @@
 """Documents: files (text, Markdown, HTML, PDF) and texts that recall finds beside a conversation, in parts.
 
-A document lies in a thread of its scope (`acc.controller.indexing`): nobody's in particular, a user's, an
+A document lies in a thread of its scope (`acc.journal.names.home`): nobody's in particular, a user's, an
 agent's, or both. Its ref is ``doc.`` and ten digits over name and text; a part's has its number, too. The same again
 writes nothing.
 """

@@ -75,7 +75,7 @@ class Sharing:
             return self._share
         if self._share != "rules":
             raise ConfigurationError(
-                f"share is {self._share!r}", where="share", hint='give "rules", or a Board'
+                f"share is {self._share!r}", where="share", hint="give 'rules', or a Board"
             )
         return Board(root.thread, user=root.user)
 

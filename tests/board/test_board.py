@@ -287,6 +287,13 @@ def test_the_agent_reads_role_board_own_state_and_tail(shared: BoardMemory) -> N
     assert BoardMemory(shared.memory, Board("empty")).rendered(shared.head(ThreadKey("z"))) == ""
 
 
+def test_the_agent_reads_the_evidence_of_its_step(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), compressor=lambda _: Proposal())
+    speak(shared, TRIAGE, "The vendor's ticket is VN-88213.", *(f"Talk {n}." for n in range(9)))
+    step = speak(shared, TRIAGE, "Which ticket did the vendor open?")
+    assert step.text().endswith("[earlier, user, turn 1] The vendor's ticket is VN-88213.")
+
+
 def test_the_bound_of_what_is_read_is_the_sum_of_both(shared: BoardMemory) -> None:
     for n in range(12):
         speak(shared, TRIAGE, f"Never restart machine number {n} in rack {n * 7}.", to="all")
