@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
+MOST_TRIES = 20
+"""Times that words are recorded anew because somebody committed meanwhile. Each time that one has got further."""
+
 MOST_COMMITS = 64
 """Commits before a head among which those of its turn are looked for."""
 
@@ -40,9 +43,20 @@ _LOG = logging.getLogger(__name__)
 def recording(
     memory: Common[S], observations: Sequence[Observation], *, thread: Key, state: S | None = None
 ) -> Doing[bool]:
-    """Do what `MemoryController.record` says. What is there already is not appended again."""
+    """Do what `MemoryController.record` says. If somebody commits meanwhile, it is done anew from there."""
     parts, key = memory.parts, key_of(thread)
     parts.check(state)
+    given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
+    for _ in range(MOST_TRIES):
+        try:
+            return (yield from _recorded(parts, given, state, key))
+        except ConflictError as error:
+            conflict = error
+    raise conflict
+
+
+def _recorded(parts: Parts[S], given: Turn, state: S | None, key: ThreadKey) -> Doing[bool]:
+    """Append what is not there already, unless the thread went on from ``state``."""
     branch = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, branch)
     head = latest.head
@@ -54,7 +68,6 @@ def recording(
         )  # fmt: skip
         return False
     waiting = latest.waiting.messages
-    given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
     there = {message.observation.identity for message in waiting}
     new = [each for each in given.observations if each.identity not in there]
     if not new:

@@ -22,6 +22,7 @@ from acc.keyless.compressor import compress
 from acc.models.openai_client import OpenAIModel
 from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer
+from acc.turn.observations import Channel, Observation
 
 ALWAYS: dict[str, Any] = {"index": "none", "cadence": Cadence(compress_over=0)}
 SIGNED: dict[str, Any] = {"state_key": b"k" * 32, **ALWAYS}
@@ -161,3 +162,24 @@ def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_
         assert step.state.branch == "main"
         assert committed(memory) == {"Begin.": 1, "And on.": 1}
         other.close()
+
+
+def test_words_are_recorded_though_a_worker_commits_just_before(tmp_path: Path) -> None:
+    patient = Cadence(compress_over=10_000, tail_bound=20_000)
+    with (
+        MemoryController.open(tmp_path, index="none", cadence=patient) as memory,
+        MemoryController.open(tmp_path, model=Gated(tokens=9), index="none") as other,
+    ):
+        state = memory.step(None, Turn.said("Begin."), thread="t").state
+        append, calls = Journal.append, []
+
+        def slow(self: Journal, *args: Any, **kwargs: Any) -> Any:
+            if not calls:
+                calls.append(other.flush("t"))
+            return append(self, *args, **kwargs)
+
+        said = [Observation(channel=Channel.AGENT, text="An answer.")]
+        with patch.object(Journal, "append", slow):
+            assert memory.record(said, thread="t", state=state)
+        memory.step(state, Turn.said("And on."), thread="t")
+        assert committed(memory) == {"Begin.": 1, "An answer.": 1, "And on.": 1}
