@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
-from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -85,3 +86,41 @@ async def aperform(
         return found
     finally:
         doing.close()  # an interrupt or a cancelled task leaves it in the middle
+
+
+Computing = Callable[Concatenate[Any, P], Doing[T]]
+"""A function of a memory, and of more, that returns a computation."""
+
+
+def performed(function: Computing[P, T]) -> Callable[Concatenate[Any, P], T]:
+    """Return a method of a memory for threads: it carries out the computation that ``function`` returns."""
+
+    @wraps(function)
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return perform(function(self, *args, **kwargs))
+
+    return run
+
+
+def awaited(function: Computing[P, T]) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Return a method of an event loop's memory: it carries out the computation that ``function`` returns."""
+
+    @wraps(function)
+    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await self.carried_out(function(self, *args, **kwargs))
+        return found
+
+    return run
+
+
+def beside(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[Concatenate[Any, P], Awaitable[T]]:
+    """Return a method of an event loop's memory: it runs ``method``, which may block, beside the loop."""
+
+    @wraps(method)
+    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await self.beside(lambda: method(self, *args, **kwargs))
+        return found
+
+    return run

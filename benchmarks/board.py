@@ -2,7 +2,7 @@
 
     python benchmarks/board.py [--interleavings 500] [--turns 20] [--json]
 
-Lost updates: eight agents, each with a `BoardMemory` of its own, share rules and facts and lift a rule, all at once.
+Lost updates: eight agents, each with a `BoardMemory` of its own, share rules and lift one, all at once.
 Each read and each write of theirs is one move, and the moves come in random order. A write whose board has moved on is
 made anew. An update is lost if it is not in the last state, and its writer was not told so.
 
@@ -38,7 +38,7 @@ from acc.driving import Io
 from acc.errors import AccError, ConflictError
 from acc.journal import ThreadKey
 from acc.state.policy import Policy
-from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.state.proposal import Proposal, ProposedPin
 from acc.state.reading import Reading
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -57,14 +57,9 @@ def thread_of(agent: int, run: int = 0) -> ThreadKey:
 
 
 def takes_all(reading: Reading) -> Proposal:
-    """Propose each new message of the user as a rule, each other one as a fact; a lifting is no rule."""
+    """Propose each new message as a rule; a lifting is none."""
     new = [m for m in reading.messages if m.status != "read" and m.text != LIFT]
-    rules = [m for m in new if m.channel is Channel.USER]
-    facts = [m for m in new if m.channel is not Channel.USER]
-    return Proposal(
-        rules=tuple(ProposedPin(m.text, m.ref) for m in rules),
-        records=tuple(ProposedRecord("relational_map", {"text": m.text}, (m.ref,)) for m in facts),
-    )
+    return Proposal(rules=tuple(ProposedPin(m.text, m.ref) for m in new))
 
 
 def update(writer: int) -> tuple[Turn, To, str]:
@@ -72,8 +67,8 @@ def update(writer: int) -> tuple[Turn, To, str]:
     if writer == 0:
         return Turn.said(LIFT), "", ""
     if writer <= 3:
-        text = f"The region of pool {writer} is zone-{writer}."
-        return Turn(observations=(Observation(channel=Channel.AGENT, text=text),)), "", text
+        text = f"Always take zone-{writer} for pool {writer}."
+        return Turn(observations=(Observation(channel=Channel.OPERATOR, text=text),)), "", text
     text = f"Never restart host-{writer}."
     return Turn.said(text), "all", text
 
@@ -113,7 +108,7 @@ class Writer:
 
 def interleaved(memory: MemoryController[Any], rng: random.Random, run: int) -> tuple[int, int]:
     """Let the writers move in random order; return how many updates were lost, and how often a write was made anew."""
-    board = Board(f"board-{run}", share="all")
+    board = Board(f"board-{run}")
     one = BoardMemory(memory, board)
     one.step(None, Turn.said(FIRST), thread=thread_of(WRITERS, run), to="all")
     writers = [Writer(BoardMemory(memory, board), n, run) for n in range(WRITERS)]
@@ -127,7 +122,7 @@ def interleaved(memory: MemoryController[Any], rng: random.Random, run: int) -> 
     )  # ends what was lifted
     head: Any = one.head(thread_of(0, run)).state
     last = " | ".join(item.text_of for _, item in head.items())
-    chain = one.history(thread_of(0, run))
+    chain = list(memory.history(board.key_of(thread_of(0, run))))
     broken = sum(b.version != a.version + 1 for a, b in pairwise(chain))
     lost = broken + (FIRST in last) + sum(each.is_lost(last) for each in writers)
     return lost, sum(each.conflicts for each in writers)
@@ -209,21 +204,21 @@ def private(agents: int = 6, turns: int = 8) -> Reach:
 def reachable(shared: BoardMemory, reader: int, owner: int) -> Iterator[str]:
     """Yield what a reader gets by each ref of the owner's thread, of its own and of the board, and by recall."""
     memory, key, whose = shared.memory, thread_of(reader), thread_of(owner)
+    board = shared.board.key_of(key)
     for message in memory.journal.messages(whose):
         own = message.message.ref
         for ref in (own, f"{whose}/{own}", f"{whose.agent}/{own}"):
-            yield opened(lambda ref=ref: memory.open_evidence(ref, thread=key).text)  # type: ignore[misc]
-            yield opened(lambda ref=ref: shared.open_evidence(ref, key).text)  # type: ignore[misc]
+            yield from (opened(memory, ref, thread) for thread in (key, board))
     yield "\n".join(memory.journal.export(shared.board.key_of(key)))
     head = memory.latest(key).head
     for secret in secrets_of(owner):
         yield from (each.evidence.text for each in memory.index.recall(head, secret))
 
 
-def opened(read: Callable[[], str]) -> str:
+def opened(memory: MemoryController[Any], ref: str, thread: ThreadKey) -> str:
     """Return what can be read; nothing if the memory refuses."""
     try:
-        return read()
+        return memory.open_evidence(ref, thread=thread).text
     except AccError:
         return ""
 

@@ -164,7 +164,8 @@ def opened_by_others(team: RoleMemory, said: dict[str, list[str]]) -> Tried:
                 for ref in forms:
                     asked += 1
                     with suppress(InputError):
-                        opened += team.open_evidence(ref, reader).text == text
+                        own = team.memory(reader).open_evidence(ref, thread=team.thread(reader))
+                        opened += own.text == text
     return Tried(asked, opened)
 
 

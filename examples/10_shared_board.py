@@ -5,6 +5,7 @@ from typing import Any
 
 from acc.board.board import Board, To
 from acc.board.memory import BoardMemory
+from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn
@@ -33,9 +34,9 @@ def main() -> None:
             )
 
         for ref in ("u1", "u2"):
-            origin = board.origin(ref, thread=thread)
-            text = board.open_evidence(ref, thread=thread).text
-            print(f"{ref}, from {origin.thread.agent if origin else 'the board'}: {text}")
+            message = memory.open_evidence(ref, thread=board.board.key_of(thread))
+            origin = Origin.of(message)
+            print(f"{ref}, from {origin.thread.agent if origin else 'the board'}: {message.text}")
 
 
 if __name__ == "__main__":

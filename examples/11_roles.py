@@ -74,7 +74,7 @@ class EngineerState(CompressedCognitiveState):
 
 ROLES = [
     Role("planner", "You plan the data pipeline."),
-    Role("analyst", "You look for risks.", shares={Channel.TOOL}),
+    Role("analyst", "You look for risks."),
     Role("engineer", "You run the services.", schema=EngineerState),
 ]
 TASK = "Design a data pipeline for 6 cameras, 1 lidar and 5 radars on AWS."
@@ -119,9 +119,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         MemoryController.open(folder, **settings) as memory,
     ):
-        team = RoleMemory(
-            memory, ROLES, thread="pipeline", board=Board("pipeline"), update_from="turn"
-        )
+        team = RoleMemory(memory, ROLES, thread="pipeline", board=Board("pipeline"))
         history: list[str] = []
         for role, user, tool, answer, _ in SAID:
             turn = turn_of(
@@ -133,8 +131,6 @@ def main() -> None:
         for role in team.roles:
             print(f"\n=== {role} ===")
             print("\n---\n".join(team.context(role, TASK, history, max_tokens=2_000)))
-        quota = team.open_evidence("analyst/t1", "engineer").text
-        print(f"\nthe engineer opens analyst/t1, which the analyst shares: {quota}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Boards: what several agents share.
 
-    board = Board("incident-42", share="rules")
+    board = Board("incident-42")
     shared = BoardMemory(memory, board)
     shared.step(None, Turn.said("Never restart db-2."), thread=ThreadKey("t1", agent="triage"), to="all")
     print(shared.step(None, Turn.said("Where are we?"), thread=ThreadKey("t2", agent="fixer")).text())
 
-A board is a thread of the memory with states, a chain of hashes, bounds and a journal of its own. What an agent
-compresses stays its own, unless somebody said it to all: the operator, the user where the caller says so
-(``to="all"``) or where the user's own words say so, as a model quotes them, or the deployer's filter (`Board.allow`).
-Then the whole sentence goes to the board under its speaker's name, and leaves the agent's own state: there is one of
-it. What a model calls private stays where it is, whoever else says to share it.
+A board is a thread of the memory with states, a chain of hashes, bounds and a journal of its own. It holds rules in
+people's own sentences. What an agent compresses stays its own, unless somebody said a rule to all: the operator, the
+user where the caller says so (``to="all"``), or the deployer's filter (`Board.allow`). Then the whole sentence goes to
+the board under its speaker's name, and leaves the agent's own state: there is one of it. What a model calls private
+stays where it is, whoever else says to share it.
 """

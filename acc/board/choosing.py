@@ -1,29 +1,109 @@
-"""What of an agent's turn may be shared: who said it to all. Unclear means private."""
+"""What of an agent's turn goes to a board: sentences that somebody said to all. Unclear means private.
+
+Each message that goes there is a whole sentence of one speaker, with channel, name and time kept. The proposal over
+them is committed with the same laws as any: each quote has to stand in what went there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from acc.board.board import Board, Shareable
-from acc.board.hearing import LaterWords, SharingMarks, is_earlier
-from acc.board.writing import Delivery
+from acc.board.listening import Hearing, LaterWords, is_earlier
+from acc.board.writing import Batch, Known, Origin, State
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
-from acc.state.items import Item, Pinned, Record, Words
-from acc.state.model import CompressedCognitiveState
-from acc.state.slots import SlotField
+from acc.state.items import Rule, Words
+from acc.state.proposal import Proposal, ProposedLater, ProposedPin
 from acc.state.tail import Message
 from acc.text.quoting import same_words
-from acc.turn.observations import Channel
+from acc.turn.observations import Channel, Observation
+
+SAID_TO_ALL = "(says something to all)"
+"""Stands for a message that was said to all and is not read yet: its own words stay where they are."""
 
 NOBODY = "nobody said it to all"
-FAILED = "the listener failed, and is asked again"
+
+
+class Delivery:
+    """What one turn of an agent brings to a board: its new messages, and what changes.
+
+    It ``remembers`` something if a message says of another that it was said to all.
+    """
+
+    def __init__(self, batch: Batch, state: State, known: Known) -> None:
+        self.batch, self.state, self._known = batch, state, known
+        self.messages: list[Message] = []
+        self.remembers = False
+        self._used: Counter[Channel] = Counter()
+        self._refs: dict[tuple[str, str], str] = {}
+        self._rules: list[ProposedPin] = []
+        self._later: list[ProposedLater] = []
+
+    def is_news(self, words: Words) -> bool:
+        """Whether words of the agent's thread were not brought before."""
+        return not self._known.has(self._origin(words.ref), words.text)
+
+    def is_to_all(self, ref: str) -> bool:
+        """Whether the board knows that a message of the agent's was said to all."""
+        return self._known.is_to_all(self._origin(ref))
+
+    def remember(self, message: Message) -> None:
+        """Bring that a message was said to all."""
+        seen = message.observation.model_copy(update={"text": SAID_TO_ALL})
+        self._add(seen, message.at, self._origin(message.ref, is_to_all=True))
+        self.remembers = True
+
+    def bring(self, rule: Rule) -> None:
+        """Bring a rule with what belongs to it."""
+        for words in filter(None, (rule.about, rule.scope)):
+            self._said(words)
+        texts = (words.text if words else "" for words in (rule.about, rule.scope))
+        label = f"new{len(self._rules)}"
+        self._rules.append(ProposedPin(rule.words.text, self._said(rule.words), label, *texts))
+        self._later += [ProposedLater(label, words.text, self._said(words)) for words in rule.later]
+
+    def stand_beside(self, each: LaterWords) -> None:
+        """Bring words about a rule of the board."""
+        text, ref = each.words.text, self._said(each.words)
+        self._later.append(ProposedLater(each.rule.id, text, ref, each.ends, each.begins))
+
+    def say_again(self, words: Words) -> None:
+        """Bring the words of a rule of the board, which somebody said again."""
+        self._rules.append(ProposedPin(words.text, self._said(words)))
+
+    def _origin(self, ref: str, *, is_to_all: bool = False) -> Origin:
+        state = self.batch.state
+        return Origin(self.batch.thread, state.branch, state.version, ref, is_to_all)
+
+    def _said(self, words: Words) -> str:
+        """Return the ref of the message that holds words; the board's own need none."""
+        key = (words.ref, words.text)
+        if words.ref and key not in self._refs:
+            name = words.speaker if words.channel is Channel.USER else ""
+            seen = Observation(channel=words.channel, text=words.text, name=name)
+            self._refs[key] = self._add(seen, words.at, self._origin(words.ref))
+        return self._refs.get(key, "")
+
+    def _add(self, seen: Observation, at: str, origin: Origin) -> str:
+        """Add a message, and return its ref."""
+        number, used = self.state.turn + 1, self._used[seen.channel]
+        self._used[seen.channel] += 1
+        ref = f"{seen.channel.value[0]}{number}" + (f".{used}" if used else "")
+        changes = {"ref": ref, "message": origin.mark, "at": at, "call_id": ""}
+        self.messages.append(Message(seen.model_copy(update=changes).as_split(), number, at))
+        return ref
+
+    def proposal(self) -> Proposal:
+        """Return what changes."""
+        return Proposal(rules=tuple(self._rules), later=tuple(self._later))
 
 
 @dataclass
 class Why:
-    """Why rules and goals are shared, and why what stays private does, one line each; what else went wrong."""
+    """Why rules are shared, and why what stays private does, one line each; what else went wrong."""
 
     shared: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
@@ -31,33 +111,21 @@ class Why:
 
 
 class Choosing:
-    """Chooses what of an agent's batch goes to the board, and has it delivered.
-
-    ``marks`` is None if the listener failed; ``to_all`` are messages that go to all, as the caller says.
-    """
+    """Chooses what of an agent's batch goes to the board; ``to_all`` are those that go there as the caller says."""
 
     def __init__(
-        self,
-        board: Board,
-        delivery: Delivery,
-        marks: SharingMarks | None,
-        to_all: Sequence[Message],
+        self, board: Board, delivery: Delivery, heard: Hearing, to_all: Sequence[Message]
     ) -> None:
-        self._board, self._delivery, self._marks = board, delivery, marks
+        self._board, self._delivery, self._heard = board, delivery, heard
         self._to_all = {message.ref: message for message in to_all}
         self.why = Why()
 
-    def choose(self, beside: Iterable[LaterWords]) -> None:
-        """Choose among what the batch brought, and the words ``beside`` items of the board."""
+    def choose(self) -> None:
+        """Choose among what the batch brought, and the words beside rules of the board."""
         delivery = self._delivery
-        for slot, item in delivery.batch.brought:
-            if not self._board.shares(slot):
-                continue
-            if isinstance(item, Pinned):
-                self._pin(slot, item)
-            elif isinstance(item, Record):
-                self._record(slot, item)
-        for each in filter(self._may_stand, beside):
+        for rule in delivery.batch.brought:
+            self._bring(rule)
+        for each in filter(self._may_stand, self._heard.later):
             delivery.stand_beside(each)
         for message in filter(self._is_open, self._to_all.values()):
             delivery.remember(message)
@@ -65,57 +133,54 @@ class Choosing:
 
     def _is_open(self, message: Message) -> bool:
         """Whether it has to be remembered that a message was said to all: not all of it was read."""
-        is_read = self._marks is not None and self._delivery.batch.is_settled(message.ref)
+        is_settled = self._delivery.batch.is_settled(message.ref)
+        is_read = is_settled and message.ref not in self._heard.unheard
         return not is_read and not self._delivery.is_to_all(message.ref)
 
-    def _pin(self, slot: SlotField, item: Pinned) -> None:
-        """Choose a rule or goal with what may go along, unless the board had it before."""
-        delivery, words = self._delivery, said_last(item)
-        held = held_on(delivery.state, slot, item)
+    def _bring(self, rule: Rule) -> None:
+        """Choose a rule with what may go along, unless the board had it before."""
+        delivery, words = self._delivery, said_last(rule)
+        held = held_on(delivery.state, rule)
         if held is not None:
-            if delivery.is_news(item.words) and not is_earlier(item.words, held.words):
-                delivery.stand_beside(LaterWords(slot, held, item.words, "again"))
+            if delivery.is_news(rule.words) and not is_earlier(rule.words, held.words):
+                delivery.say_again(rule.words)
             return
         if not delivery.is_news(words):
             return
-        reason, why = self._judged(slot, item, words)
-        if reason and getattr(item, "offer", None) is not None:
+        reason, why = self._judged(rule, words)
+        if reason and rule.offer is not None:
             why = "it agrees to an agent's words, which nobody said to all"
         if why:
             self._stays(words, why)
             return
-        later = tuple(
-            w for w in item.later if w != words and not self._is_kept(slot, item, w, "later")
-        )
+        later = tuple(w for w in rule.later if w != words and not self._is_kept(rule, w, "later"))
         update: dict[str, object] = {"words": words, "later": later, "ending": None}
         for name in ("about", "scope"):
-            aside: Words | None = getattr(item, name)
-            if aside and self._is_kept(slot, item, aside, name):
+            aside: Words | None = getattr(rule, name)
+            if aside and self._is_kept(rule, aside, name):
                 update[name] = None
-        delivery.bring(slot.name, item.model_copy(update=update))
+        delivery.bring(rule.model_copy(update=update))
         self.why.shared.append(f"{_named(words)} is shared: {reason}")
 
-    def _is_kept(self, slot: SlotField, item: Item, words: Words, name: str) -> bool:
+    def _is_kept(self, rule: Rule, words: Words, name: str) -> bool:
         """Whether words that belong to a shared rule stay with the agent. It is told."""
-        why = self._judged(slot, item, words)[1]
+        why = self._judged(rule, words)[1]
         if why:
             self._stays(words, f"the {name} of a rule, and {why}")
         return bool(why)
 
-    def _judged(self, slot: SlotField, item: Item, words: Words) -> tuple[str, str]:
+    def _judged(self, rule: Rule, words: Words) -> tuple[str, str]:
         """Return why words are shared, or else why they are not; one of both is empty."""
         if words.channel is Channel.OPERATOR:
             return "the operator said it", ""
-        if self._marks is None:
-            return "", FAILED
-        if self._marks.is_private(words):
+        if words.ref in self._heard.unheard:
+            return "", "the listener failed, and is asked again"
+        if self._heard.is_private(words):
             return "", "the listener calls it private"
-        if to := self._marks.to(words):
-            return f'the user says "{to[:80]}"', ""
         is_to_all = words.ref in self._to_all or self._delivery.is_to_all(words.ref)
         if is_to_all and words.channel is Channel.USER:
             return "it was said to all", ""
-        if self._allows(slot, item, words):
+        if self._allows(rule, words):
             return "the board's filter allows it", ""
         return "", NOBODY
 
@@ -123,39 +188,25 @@ class Choosing:
         self.why.private.append(f"{_named(words)} stays private: {why}")
 
     def _may_stand(self, each: LaterWords) -> bool:
-        """Whether words about an item of the board may be read by all.
+        """Whether words about a rule of the board may be read by all.
 
         Words that end it may, whomever they were said to, if a second reading agrees.
         """
         if not each.words.ref:
             return True
-        if not self._delivery.is_news(each.words) or not self._board.shares(each.slot):
+        if not self._delivery.is_news(each.words):
             return False
-        reason, why = self._judged(each.slot, each.item, each.words)
-        if reason or each.kind == "done" or (each.is_over and why == NOBODY):
+        reason, why = self._judged(each.rule, each.words)
+        if reason or (each.is_over and why == NOBODY):
             return True
-        self._stays(each.words, f"about {each.item.id} of the board, and {why}")
+        self._stays(each.words, f"about {each.rule.id} of the board, and {why}")
         return False
 
-    def _record(self, slot: SlotField, item: Record) -> None:
-        """Choose a fact or question, in the agent's own words."""
-        why = FAILED
-        if self._marks is not None:
-            is_there = self._delivery.has_item(item.id)
-            why = self._marks.why_private(item.sources, is_there=is_there)
-        if not why and self._board.allow is not None and not self._allows(slot, item, None):
-            why = "the board's filter does not allow it"
-        if why:
-            self.why.private.append(f'{item.id} "{item.text_of[:80]}" stays private: {why}')
-        else:
-            self._delivery.tell(slot.name, item)
-
-    def _allows(self, slot: SlotField, item: Item, words: Words | None) -> bool:
+    def _allows(self, rule: Rule, words: Words) -> bool:
         if self._board.allow is None:
             return False
-        asked = Shareable(slot.name, item, words, self._delivery.batch.thread)
         try:
-            return self._board.allow(asked) is True
+            return self._board.allow(Shareable(rule, words, self._delivery.batch.thread)) is True
         except Exception as error:  # anybody's function
             self.why.warnings.append(f"the board's filter failed: {type(error).__name__}")
             return False
@@ -165,13 +216,13 @@ def _named(words: Words) -> str:
     return f'{words.ref} "{words.text[:80]}"'
 
 
-def held_on(board: CompressedCognitiveState, slot: SlotField, item: Pinned) -> Pinned | None:
-    """Return the item of a board that says the same as an agent's, in the words of somebody as trusted."""
-    if getattr(item, "offer", None) is not None:
+def held_on(board: State, rule: Rule) -> Rule | None:
+    """Return the rule of a board that says the same as an agent's, in the words of somebody as trusted."""
+    if rule.offer is not None:
         return None
     same = (
         held
-        for held in getattr(board, slot.name, ())
-        if same_words(held.words.text, item.words.text) and held.words.trust >= item.words.trust
+        for held in board.constraints
+        if same_words(held.words.text, rule.words.text) and held.words.trust >= rule.words.trust
     )
     return next(same, None)

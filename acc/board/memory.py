@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypeVar, get_args
+from functools import lru_cache
+from typing import Any, Generic, TypeVar, get_args
 
 from acc.board.board import Board, To
-from acc.board.listener import Listener
-from acc.board.origins import Origin, Origins, batch_of, begin_of_turn
+from acc.board.listening import Listener
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
-from acc.board.writing import Desk, retiring
-from acc.compress.protocol import AskingCompressor, AskingJudge
-from acc.controller.common import Key
-from acc.controller.controller import AsyncMemoryController, MemoryController, awaited, beside
-from acc.driving import Doing, Io, Own, aperform, perform
-from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
-from acc.journal import Latest, StoredCommit, ThreadKey
-from acc.journal.opened import key_of
-from acc.state.reading import Compressor, Judge
-from acc.state.tail import Message, marked
+from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
+from acc.controller.acts import flushing, retiring_everywhere
+from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.turning import stepped
+from acc.driving import Doing, Io, awaited, beside, performed
+from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
+from acc.journal import Latest, ThreadKey
+from acc.journal.opened import Key, key_of
+from acc.state.tail import marked
 from acc.step.step import Step
 from acc.turn.turn import Turn
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
-P = ParamSpec("P")
 T = TypeVar("T")
 
 MOST_THREADS = 10_000
 """Threads of which a process remembers that the board was told. Of others it looks at the last turn again."""
+
+MOST_BOARDS = 256
+"""Boards of which a process keeps what came there. Others are read anew."""
 
 _RACED = "another worker went on meanwhile: what is on the board leaves the agent's own state with its next step"
 
@@ -42,23 +42,15 @@ class _Common(Generic[C]):
         board: The board.
     """
 
-    def __init__(
-        self,
-        memory: C,
-        board: Board,
-        *,
-        listener: Compressor | AskingCompressor | Literal[False] | None = None,
-        judge: Judge | AskingJudge | None = None,
-    ) -> None:
+    def __init__(self, memory: C, board: Board, *, listener: Listener = None) -> None:
         """Share a board in a memory.
 
         Args:
             memory: The memory. It stays the caller's to close.
             board: The board.
-            listener: Reads what people say for the board: what is private, what the user says to all, what ends a rule
-                of the board (`acc.board.hearing.Heard`). None: the memory's model; without one the keyless rules, which
-                know of ends alone. False: nobody listens.
-            judge: Reads claims that rules of the board ended a second time; None is the memory's.
+            listener: Reads what people say for the board: what is private, what ends a rule of the board
+                (`acc.board.listening.Heard`). None: the memory's model; without one the keyless rules, which know of
+                ends alone. False: nobody listens.
 
         Raises:
             ConfigurationError: These are no memory or no board.
@@ -70,8 +62,8 @@ class _Common(Generic[C]):
             )
         self.memory: C = memory
         self.board = board
-        self._listener = Listener.of(memory, listener, judge)
-        self._origins = Origins(memory.journal)
+        self._listener: Listener = listener
+        self._known = lru_cache(MOST_BOARDS)(Known)
         self._told_upto: dict[tuple[ThreadKey, str], int] = {}
 
     def _step(
@@ -99,21 +91,23 @@ class _Common(Generic[C]):
         key, is_now = key_of(thread), force or to == "all"
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
-        act = Own(self.memory.step, state, turn, thread=key, force=is_now)
+        act = stepped(self.memory, state, turn, thread=key, force=is_now)
         return (yield from self._acted(act, key, branch, after, to))  # type: ignore[no-any-return]
 
     def _flush(self, thread: Key, *, branch: str = "main") -> Doing[SharedStep | None]:
         """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
         key = key_of(thread)
         after = yield from self._caught_up(key, branch)
-        act = Own(self.memory.flush, key, branch=branch)
+        act = flushing(self.memory, key, branch=branch)
         return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
 
-    def _acted(self, act: Own, key: ThreadKey, branch: str, after: int, to: To) -> Doing[Any]:
+    def _acted(
+        self, act: Doing[Any], key: ThreadKey, branch: str, after: int, to: To
+    ) -> Doing[Any]:
         """Let the agents' memory act, and share what it made. What did not fit is told last."""
         overflow: PinnedOverflow | None = None
         try:
-            step: Step[Any] | None = yield Io(act)
+            step: Step[Any] | None = yield from act
         except PinnedOverflow as error:
             step, overflow = error.step, error
         if step is None:
@@ -152,9 +146,10 @@ class _Common(Generic[C]):
         """Let what the board holds leave the agent's own state: there is one of it."""
         first: Step[Any] = made.step
         why = f"shared on the board {self.board.name}"
-        act = Own(self.memory.retire, ids, why, thread=key, state=first.state)
         try:
-            own: Step[Any] = yield Io(act)
+            own: Step[Any] = yield from retiring_everywhere(
+                self.memory, ids, why, thread=key, state=first.state
+            )
         except ConflictError:
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
@@ -180,7 +175,8 @@ class _Common(Generic[C]):
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
         batch = yield from batch_of(self.memory.journal, key, state, after)
         desk = self._desk(key)
-        told = Telling(self.board, desk, self._listener, (yield desk.latest()))
+        who = self.memory.parts.memory, self._listener
+        told = Telling(self.board, desk, *who, (yield desk.latest()))
         yield from told.tell(batch, to)
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if told.failure else state.version
@@ -190,7 +186,7 @@ class _Common(Generic[C]):
 
     def _desk(self, key: ThreadKey) -> Desk:
         memory, where = self.memory, self.board.key_of(key)
-        return Desk(memory.journal, memory.index, self._origins, self.board.policy, where)
+        return Desk(memory.journal, memory.index, self._known(where), self.board.policy, where)
 
     def rendered(self, latest: Latest[Any], own: Any = None) -> str:
         """Return what an agent reads of a board (`head`) and of its own state, each under its heading."""
@@ -209,42 +205,6 @@ class _Common(Generic[C]):
         schema = self.board.policy.schema
         return self.memory.journal.latest(self.board.key_of(thread), schema=schema)
 
-    def _history(self, thread: Key) -> list[StoredCommit]:
-        """Return the board's commits."""
-        return list(self.memory.journal.commits(self.board.key_of(thread)))
-
-    def _opened(self, ref: str, thread: Key) -> Message:
-        """Return a message of the board.
-
-        Raises:
-            InputError: There is none.
-        """
-        found = self.memory.journal.texts(self.board.key_of(thread), [ref])
-        if not found:
-            where = f"board {self.board.name!r}"
-            raise InputError(f"no message {ref!r}", where=where, hint="use a ref of the board")
-        return found[0]
-
-    def _origin(self, ref: str, thread: Key) -> Origin | None:
-        """Return whose words a message of the board holds.
-
-        Raises:
-            InputError: There is no such message.
-        """
-        return Origin.of(self._opened(ref, thread))
-
-
-def performed(
-    method: Callable[Concatenate[Any, P], Doing[T]],
-) -> Callable[Concatenate[Any, P], T]:
-    """Return a method of a memory for threads: it carries out the computation that ``method`` returns."""
-
-    @wraps(method)
-    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return perform(method(self, *args, **kwargs))
-
-    return run
-
 
 class BoardMemory(_Common[MemoryController[Any]]):
     """A memory whose agents share a board. Threads and processes may share it as they share the memory."""
@@ -252,8 +212,7 @@ class BoardMemory(_Common[MemoryController[Any]]):
     step = performed(_Common._step)
     flush = performed(_Common._flush)
     retire = performed(_Common._retire)
-    head, history = _Common._head, _Common._history
-    open_evidence, origin = _Common._opened, _Common._origin
+    head = _Common._head
 
 
 class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
@@ -262,8 +221,7 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
     step = awaited(_Common._step)
     flush = awaited(_Common._flush)
     retire = awaited(_Common._retire)
-    head, history = beside(_Common._head), beside(_Common._history)
-    open_evidence, origin = beside(_Common._opened), beside(_Common._origin)
+    head = beside(_Common._head)
 
     async def beside(self, act: Callable[[], T]) -> T:
         """Run something that may block, beside the event loop."""
@@ -271,7 +229,4 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
 
     async def carried_out(self, doing: Doing[T]) -> T:
         """Carry out a computation."""
-        return await aperform(doing, self._carried)
-
-    async def _carried(self, act: Callable[[], Any]) -> Any:
-        return await (act() if isinstance(act, Own) else self.memory.beside(act))
+        return await self.memory.carried_out(doing)

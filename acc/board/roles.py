@@ -2,7 +2,7 @@
 
 The paper is *Intrinsic Memory Agents* (arXiv 2508.08997).
 
-team = RoleMemory(memory, [Role("planner"), Role("engineer")], thread="pipeline", board=Board("pipeline"))
+team = RoleMemory(memory, [Role("planner"), Role("engineer")], thread="pipeline")
 reads = team.context("planner", task, history, max_tokens=4_000)
 team.update("planner", answer)
 """
@@ -10,47 +10,97 @@ team.update("planner", answer)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Generic, Literal, TypeVar
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
 
-from acc.board.board import Board, Role, To, for_role
-from acc.board.listener import ModelListener
-from acc.board.memory import AsyncBoardMemory, BoardMemory, performed
-from acc.board.sharing import SharedStep
+from pydantic import create_model
+
+from acc.board.board import AGENT, Board, To
+from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.compress.compressor import ModelCompressor
-from acc.controller.controller import AsyncMemoryController, MemoryController, awaited
-from acc.driving import Doing, Io, Own, aperform
+from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
 from acc.journal.opened import key_of
-from acc.state.render import render
-from acc.state.tail import Message
-from acc.step.step import Step
+from acc.state.model import CompressedCognitiveState
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
-UpdateFrom = Literal["output", "turn"]
-"""What a role's memory is updated from: its agent's own output alone, as in the paper, or the whole turn."""
-
 _AS_ROLE = "You are maintaining the memory of an agent working as {0.name} in a multi-agent conversation. {0.text}"
 """What a model is told beside its instructions: the first words of the paper's Figure 2, and the role."""
 
-C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])
-T = TypeVar("T")
+Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
 
-class _Roles(Generic[C]):
-    """What both classes share."""
+@dataclass(frozen=True)
+class Role:
+    """One agent of a team.
+
+    Attributes:
+        name: Names the role. It is the agent of the role's thread.
+        text: What the agent is for. It opens what the role reads.
+        schema: State class of the role's memory; None for the memory's. Slots that name other roles are left out.
+        max_tokens: Bound of the role's state; None for that of ``schema``, or of the memory.
+
+    Raises:
+        ConfigurationError: The name is empty, a board's, or holds a slash; or the schema is none.
+    """
+
+    name: str
+    text: str = ""
+    schema: type[CompressedCognitiveState] | None = None
+    max_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        name, schema = self.name, self.schema or CompressedCognitiveState
+        is_name = isinstance(name, str) and name.strip() == name != "" and "/" not in name
+        if (
+            not is_name
+            or name.casefold() == AGENT
+            or not issubclass(schema, CompressedCognitiveState)
+        ):
+            raise ConfigurationError(
+                f"a role cannot have the name {name!r} or the schema {schema!r}", where="Role",
+                hint=f"give letters without a slash, and not {AGENT!r}; and a state class",
+            )  # fmt: skip
+
+
+@cache
+def for_role(schema: type[CompressedCognitiveState], role: str) -> type[CompressedCognitiveState]:
+    """Return a state class without the slots that name other roles (`Slot.roles`); ``schema`` if there are none."""
+    hidden = {n for n, s in schema.slots().items() if s.rules.roles and role not in s.rules.roles}
+    if not hidden:
+        return schema
+    base = CompressedCognitiveState
+    own = {
+        name: (info.rebuild_annotation(), info)
+        for name, info in schema.model_fields.items()
+        if name not in hidden and repr(base.model_fields.get(name)) != repr(info)
+    }
+    create: Any = create_model
+    made: type[CompressedCognitiveState] = create(
+        f"{schema.__name__}[{role}]", __base__=base, **own
+    )
+    made.max_tokens = schema.max_tokens
+    return made
+
+
+class RoleMemory:
+    """The memories of a team: a state and a thread for each role, views of one board, on one journal.
+
+    On an `AsyncMemoryController`, `update` returns what is to be awaited; what blocks belongs into
+    ``asyncio.to_thread``.
+    """
 
     def __init__(
         self,
-        memory: C,
+        memory: Controller,
         roles: Sequence[Role],
         *,
         thread: ThreadKey | str,
         board: Board | None = None,
-        update_from: UpdateFrom = "output",
     ) -> None:
         """Keep a memory for each role.
 
@@ -58,31 +108,25 @@ class _Roles(Generic[C]):
             memory: The controller whose journal, compressor and settings the roles use. Close it when the team is done.
             roles: The roles.
             thread: The conversation. Each role is an agent of it.
-            board: Rules and goals that all roles read. What the user says in the conversation is said to all roles.
-            update_from: What an update reads of a turn.
+            board: Rules that all roles read; by default of the conversation's name. What the user says in
+                the conversation is said to all roles.
 
         Raises:
             ConfigurationError: Two roles have one name, a slot names a role that is not there, or a value is invalid.
         """
         self.team = key_of(thread)
         self.roles = {role.name: role for role in roles}
-        self.board, self.update_from = board, update_from
+        self.board = board or Board(self.team.thread)
         names = {name.casefold() for name in self.roles}
-        if not names or len(names) < len(roles) or update_from not in ("output", "turn"):
+        if not names or len(names) < len(roles):
             raise ConfigurationError(
-                f"the roles are {list(self.roles)}, update_from is {update_from!r}", where="RoleMemory",
-                hint='give roles with different names, and "output" or "turn"',
+                f"the roles are {list(self.roles)}", where="RoleMemory",
+                hint="give roles with different names",
             )  # fmt: skip
-        self._memories: dict[str, C] = {r.name: self._memory_of(memory, r) for r in roles}
-        self._boards: dict[str, Any] = {}
-        if board is not None:
-            kind = BoardMemory if isinstance(memory, MemoryController) else AsyncBoardMemory
-            model = memory.settings.model
-            listener = ModelListener(model) if model is not None else None
-            for name, own in self._memories.items():
-                self._boards[name] = kind(own, board, listener=listener)
+        kind: Any = BoardMemory if isinstance(memory, MemoryController) else AsyncBoardMemory
+        self._views = {r.name: kind(self._memory_of(memory, r), self.board) for r in roles}
 
-    def _memory_of(self, memory: C, role: Role) -> C:
+    def _memory_of(self, memory: Controller, role: Role) -> Any:
         """Return a controller on the same journal, with the role's schema and bound."""
         schema = role.schema or memory.policy.schema
         known = {n for s in schema.slots().values() for n in s.rules.roles} - set(self.roles)
@@ -102,6 +146,10 @@ class _Roles(Generic[C]):
             given["cadence"] = memory.cadence
         return type(memory)(memory.journal, replace(memory.settings, **given))
 
+    def _view(self, role: str) -> Any:
+        self.thread(role)
+        return self._views[role]
+
     def thread(self, role: str) -> ThreadKey:
         """Return the thread of a role's memory.
 
@@ -116,10 +164,9 @@ class _Roles(Generic[C]):
             )
         return replace(self.team, agent="/".join(filter(None, (self.team.agent, role))))
 
-    def memory(self, role: str) -> C:
+    def memory(self, role: str) -> Any:
         """Return the controller of a role's memory, for nodes and tools; give it `thread`."""
-        self.thread(role)
-        return self._memories[role]
+        return self._view(role).memory
 
     def state(self, role: str) -> Any:
         """Return a role's newest state; None before its first update. It blocks."""
@@ -128,12 +175,8 @@ class _Roles(Generic[C]):
 
     def reads(self, role: str) -> str:
         """Return what a role reads of its memory: its description, the board, its own state. It blocks."""
-        own, policy = self.state(role), self.memory(role).policy
-        if self.board is not None:
-            shared = self._boards[role]
-            states = shared.rendered(shared._head(self.thread(role)), own)
-        else:
-            states = render(own, policy.style) if own is not None else ""
+        view = self._view(role)
+        states = view.rendered(view._head(self.thread(role)), self.state(role))
         return "\n\n".join(filter(None, (self.roles[role].text, states)))
 
     def context(self, role: str, task: str, history: Sequence[str], max_tokens: int) -> list[str]:
@@ -141,80 +184,28 @@ class _Roles(Generic[C]):
         counter = self.memory(role).policy.counter
         return construct_context(task, self.reads(role), history, max_tokens, counter=counter)
 
-    def open_evidence(self, ref: str, role: str) -> Message:
-        """Return a message of the role's, or of another role that shares its channel, as ``planner/t1``. It blocks.
-
-        Raises:
-            InputError: There is none, or it is private.
-        """
-        other, _, own = ref.rpartition("/")
-        found = self.memory(role).journal.texts(self.thread(other or role), [own])
-        is_own = other in ("", role)
-        if not found or not (is_own or found[0].channel in self.roles[other].shares):
-            raise InputError(
-                f"no evidence {ref!r}", where=f"role {role!r}", hint="use a ref of its own"
-            )
-        return found[0]
-
-    def _turn(self, role: str, said: str | Turn) -> Turn:
-        """Return what an update reads of what was said."""
-        if isinstance(said, str):
-            return Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
-        if not isinstance(said, Turn):
-            what = f"the update is {type(said).__name__}"
-            raise InputError(what, where=f"role {role!r}", hint="give its output, or a Turn")
-        if self.update_from == "turn":
-            return said
-        people = [o for o in said.observations if o.trust >= Trust.USER]
-        own = [
-            o
-            for o in said.observations
-            if o in people or (o.channel is Channel.AGENT and not o.is_call)
-        ]
-        if not own or (people and self.board is None):
-            raise InputError(
-                "the turn has no output of the agent, or words of the user, which nothing would keep",
-                where=f"role {role!r}",
-                hint='give its output as text, a board for the rules of the user, or update_from="turn"',
-            )
-        return said.model_copy(update={"observations": tuple(own)})
-
-    def _update(self, role: str, said: str | Turn, *, to: To = "all") -> Doing[Step[Any]]:
+    def update(self, role: str, said: str | Turn, *, to: To = "all") -> Any:
         """Commit a role's next state: M = f(M, O), the paper's memory update function.
 
         Args:
             role: The role that spoke.
-            said: Its output, or the turn. With ``update_from="output"`` only the agent's own words of a turn count, and
-                with a board the user's. Other agents' words belong in a turn as documents with their names.
+            said: Its output as text, as in the paper; or a whole turn. Other agents' words belong in a turn as
+                documents with their names.
             to: ``""`` if the user speaks to this role alone.
 
+        Returns:
+            The `acc.board.sharing.SharedStep`.
+
         Raises:
-            InputError: A turn without an output of the agent, or with words of the user that nothing would keep.
-            AccError: What `MemoryController.step` raises.
+            AccError: What `BoardMemory.step` raises.
         """
-        where, turn = self.thread(role), self._turn(role, said)
-        if self.board is None:
-            return (yield Io(Own(self._memories[role].step, None, turn, thread=where)))  # type: ignore[no-any-return]
-        has_people = any(o.trust >= Trust.USER for o in turn.observations)
-        act = Own(self._boards[role].step, None, turn, thread=where, to=to if has_people else "")
-        shared: SharedStep = yield Io(act)
-        return shared.step
-
-
-class RoleMemory(_Roles[MemoryController[Any]]):
-    """The memories of a team: a state and a thread for each role, on one journal."""
-
-    update = performed(_Roles._update)
-
-
-class AsyncRoleMemory(_Roles[AsyncMemoryController[Any]]):
-    """`RoleMemory` on an `AsyncMemoryController`. Pass what blocks to ``asyncio.to_thread``."""
-
-    update = awaited(_Roles._update)
-
-    async def carried_out(self, doing: Doing[T]) -> T:
-        """Carry out a computation: all that it does is to be awaited."""
-        return await aperform(doing, lambda act: act())
+        if isinstance(said, str):
+            said = Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
+        has_people = isinstance(said, Turn) and any(
+            o.trust >= Trust.USER for o in said.observations
+        )
+        where = self.thread(role)
+        return self._view(role).step(None, said, thread=where, to=to if has_people else "")
 
 
 def construct_context(
@@ -271,6 +262,3 @@ def construct_context(
             break
         recent.append(turn)
     return [task, memory, *reversed(recent)]
-
-
-__all__ = ["AsyncRoleMemory", "Role", "RoleMemory", "construct_context", "for_role"]

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acc.board.board import Board, To
-from acc.board.choosing import Choosing, Why, held_on
-from acc.board.hearing import Heard, SharingMarks, beside, tried
-from acc.board.listener import Listener
-from acc.board.origins import Batch, Known, State
-from acc.board.writing import Delivery, Desk, writing
+from acc.board.choosing import Choosing, Delivery, Why, held_on
+from acc.board.listening import Hearing, Listener, listening
+from acc.board.writing import Batch, Desk, Known, Make, State, writing
 from acc.commit.commit import Commit, commit
 from acc.driving import Doing
-from acc.errors import CompressionError, PinnedOverflow
+from acc.errors import PinnedOverflow
 from acc.journal import Latest
-from acc.state.items import Pinned
+from acc.state.items import Rule
 from acc.state.policy import Policy
-from acc.state.reading import Judgement, claim_digest
+from acc.state.reading import claim_digest
 from acc.state.reasons import Note, Reason
 from acc.state.render import render, shown
-from acc.state.tail import rendered
-from acc.step.step import Step
+from acc.step.step import Memory, Step
 
 HEADING = "Shared with all agents:"
 OWN_HEADING = "Your own:"
@@ -66,15 +63,17 @@ class SharedStep:
         return both(self.board, self.step.state, self.board_policy, self.step.policy)
 
     def text(self) -> str:
-        """Return what the agent reads of the past: the board, its own state, then its tail."""
-        tail = rendered(self.step.tail, self.step.policy, self.step.cadence.tool_share)
-        return "\n".join(part for part in (self.state_text, *tail) if part)
+        """Return what the agent reads of the past: the board, its own state, its tail, evidence."""
+        return "\n".join(filter(None, (self.state_text, self._beside_state.text())))
 
     def messages(self, role: str = "") -> list[dict[str, str]]:
-        """Return what the agent reads as chat messages: role, board and own state, then the tail."""
-        system = "\n\n".join(part for part in (role, self.state_text) if part)
-        tail = replace(self.step, state=self.step.state.empty()).messages()
-        return [{"role": "system", "content": system}, *tail] if system else tail
+        """Return what the agent reads as chat messages: role, board and own state, then tail and evidence."""
+        system, rest = "\n\n".join(filter(None, (role, self.state_text))), self._beside_state
+        return [*([{"role": "system", "content": system}] if system else []), *rest.messages()]
+
+    @property
+    def _beside_state(self) -> Step[Any]:
+        return replace(self.step, state=self.step.state.empty())
 
     def explain(self) -> str:
         """Return notes, what was shared and what stayed private, and warnings, one a line."""
@@ -83,7 +82,7 @@ class SharedStep:
 
 
 class BoardOverflow(PinnedOverflow):
-    """Rules and goals exceed their room on a board (law 7). Everything else was committed, there and of the agent.
+    """Rules exceed their room on a board (law 7). Everything else was committed, there and of the agent.
 
     Attributes:
         shared: What the step made.
@@ -97,10 +96,10 @@ class BoardOverflow(PinnedOverflow):
         self.shared = shared
         refused = tuple(note.text for note in board.notes if note.reason is Reason.NO_ROOM)
         super().__init__(
-            f"rules and goals do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
+            f"rules do not fit in {board.policy.pinned_tokens:,} tokens of the board. "
             f"Not held: {'; '.join(refused)}",
             where=f"board {shared.board.head.thread}, turn {board.state.turn}",
-            hint="retire rules or goals of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
+            hint="retire rules of the board (BoardMemory.retire), or give it a Policy with more max_tokens",
             refused=refused,
             refs=board.no_room,
             step=shared.step,
@@ -108,46 +107,38 @@ class BoardOverflow(PinnedOverflow):
 
 
 def both(latest: Latest[Any], own: State | None, board: Policy, agent: Policy) -> str:
-    """Return the board, then the agent's own state, each under its heading; what is empty stays out.
-
-    Of the board it is the state without facts that the agent's own has.
-    """
-    parts, told = [], set[str]()
+    """Return the board, then the agent's own state, each under its heading; what is empty stays out."""
+    parts = []
+    if latest.state is not None:
+        parts.append((HEADING, render(latest.state, board.style)))
     if own is not None:
         parts.append((OWN_HEADING, render(own, agent.style)))
-        told = {item.text_of for slot, item in own.items() if slot.is_record}
-    if latest.state is not None:
-        state: State = latest.state
-        update = {
-            name: tuple(item for item in getattr(state, name) if item.text_of not in told)
-            for name, slot in state.slots().items()
-            if slot.is_record
-        }
-        parts.insert(0, (HEADING, render(state.model_copy(update=update), board.style)))
     return "\n".join(f"{heading}\n{text}" for heading, text in parts if text)
 
 
 def doubled(own: State, board: State) -> Iterator[str]:
-    """Yield the ids of an agent's rules and goals that the board holds with all that stands beside them."""
-    for slot, item in own.items():
-        held = held_on(board, slot, item) if isinstance(item, Pinned) else None
-        if isinstance(item, Pinned) and held is not None:
-            texts = {item.words.text, *(words.text for words in held.later)}
-            names = ("about", "scope", "done", "ending")
-            is_all = all(getattr(held, n, None) or not getattr(item, n, None) for n in names)
-            if is_all and texts.issuperset(words.text for words in item.later):
-                yield item.id
+    """Yield the ids of an agent's rules that the board holds with all that stands beside them."""
+    for rule in own.constraints:
+        held = held_on(board, rule)
+        if held is not None:
+            texts = {rule.words.text, *(words.text for words in held.later)}
+            names = ("about", "scope", "ending")
+            is_all = all(getattr(held, n) or not getattr(rule, n) for n in names)
+            if is_all and texts.issuperset(words.text for words in rule.later):
+                yield rule.id
 
 
 @dataclass
 class Telling:
     """Tells the board what an agent's commits made.
 
-    ``latest`` is where the board stands; ``failure``, why listener or judge failed: the next step asks again.
+    ``memory`` judges, ``latest`` is where the board stands; ``failure``, why listener or judge failed: the next step
+    asks again.
     """
 
     board: Board
     desk: Desk
+    memory: Memory[Any]
     listener: Listener
     latest: Latest[Any]
     commits: list[Commit[Any]] = field(default_factory=list)
@@ -164,87 +155,48 @@ class Telling:
     def tell(self, batch: Batch, to: To) -> Doing[None]:
         """Tell what a batch brought; ``to`` says to whom the user spoke."""
         before = self.desk.state_of(self.latest)
-        heard = yield from self._heard(batch, before)
-        judged = yield from self._judged(heard or Heard(), batch, before)
+        heard: Hearing = yield from listening(self.memory, self.listener, self.board, batch, before)
+        self.failure = heard.failure
         if to or batch.read or batch.brought or any(_endings(before, "ends")):
-            make = lambda state, known: self._made(batch, heard, judged, to, state, known)  # noqa: E731
-            self.latest, done = yield from writing(self.desk, make)
-            self.commits += [done] if done is not None else []
-        yield from self._settle(judged)
+            yield from self._write(lambda state, known: self._made(batch, heard, to, state, known))
+        standing = set(map(claim_digest, _endings(self.desk.state_of(self.latest), "")))
+        verdicts = heard.judgements
+        if any(each.digest in standing for each in verdicts):  # they hold for any newer state
+            policy = self.desk.policy
+            yield from self._write(lambda s, _: commit(s, policy, judgements=verdicts))
 
-    def _heard(self, batch: Batch, state: State) -> Doing[Heard | None]:
-        """Return what the listener says; None if it failed."""
-        if not self.listener.is_due(batch, state, self.board):
-            return Heard()
-        try:
-            return (yield from self.listener.hearing(batch, state, self.desk.policy))
-        except CompressionError as error:
-            self.failure = f"{error.outcome}: {error}"
-            return None
-
-    def _judged(self, heard: Heard, batch: Batch, state: State) -> Doing[Sequence[Judgement]]:
-        """Have the claims that rules of the board ended read a second time, those of before among them."""
-        policy, read = self.desk.policy, tuple(batch.foreign(state))
-        if heard.later:
-            state = tried(heard, batch, state, policy).state
-        try:
-            return (yield from self.listener.judging(state, policy, read, batch.at))
-        except CompressionError as error:  # no verdict means that the rule stays
-            self.failure = f"{error.outcome}: {error}"
-            return ()
+    def _write(self, make: Make) -> Doing[None]:
+        self.latest, done = yield from writing(self.desk, make)
+        self.commits += [done] if done is not None else []
 
     def _made(
-        self,
-        batch: Batch,
-        heard: Heard | None,
-        judged: Sequence[Judgement],
-        to: To,
-        state: State,
-        known: Known,
+        self, batch: Batch, heard: Hearing, to: To, state: State, known: Known
     ) -> Commit[Any] | None:
         """Return the commit on a state of the board; None if it would change nothing but times."""
-        policy = self.desk.policy
-        agreed = {each.digest for each in judged if each.verdict == "ends"}
-        marks = SharingMarks(heard, batch, policy) if heard is not None else None
         delivery = Delivery(batch, state, known)
-        to_all = batch.said if to == "all" else ()
-        choosing = Choosing(self.board, delivery, marks, to_all)
-        choosing.choose(beside(heard or Heard(), batch, state, policy, agreed))
+        choosing = Choosing(self.board, delivery, heard, batch.said if to == "all" else ())
+        choosing.choose()
         messages = delivery.messages
         done = commit(
-            state, policy, turn=messages, number=state.turn + 1, read=messages,
+            state, self.desk.policy, turn=messages, number=state.turn + 1, read=messages,
             proposal=delivery.proposal(),
         )  # fmt: skip
         self.why = choosing.why
         self.why.warnings += sorted({f"the board refused: {note}" for note in done.refused})
-        is_news = delivery.remembers or set(_standing(state)) != set(_standing(done.state))
+        is_news = delivery.remembers or _standing(state) != _standing(done.state)
         return done if is_news or done.no_room else None
 
-    def _settle(self, judged: Sequence[Judgement]) -> Doing[None]:
-        """Write the verdicts on claims that stand on the board: they name rule and words, for any newer state."""
-        standing = set(map(claim_digest, _endings(self.desk.state_of(self.latest), "")))
-        if any(each.digest in standing for each in judged):
-            given: dict[str, Any] = {"judgements": judged}
-            self.latest, done = yield from writing(
-                self.desk, lambda s, _: commit(s, self.desk.policy, number=s.turn, **given)
-            )
-            self.commits += [done] if done is not None else []
+
+def _standing(state: State) -> set[tuple[object, ...]]:
+    """Return what agents read of a board, and how far its rules have ended."""
+    return {(shown(rule), rule.words.ref, rule.ending) for rule in state.constraints}
 
 
-def _standing(state: State) -> Iterator[tuple[object, ...]]:
-    """Yield what agents read of a board, and how far its rules have ended."""
-    for slot, item in state.items():
-        if isinstance(item, Pinned):
-            yield slot.name, shown(item), item.words.ref, item.ending
-        elif slot.is_record:
-            yield slot.name, shown(item)
-
-
-def _endings(state: State, verdict: str) -> Iterator[Pinned]:
-    """Yield the rules and goals that are said to end, with a verdict.
+def _endings(state: State, verdict: str) -> Iterator[Rule]:
+    """Yield the rules that are said to end, with a verdict.
 
     One that ends, and was shown with the words that end it for a turn, leaves with the next commit.
     """
-    for _, item in state.items():
-        if isinstance(item, Pinned) and item.ending is not None and item.ending.verdict == verdict:
-            yield item
+    for rule in state.constraints:
+        if rule.ending is not None and rule.ending.verdict == verdict:
+            yield rule

@@ -1,153 +1,171 @@
-"""What is written to a board: the turn with the words that go there, the proposal over them, and the commit.
+"""What an agent's commits brought, what stands on the board of it already, and how more is written.
 
-Each message is a whole sentence of one speaker, with channel, name and time kept. The proposal is committed with the
-same laws as any: each quote has to stand in what went there. Writers of several processes need no lock: a commit is a
-compare-and-swap on the board's head, and is made anew if another writer was faster.
+What commits brought is read from the journal, also where a step was killed, repeated, or compressed behind the agent.
+Writers of several processes need no lock: a commit is a compare-and-swap on the board's head, and is made anew if
+another writer was faster. The origin of each message stands in its id, which no compressor reads. By it a repeated
+step finds what it brought, and an erasure the copies of what it takes.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 from acc.artifacts.rows import Artifact
-from acc.board.hearing import LaterWords
-from acc.board.origins import Batch, Known, Origin, Origins, State
 from acc.commit.commit import Commit, commit
 from acc.controller.indexing import Indexing
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
-from acc.journal import Entry, Journal, Latest, ThreadKey
+from acc.journal import Entry, Journal, Latest, StoredCommit, ThreadKey
 from acc.journal.names import MAIN
+from acc.journal.record import notes_of
 from acc.models.protocol import Usage
-from acc.state.items import Pinned, Record, Words
+from acc.state.items import Rule
+from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.proposal import (
-    Proposal,
-    ProposedDone,
-    ProposedLater,
-    ProposedPin,
-    ProposedRecord,
-)
+from acc.state.proposal import Proposal
+from acc.state.reasons import Reason
 from acc.state.tail import Message, marked
 from acc.step.step import Cadence, Step
-from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.observations import LAWFUL
 
-SAID_TO_ALL = "(says something to all)"
-"""Stands for a message that was said to all and is not read yet: its own words stay where they are."""
-
-SAYS_DONE = "(says that a goal is done)"
-"""Stands for a message that closes a goal: its own words stay private."""
+State = CompressedCognitiveState
 
 MOST_TRIES = 200
 """Times that a commit is made anew because another writer was faster. Each time that one has got further."""
 
+MOST_BEHIND = 64
+"""Commits of a thread that are looked at where a step was killed before it told the board."""
 
-class Delivery:
-    """What one turn of an agent brings to a board: its new messages, and what changes.
+_BROUGHT = (Reason.ADDED, Reason.KNOWN, Reason.UPDATED)
 
-    It ``remembers`` something if a message says of another that it was said to all.
+
+@dataclass(frozen=True)
+class Batch:
+    """What an agent's commits brought since the board was last told.
+
+    Attributes:
+        thread: The agent's thread.
+        state: The agent's last state.
+        at: When the turn happened.
+        read: The messages that compressions read for the first time, whole, in their order.
+        said: Those of user and operator that the last turn took.
+        brought: The rules that the commits brought, as they stand now.
     """
 
-    def __init__(self, batch: Batch, state: State, known: Known) -> None:
-        self.batch, self.state, self._known = batch, state, known
-        self.messages: list[Message] = []
-        self.remembers = False
-        self._used: Counter[Channel] = Counter()
-        self._refs: dict[tuple[str, str], str] = {}
-        self._pins: dict[str, list[ProposedPin]] = {"constraints": [], "goal_orientation": []}
-        self._later: list[ProposedLater] = []
-        self._done: list[ProposedDone] = []
-        self._records: list[ProposedRecord] = []
+    thread: ThreadKey
+    state: State
+    at: str
+    read: tuple[Message, ...]
+    said: tuple[Message, ...]
+    brought: tuple[Rule, ...]
 
-    def is_news(self, words: Words) -> bool:
-        """Whether words of the agent's thread were not brought before."""
-        return not self._known.has(self._origin(words.ref), words.text)
+    def is_settled(self, ref: str) -> bool:
+        """Whether the agent's compressor has read a message."""
+        return not any(each.ref == ref and each.status != "read" for each in self.state.unread)
 
-    def is_to_all(self, ref: str) -> bool:
-        """Whether the board knows that a message of the agent's was said to all."""
-        return self._known.is_to_all(self._origin(ref))
 
-    def has_item(self, item_id: str) -> bool:
-        """Whether a fact of the agent's was brought before, in any form."""
-        return self._known.has_item(self._origin("", item_id))
+def begin_of_turn(journal: Journal, key: ThreadKey, state: State) -> Doing[int]:
+    """Return the version before the commits of a state's turn."""
+    after = max(0, state.version - MOST_BEHIND)
+    made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, after)))
+    own = [each.version for each in made if each.turn == state.turn]
+    return min(own, default=state.version + 1) - 1
 
-    def remember(self, message: Message) -> None:
-        """Bring that a message was said to all."""
-        seen = message.observation.model_copy(update={"text": SAID_TO_ALL})
-        self._add(seen, message.at, self._origin(message.ref, is_to_all=True))
-        self.remembers = True
 
-    def bring(self, slot: str, item: Pinned) -> None:
-        """Bring a rule or goal with what belongs to it."""
-        for words in filter(None, (item.about, item.scope)):
-            self._said(words)
-        texts = (words.text if words else "" for words in (item.about, item.scope))
-        label = f"new{sum(map(len, self._pins.values()))}"
-        pin = ProposedPin(item.words.text, self._said(item.words), label, *texts)
-        self._pins[slot].append(pin)
-        self._later += [ProposedLater(label, words.text, self._said(words)) for words in item.later]
+def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doing[Batch]:
+    """Return what the commits after a version, up to ``state``, brought."""
+    first = max(after, state.version - MOST_BEHIND)
+    made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, first)))
+    statuses, ids = dict[str, str](), set[str]()
+    taken: list[str] = []
+    for each in made:
+        if each.version > state.version or each.record is None:
+            continue
+        given = each.record.get("given", {})
+        for ref, status, *_ in given.get("read", ()):
+            statuses.setdefault(ref, status)  # a later commit may have read it again, as context
+        taken += given.get("turn", ()) if each.turn == state.turn else ()
+        notes = notes_of(each.record.get("notes", ()))
+        ids |= {note.item for note in notes if note.reason in _BROUGHT}
+    refs = dict.fromkeys([*statuses, *taken])
+    texts: tuple[Message, ...] = yield Io(lambda: journal.texts(key, refs, branch=state.branch))
+    return Batch(
+        key, state, texts[-1].at if texts else "",
+        tuple(m for m in texts if statuses.get(m.ref, "read") != "read"),
+        tuple(m for m in texts if m.ref in taken and m.channel in LAWFUL),
+        tuple(rule for rule in state.constraints if rule.id in ids),
+    )  # fmt: skip
 
-    def stand_beside(self, each: LaterWords) -> None:
-        """Bring words about an item of the board. Those of a message that closes a goal stay where they are."""
-        words, item_id = each.words, each.item.id
-        if each.kind == "done":
-            words = words.model_copy(update={"text": SAYS_DONE})
-            self._done.append(ProposedDone(item_id, self._said(words)))
-        elif each.kind == "again":
-            self._pins[each.slot.name].append(ProposedPin(words.text, self._said(words)))
-        else:
-            ref = self._said(words)
-            self._later.append(ProposedLater(item_id, words.text, ref, each.ends, each.begins))
 
-    def tell(self, slot: str, record: Record) -> None:
-        """Bring a fact as the agent's words, or as a tool's or document's if it rests on them."""
-        channel = Channel.AGENT if record.trust >= Trust.AGENT else Channel(record.trust.word)
-        seen = Observation(channel=channel, text=record.text_of)
-        origin = self._origin(" ".join(record.sources), record.id)
-        ref = self._add(seen, self.batch.at, origin)
-        own = type(record).own_fields()
-        fields: dict[str, Any] = {n: v for n in own if (v := getattr(record, n)) not in ("", None)}
-        self._records.append(ProposedRecord(slot, fields, (ref,), self._earlier(slot, record.id)))
+@dataclass(frozen=True)
+class Origin:
+    """Where a message of a board comes from.
 
-    def _earlier(self, slot: str, item_id: str) -> str:
-        """Return the board's record that an earlier version of the agent's record became."""
-        for held in getattr(self.state, slot):
-            origins = filter(None, map(self._known.by_ref.get, held.sources))
-            if any((o.thread, o.item) == (self.batch.thread, item_id) for o in origins):
-                return str(held.id)
-        return ""
+    Attributes:
+        thread: The agent's thread.
+        branch: Its branch.
+        version: The agent's commit that brought it.
+        ref: The agent's message that holds the words.
+        is_to_all: Whether it says of the agent's message that its speaker said it to all, without its words.
+    """
 
-    def _origin(self, ref: str, item: str = "", *, is_to_all: bool = False) -> Origin:
-        state = self.batch.state
-        return Origin(self.batch.thread, state.branch, state.version, ref, item, is_to_all)
+    thread: ThreadKey
+    branch: str
+    version: int
+    ref: str
+    is_to_all: bool = False
 
-    def _said(self, words: Words) -> str:
-        """Return the ref of the message that holds words; the board's own need none."""
-        key = (words.ref, words.text)
-        if words.ref and key not in self._refs:
-            name = words.speaker if words.channel is Channel.USER else ""
-            seen = Observation(channel=words.channel, text=words.text, name=name)
-            self._refs[key] = self._add(seen, words.at, self._origin(words.ref))
-        return self._refs.get(key, "")
+    @property
+    def mark(self) -> str:
+        """The origin as the id of a board's message."""
+        names = list(vars(self.thread).values())
+        body = [*names, self.branch, self.version, self.ref, self.is_to_all]
+        return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
 
-    def _add(self, seen: Observation, at: str, origin: Origin) -> str:
-        """Add a message, and return its ref."""
-        number, used = self.state.turn + 1, self._used[seen.channel]
-        self._used[seen.channel] += 1
-        ref = f"{seen.channel.value[0]}{number}" + (f".{used}" if used else "")
-        changes = {"ref": ref, "message": origin.mark, "at": at, "call_id": ""}
-        self.messages.append(Message(seen.model_copy(update=changes).as_split(), number, at))
-        return ref
+    @classmethod
+    def of(cls, message: Message) -> Origin | None:
+        """Return the origin of a board's message; None if it has none."""
+        try:
+            *names, branch, version, ref, is_to_all = json.loads(message.observation.message)
+            return cls(ThreadKey(*names), branch, version, ref, is_to_all)
+        except (ValueError, TypeError):
+            return None
 
-    def proposal(self) -> Proposal:
-        """Return what changes."""
-        return Proposal(
-            rules=tuple(self._pins["constraints"]), goals=tuple(self._pins["goal_orientation"]),
-            later=tuple(self._later), done=tuple(self._done), records=tuple(self._records),
-        )  # fmt: skip
+    @property
+    def place(self) -> tuple[ThreadKey, str, str]:
+        """The agent's message: thread, branch, ref."""
+        return self.thread, self.branch, self.ref
+
+
+class Known:
+    """The messages of one board by their origins, read once and then as they grow. Threads may share it."""
+
+    def __init__(self, board: ThreadKey) -> None:
+        self._board, self._upto, self._lock = board, 0, Lock()
+        self._said: set[tuple[object, ...]] = set()
+
+    def read(self, journal: Journal) -> Known:
+        """Read what is new, and return this. It blocks."""
+        with self._lock:
+            for each in journal.messages(self._board, self._upto + 1):
+                self._upto = each.seq
+                origin = Origin.of(each.message)
+                if origin is not None:
+                    text = None if origin.is_to_all else each.message.text
+                    self._said.add((*origin.place, text))
+        return self
+
+    def is_to_all(self, origin: Origin) -> bool:
+        """Whether the board knows that the agent's message was said to all."""
+        return (*origin.place, None) in self._said
+
+    def has(self, origin: Origin, text: str) -> bool:
+        """Whether these words of a message were brought before."""
+        return (*origin.place, text) in self._said
 
 
 Make = Callable[[State, Known], Commit[Any] | None]
@@ -160,7 +178,7 @@ class Desk:
 
     journal: Journal
     index: Indexing
-    origins: Origins
+    known: Known
     policy: Policy
     key: ThreadKey
 
@@ -204,7 +222,7 @@ def writing(
     """
     for left in reversed(range(MOST_TRIES)):
         latest: Latest[Any] = yield desk.latest()
-        known: Known = yield Io(lambda: desk.origins.of(desk.key))
+        known: Known = yield Io(lambda: desk.known.read(desk.journal))
         done = make(desk.state_of(latest), known)
         if done is None:
             break

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from acc.controller.controller import MemoryController
-from acc.controller.documents import is_home
 from acc.controller.settings import Settings
 from acc.errors import ConfigurationError, InputError
 from acc.journal import Journal, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, is_home
 from acc.journal.opened import FILE
 from acc.journal.recompute import policy_of
 from acc.state.model import CompressedCognitiveState

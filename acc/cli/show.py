@@ -10,14 +10,13 @@ from typing import Annotated, Any
 from acc.cli import terminal
 from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
 from acc.cli.terminal import argument, flag, option, print_json, print_table, tell
-from acc.controller.documents import is_home
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
 from acc.inspector.commits import commits_of
 from acc.inspector.states import explained
 from acc.journal import Journal, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, Head
+from acc.journal.names import MAIN, Head, is_home
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState

@@ -1,50 +1,62 @@
-"""What is done beside a step: record words, compress what waits, and the operator's acts: retire, withdraw.
-
-What waits in a tail is compressed at a flush, or behind the agent: a worker asks the model after a step, and the next
-step adopts what it committed. Until then the tail carries the agent. If the worker fails, or something else was
-compressed meanwhile, nothing is lost: the words are still in the tail, and the next step has them compressed.
-"""
+"""What is done beside a step: record words, compress what waits, retire, withdraw, and tell again what a step made."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from acc.commit.commit import Commit, commit
+from acc.controller.indexing import document
 from acc.controller.settings import Parts
-from acc.driving import Doing, Io, perform
+from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
-from acc.journal import Entry, Latest, ThreadKey
+from acc.gate import Verdict, admitted_again
+from acc.journal import Appended, Entry, Latest, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, Head
-from acc.logs import code, log_event
+from acc.journal.opened import Key, key_of
+from acc.journal.record import notes_of
+from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.state.tail import marked, messages_of
-from acc.step.step import Memory, Step
+from acc.state.tail import Message, marked, messages_of
+from acc.step.step import Step, raise_overflow
 from acc.step.stepping import stepping
-from acc.turn.observations import Observation, as_observations
+from acc.turn.observations import Evidence, Observation, as_observations, is_ingested
 from acc.turn.turn import Turn
+
+if TYPE_CHECKING:
+    from acc.controller.common import Common
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
-WORKERS = 4
-"""Threads that compress behind the agent at the same time."""
+MOST_TRIES = 20
+"""Times that words are recorded anew because somebody committed meanwhile. Each time that one has got further."""
+
+MOST_COMMITS = 64
+"""Commits before a head among which those of its turn are looked for."""
 
 _LOG = logging.getLogger(__name__)
 
 
 def recording(
-    parts: Parts[S], observations: Sequence[Observation], state: S | None, key: ThreadKey
+    memory: Common[S], observations: Sequence[Observation], *, thread: Key, state: S | None = None
 ) -> Doing[bool]:
-    """Append what the agent said, called and got, as soon as it exists. The next step commits it.
+    """Do what `MemoryController.record` says. If somebody commits meanwhile, it is done anew from there."""
+    parts, key = memory.parts, key_of(thread)
+    parts.check(state)
+    given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
+    for _ in range(MOST_TRIES):
+        try:
+            return (yield from _recorded(parts, given, state, key))
+        except ConflictError as error:
+            conflict = error
+    raise conflict
 
-    What is there already is not appended again. If the thread has gone on from ``state``, nothing is appended, and
-    False is returned: the next step from ``state`` has to bring the words along.
-    """
+
+def _recorded(parts: Parts[S], given: Turn, state: S | None, key: ThreadKey) -> Doing[bool]:
+    """Append what is not there already, unless the thread went on from ``state``."""
     branch = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, branch)
     head = latest.head
@@ -56,7 +68,6 @@ def recording(
         )  # fmt: skip
         return False
     waiting = latest.waiting.messages
-    given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
     there = {message.observation.identity for message in waiting}
     new = [each for each in given.observations if each.identity not in there]
     if not new:
@@ -106,15 +117,11 @@ def retiring(
 
 
 def retiring_everywhere(
-    parts: Parts[S], ids: Sequence[str], reason: str, state: S | None, key: ThreadKey
+    memory: Common[S], ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
 ) -> Doing[Step[S]]:
-    """Retire items as the operator, on every branch of the thread that holds them.
-
-    The ids are those of the state's branch, or else of the main one. What became of it is returned.
-
-    Raises:
-        InputError: The branch does not hold one of the items. Nothing was retired.
-    """
+    """Do what `MemoryController.retire` says. If the branch does not hold one of the items, nothing is retired."""
+    parts, key = memory.parts, key_of(thread)
+    parts.check(state)
     own = state.branch if state is not None else MAIN
     latest: Latest[S] = yield parts.latest(key, own)
     found = {each: latest.state.find(each) if latest.state else None for each in ids}
@@ -133,17 +140,15 @@ def retiring_everywhere(
     made = yield from retiring(parts, key, own, words, reason)  # last: a repeated act finds it
     latest = yield parts.latest(key, own)
     assert latest.state is not None
-    return parts.step(latest.state, latest.tail, [made] if made is not None else [])
+    step = parts.step(latest.state, latest.tail, [made] if made is not None else [])
+    return parts.signed(step, key)
 
 
 def withdrawing(
-    parts: Parts[S], refs: Sequence[str], reason: str, key: ThreadKey, branch: str
+    memory: Common[S], refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = MAIN
 ) -> Doing[Step[S]]:
-    """Withdraw messages: nothing in the state of a branch rests on them any more. Their rows stay in the journal.
-
-    Raises:
-        InputError: The branch has no state.
-    """
+    """Do what `MemoryController.withdraw` says."""
+    parts, key = memory.parts, key_of(thread)
     latest: Latest[S] = yield parts.latest(key, branch)
     if latest.state is None:
         raise InputError(
@@ -152,13 +157,22 @@ def withdrawing(
         )  # fmt: skip
     done = commit(latest.state, parts.memory.policy, withdrawn=refs)
     if not done.notes and done.state.unread == latest.state.unread:
-        return parts.step(latest.state, latest.tail)
+        return parts.signed(parts.step(latest.state, latest.tail), key)
     yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
     latest = yield parts.latest(key, branch)
-    return parts.step(done.state, latest.tail, [done])
+    return parts.signed(parts.step(done.state, latest.tail, [done]), key)
 
 
-def flushing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
+def flushing(memory: Common[S], thread: Key, *, branch: str = MAIN) -> Doing[Step[S] | None]:
+    """Do what `MemoryController.flush` says, after what runs behind the agent."""
+    key, behind = key_of(thread), memory.behind
+    if behind is not None:
+        yield Io(lambda: behind.settle(key))
+    step: Step[S] | None = yield from compressing(memory.parts, key, branch)
+    return None if step is None else raise_overflow(memory.parts.signed(step, key))
+
+
+def compressing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
     """Compress what waits in a thread's tail; return None if nothing does.
 
     Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
@@ -206,61 +220,49 @@ def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
     return replace(step, state=state, tail=tail, commits=tuple(commits))
 
 
-def patient(memory: Memory[S]) -> Memory[S]:
-    """Return who compresses, with a cadence that asks no model before the tail is full."""
-    cadence = memory.cadence
-    return replace(memory, cadence=replace(cadence, compress_over=cadence.tail_bound))
+def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:
+    """Return the step that the journal holds of a turn; one commit tells what all of them noted."""
+    head, schema = turned.head, parts.memory.policy.schema
+    state: S = yield Io(
+        lambda: parts.journal.state(key, head.hash, branch=head.branch, schema=schema)
+    )
+    tail: tuple[Message, ...] = yield Io(
+        lambda: parts.journal.texts(key, state.unread, branch=head.branch)
+    )
+    after = max(0, head.version - MOST_COMMITS)
+    made: list[StoredCommit] = yield Io(
+        lambda: list(parts.journal.commits(key, head.branch, after))
+    )
+    records = [
+        each.record or {}
+        for each in made
+        if each.turn == state.turn and each.version <= head.version
+    ]
+    told = Commit(
+        state,
+        tuple(note for each in records for note in notes_of(each.get("notes", ()))),
+        tuple(ref for each in records for ref in each.get("no_room", ())),
+    )
+    verdicts = [Verdict(*each) for each in (records[0].get("verdicts", ()) if records else ())]
+    (evidence,) = yield from evidence_of(parts, key, head.branch, [verdicts])
+    failure = next((each["failure"] for each in records if each.get("failure")), "")
+    return parts.step(
+        state, tail, [told], failure=failure, verdicts=tuple(verdicts), evidence=evidence
+    )
 
 
-class Behind:
-    """Compresses threads behind their steps, each by one worker at a time.
-
-    Args:
-        parts: The memory, with the cadence that says when to compress.
-    """
-
-    def __init__(self, parts: Parts[Any]) -> None:
-        self._parts = parts
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
-        self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
-        self._lock = threading.Lock()
-
-    def stepped(self, key: ThreadKey, step: Step[Any]) -> None:
-        """Learn of a step; begin to compress if enough waits."""
-        waiting = sum(entry.tokens for entry in step.state.unread if entry.status == "unread")
-        if waiting <= self._parts.memory.cadence.compress_over:
-            return
-        place = (key, step.state.branch)
-        with self._lock:
-            running = self._running.get(place)
-            if running is None or running.done():
-                self._running[place] = self._pool.submit(self._compress, *place)
-
-    def _compress(self, key: ThreadKey, branch: str) -> None:
-        try:
-            step: Step[Any] | None = perform(flushing(self._parts, key, branch))
-            failure = step.failure.partition(":")[0] if step is not None else ""
-        except ConflictError:
-            failure = "overtaken"
-        except Exception as error:  # a worker has nobody above it who could be told
-            failure = type(error).__name__
-        if failure:
-            log_event(
-                _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
-                thread=key.thread, outcome=code(failure),
-            )  # fmt: skip
-
-    def settle(self, key: ThreadKey | None = None, timeout: float | None = None) -> bool:
-        """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""
-        with self._lock:
-            running = [each for (of, _), each in self._running.items() if key in (None, of)]
-        try:
-            for each in running:
-                each.result(timeout)
-        except TimeoutError:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Wait for what runs."""
-        self._pool.shutdown(wait=True)
+def evidence_of(
+    parts: Parts[S], key: ThreadKey, branch: str, asked: Sequence[Sequence[Verdict]]
+) -> Doing[list[tuple[Evidence, ...]]]:
+    """Return what the gate admitted for each question, as far as its messages are there still."""
+    every = (each for verdicts in asked for each in verdicts)
+    refs = list(dict.fromkeys(each.ref for each in every if each.reason == "admitted"))
+    own: tuple[Message, ...] = ()
+    if refs:
+        own = yield Io(lambda: parts.journal.texts(key, refs, branch=branch))
+    ingested = [ref for ref in refs if is_ingested(ref)]
+    found: list[Message | None] = yield Io(
+        lambda: [document(parts.journal, key, ref) for ref in ingested]
+    )
+    messages = sorted((*own, *filter(None, found)), key=lambda message: message.turn)
+    return [admitted_again(messages, verdicts) for verdicts in asked]

@@ -1,30 +1,31 @@
-"""What a step goes on from: the head, an older state, or a state that the journal does not hold.
+"""What a step goes on from, and the part of its turn that the journal holds already.
 
 - A state is the head's: the step goes on from it.
 - Every commit since took no message (a compression behind the agent, an operator's act, an erasure): the step goes on
   from the head. So a checkpoint stays usable after them.
 - Messages were committed since: the step is a repeated one, which finds its turn, or it begins a branch. If it waited
-  for those who committed them, it goes on from the head (`acc.controller.joining`).
+  for those who committed them, or was overtaken, it goes on from the head with what they left (`joining`).
+- The first words of the turn wait: they were recorded, or the step that said them was killed (`with_waiting`).
 - There is no state: the step goes on from the head; it is a repeated one if its messages carry ids of the application,
   and those committed last are the same.
 - The journal does not hold the state: it begins a thread, as a seed does, or comes from a checkpoint that is newer than
-  a restored journal. Such a state is taken if it is signed, or if the caller says ``adopt``.
+  a restored journal. Such a state is taken if it is signed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar, cast
 
 from acc.commit.commit import Commit
 from acc.controller.acts import operators_act, retiring
-from acc.controller.joining import WENT_ON, Beginning
 from acc.controller.settings import Parts
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
-from acc.journal.names import MAIN, Head
+from acc.journal.names import MAIN, Head, StoredMessage, Waiting
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import messages_of
 from acc.text.lines import canonical_json
@@ -32,12 +33,26 @@ from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
+WENT_ON = "another worker committed meanwhile: the step goes on from its state"
 _GO_ON = "give None to go on from what is left of the thread"
 
 
-def beginning(
-    parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey, *, adopt: bool = False
-) -> Doing[Beginning[S]]:
+@dataclass(frozen=True)
+class Beginning(Generic[S]):
+    """Where a step begins.
+
+    Attributes:
+        latest: The branch that it goes on: head, state, tail.
+        known: The turn, if the journal holds it already: the step is a repeated one.
+        warning: What the caller should know; may be empty.
+    """
+
+    latest: Latest[S]
+    known: Appended | None = None
+    warning: str = ""
+
+
+def beginning(parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
     """Return where a step begins that the caller goes on with from ``state``; a repeated one is known by its turn.
 
     Raises:
@@ -54,7 +69,7 @@ def beginning(
         return Beginning(latest)
     held: Head | None = yield Io(lambda: parts.journal.commit_with(key, state.hash))
     if held is None:
-        return (yield from _taken(parts, state, turn, key, adopt=adopt))
+        return (yield from _taken(parts, state, turn, key))
     if held.branch != state.branch:
         latest = yield parts.latest(key, held.branch)
     adopted: Head = yield Io(lambda: parts.journal.without_news(held))
@@ -150,20 +165,17 @@ def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doi
     yield from retiring(parts, key, branch, words, "repeated on a branch that began before it")
 
 
-def _taken(
-    parts: Parts[S], state: S, turn: Turn, key: ThreadKey, *, adopt: bool
-) -> Doing[Beginning[S]]:
+def _taken(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
     """Take a state that the journal does not hold."""
     latest: Latest[S] = yield parts.latest(key, MAIN)
     head, is_new = latest.head, not latest.head.hash
     if (yield Io(lambda: parts.journal.was_erased(key, state.hash))):
         return (yield from _after_erasure(parts, state, key))
-    if not (parts.has_signed(state, key) if parts.keys else is_new or adopt):
+    if not (parts.has_signed(state, key) if parts.keys else is_new):
         raise StateError(
             f"the journal does not hold this state of version {state.version}",
             where=str(key),
-            hint="give a state of this thread, or None; if the journal was restored from an older backup, step with"
-            " adopt=True, once",
+            hint="give a state of this thread, or None; one of a newer checkpoint is taken if it is signed (state_key)",
         )
     if (yield Io(lambda: _cites_erased(parts, key, state))):
         raise StateError(
@@ -218,3 +230,57 @@ def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning
             hint=f"delete the checkpoints that hold it; {_GO_ON}",
         )
     return Beginning(left, None, "an erasure changed the state: the step goes on from what it left")
+
+
+def joining(
+    parts: Parts[S], begun: Beginning[S], turn: Turn, key: ThreadKey
+) -> Doing[tuple[Beginning[S], Turn]]:
+    """Return where a step begins that waited, or was overtaken, since it had ``begun``: at the head now.
+
+    With it comes the turn without what others have committed of it meanwhile.
+    """
+    since = begun.latest.head
+    latest: Latest[S] = yield parts.latest(key, since.branch)
+    stored: list[StoredMessage] = yield Io(
+        lambda: list(parts.journal.messages(key, since.seq + 1, branch=since.branch))
+    )
+    since_then = [each for each in stored if each.seq <= latest.head.seq]
+    there = [each.message.observation.identity for each in since_then]
+    said = [observation.identity for observation in turn.observations]
+    place = _place_of(said, there)
+    if place is not None:
+        before = replace(since, seq=since_then[place].seq - 1)
+        messages = messages_of(turn.numbered(since_then[place].message.turn))
+        known: Appended | None = yield Io(lambda: parts.journal.repeated(before, messages))
+        return Beginning(latest, known), turn
+    rest = turn.observations[_overlap(there, said) :]
+    warning = WENT_ON if since_then else begun.warning
+    return Beginning(latest, None, warning), turn.model_copy(update={"observations": rest})
+
+
+def with_waiting(waiting: Waiting, clean: Turn, number: int) -> tuple[Waiting, Turn]:
+    """Return what waits with the refs that it gets, and the turn that has it in front.
+
+    A turn that begins with the same words says them once.
+    """
+    if waiting.turn is None:
+        return waiting, clean.numbered(number)
+    said = tuple(message.observation for message in waiting.messages)
+    before, now = ([o.identity for o in each] for each in (said, clean.observations))
+    is_all = _place_of(now, before) is not None
+    rest = () if is_all else clean.observations[_overlap(before, now) :]
+    numbered = Turn(observations=(*said, *rest), at=clean.at).numbered(number)
+    refs = tuple(each.ref for each in numbered.observations[: len(said)])
+    return replace(waiting, turn=replace(waiting.turn, refs=refs)), numbered
+
+
+def _place_of(now: Sequence[str], before: Sequence[str]) -> int | None:
+    """Return where ``before`` holds ``now``; None if it does not."""
+    places = range(len(before) - len(now) + 1)
+    return next((i for i in places if before[i : i + len(now)] == now), None)
+
+
+def _overlap(before: Sequence[str], now: Sequence[str]) -> int:
+    """Return how many of the first of ``now`` are the first, or the last, of ``before``."""
+    sizes = range(min(len(before), len(now)), 0, -1)
+    return next((n for n in sizes if now[:n] in (before[:n], before[-n:])), 0)

@@ -1,44 +1,39 @@
-"""What `MemoryController` and `AsyncMemoryController` share: a memory that is open, and its acts as computations."""
+"""What `MemoryController` and `AsyncMemoryController` share: a memory that is open, and its worker behind the agent."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
-from acc.controller.acts import (
-    Behind,
-    flushing,
-    patient,
-    recording,
-    retiring_everywhere,
-    withdrawing,
-)
+from acc.controller.acts import compressing, evidence_of, withdrawing
 from acc.controller.indexing import Indexing
-from acc.controller.joining import evidence_of
 from acc.controller.queues import Queues
 from acc.controller.settings import Parts, Settings
-from acc.controller.turning import Taken, taking, with_room
-from acc.driving import Doing, Io, perform
-from acc.errors import ConfigurationError, InputError, PinnedOverflow
+from acc.driving import perform
+from acc.errors import ConfigurationError, ConflictError
 from acc.folders import expanded
 from acc.gate import Verdict
 from acc.journal import Journal, Latest, ThreadKey
-from acc.journal.opened import is_url, key_of
+from acc.journal.opened import Key, is_url, key_of
+from acc.logs import code, log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step.step import Cadence, Step, raise_overflow
-from acc.turn.observations import Evidence, Observation
-from acc.turn.turn import Turn
+from acc.step.step import Cadence, Step
+from acc.turn.observations import Evidence
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 
-Key = ThreadKey | str
-"""A thread; a string is its name, without tenant, user and agent."""
+WORKERS = 4
+"""Threads that compress behind the agent at the same time."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class Common(Generic[S]):
@@ -50,6 +45,8 @@ class Common(Generic[S]):
         journal: Where what happened is kept.
         index: The artifacts of the memory.
         parts: What a step needs, made of these.
+        queues: The steps of each thread, in their order.
+        behind: Compresses behind the agent; None if each step compresses itself.
     """
 
     def __init__(
@@ -61,8 +58,8 @@ class Common(Generic[S]):
         self.folder = expanded(folder).absolute() if folder is not None else None
         self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
         self.parts: Parts[Any] = Parts.of(journal, chosen, self.index)
-        self._queues = Queues(chosen.busy_wait)
-        self._behind = Behind(self.parts) if chosen.behind else None
+        self.queues = Queues(chosen.busy_wait)
+        self.behind = Behind(self.parts) if chosen.behind else None
 
     @classmethod
     def open(cls, where: str | Path, **settings: Any) -> Self:
@@ -123,9 +120,18 @@ class Common(Generic[S]):
         """Yield the threads whose names begin so."""
         return self.journal.threads(**prefixes)
 
+    def _state(self, thread: Key, branch: str, at: str | int | None = None) -> S | None:
+        schema: Any = self.policy.schema
+        found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
+        return found
+
+    def _latest(self, thread: Key, branch: str) -> Latest[S]:
+        found: Latest[S] = self.parts.latest(key_of(thread), branch).run()
+        return found
+
     def withdrawn(self, refs: Sequence[str], reason: str, *, thread: Key, branch: str) -> Step[S]:
         """Do what `withdraw` does. It blocks."""
-        return perform(self._withdraw(refs, reason, thread=thread, branch=branch))
+        return perform(withdrawing(self, refs, reason, thread=thread, branch=branch))
 
     def admitted(
         self, *asked: Sequence[Verdict], thread: Key, branch: str = "main"
@@ -136,87 +142,65 @@ class Common(Generic[S]):
         """
         return perform(evidence_of(self.parts, key_of(thread), branch, asked))
 
-    def _step(
-        self, state: S | None, turn: Turn, *, thread: Key, force: bool = False, adopt: bool = False
-    ) -> Doing[Step[S]]:
-        """Do what `MemoryController.step` says."""
-        if not isinstance(turn, Turn):
-            raise InputError(
-                f"the turn is a {type(turn).__name__}",
-                where="step",
-                hint="give Turn.said(text), or Turn.from_messages",
-            )
-        key, start, parts = key_of(thread), _checked(state), self.parts
-        if self._behind is not None:
-            parts = replace(parts, memory=patient(parts.memory))
-        with (
-            parts.observers.watching(key, self.policy) as watch,
-            closing(self._queues.place(key)) as place,
-        ):
-            taken: Taken[S] = yield from taking(
-                parts, start, turn, key, watch=watch, place=place, force=force, adopt=adopt
-            )
-            try:
-                step = yield from with_room(parts, self.settings.on_overflow, key, taken, watch)
-            except PinnedOverflow as overflow:
-                watch.ends(overflow.step)
-                raise
-            watch.ends(step)
-        if self._behind is not None:
-            self._behind.stepped(key, step)
-        return step
-
-    def _flush(self, thread: Key, *, branch: str = "main") -> Doing[Step[S] | None]:
-        """Do what `MemoryController.flush` says."""
-        key, behind = key_of(thread), self._behind
-        if behind is not None:
-            yield Io(lambda: behind.settle(key))
-        step: Step[S] | None = yield from flushing(self.parts, key, branch)
-        return None if step is None else raise_overflow(self.parts.signed(step, key))
-
-    def _record(
-        self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
-    ) -> Doing[bool]:
-        """Do what `MemoryController.record` says."""
-        return recording(self.parts, observations, _checked(state), key_of(thread))
-
-    def _retire(
-        self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
-    ) -> Doing[Step[S]]:
-        """Do what `MemoryController.retire` says."""
-        key = key_of(thread)
-        step = yield from retiring_everywhere(self.parts, ids, reason, _checked(state), key)
-        return self.parts.signed(step, key)
-
-    def _withdraw(
-        self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
-    ) -> Doing[Step[S]]:
-        """Do what `MemoryController.withdraw` says."""
-        key = key_of(thread)
-        step: Step[S] = yield from withdrawing(self.parts, refs, reason, key, branch)
-        return self.parts.signed(step, key)
-
-    def _state(self, thread: Key, branch: str, at: str | int | None = None) -> S | None:
-        schema: Any = self.policy.schema
-        found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
-        return found
-
-    def _latest(self, thread: Key, branch: str) -> Latest[S]:
-        found: Latest[S] = self.parts.latest(key_of(thread), branch).run()
-        return found
-
     def _close(self) -> None:
-        if self._behind is not None:
-            self._behind.close()
+        if self.behind is not None:
+            self.behind.close()
         self.index.close()
         self.journal.close()
 
 
-def _checked(state: S | None) -> S | None:
-    if state is not None and not isinstance(state, CompressedCognitiveState):
-        raise InputError(
-            f"the state is a {type(state).__name__}",
-            where="step",
-            hint="give the state of the last step, or None to go on where the thread stopped",
-        )
-    return state
+class Behind:
+    """Compresses threads behind their steps, each by one worker at a time.
+
+    The next step adopts what a worker committed; until then the tail carries the agent. If the worker fails, or
+    something else was compressed meanwhile, nothing is lost: the words are still in the tail.
+
+    Args:
+        parts: The memory, with the cadence that says when to compress.
+
+    Attributes:
+        patient: The memory as its steps use it: they ask no model before the tail is full.
+    """
+
+    def __init__(self, parts: Parts[Any]) -> None:
+        self._parts, memory = parts, parts.memory
+        cadence = replace(memory.cadence, compress_over=memory.cadence.tail_bound)
+        self.patient = replace(parts, memory=replace(memory, cadence=cadence))
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
+        self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
+        self._lock = threading.Lock()
+
+    def stepped(self, key: ThreadKey, step: Step[Any]) -> None:
+        """Learn of a step; begin to compress if enough waits."""
+        waiting = sum(entry.tokens for entry in step.state.unread if entry.status == "unread")
+        if waiting <= self._parts.memory.cadence.compress_over:
+            return
+        place = (key, step.state.branch)
+        with self._lock:
+            self._running = {p: each for p, each in self._running.items() if not each.done()}
+            if place not in self._running:
+                self._running[place] = self._pool.submit(self._compress, *place)
+
+    def _compress(self, key: ThreadKey, branch: str) -> None:
+        try:
+            step: Step[Any] | None = perform(compressing(self._parts, key, branch))
+            failure = step.failure.partition(":")[0] if step is not None else ""
+        except ConflictError:
+            failure = "overtaken"
+        except Exception as error:  # a worker has nobody above it who could be told
+            failure = type(error).__name__
+        if failure:
+            log_event(
+                _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
+                thread=key.thread, outcome=code(failure),
+            )  # fmt: skip
+
+    def settle(self, key: ThreadKey | None = None, timeout: float | None = None) -> bool:
+        """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""
+        with self._lock:
+            running = [each for (of, _), each in self._running.items() if key in (None, of)]
+        return not wait(running, timeout).not_done
+
+    def close(self) -> None:
+        """Wait for what runs."""
+        self._pool.shutdown(wait=True)

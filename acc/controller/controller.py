@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Self
+from typing import Any, Self
 
 from typing_extensions import TypeVar
 
-from acc.controller.common import Common, Key
-from acc.controller.documents import document
+from acc.controller.acts import flushing, recording, retiring_everywhere, withdrawing
+from acc.controller.common import Common
+from acc.controller.indexing import document
 from acc.controller.settings import Settings
-from acc.driving import Doing, aperform, perform
+from acc.controller.turning import stepped
+from acc.driving import Doing, aperform, awaited, beside, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit
-from acc.journal.opened import key_of
+from acc.journal.opened import Key, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.state.tail import Message
@@ -29,7 +31,6 @@ from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Observation, is_ingested
 from acc.turn.turn import Turn
 
-P = ParamSpec("P")
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 T = TypeVar("T")
 
@@ -43,9 +44,7 @@ class MemoryController(Common[S]):
     Threads of a process may share it, and processes may share its folder.
     """
 
-    def step(
-        self, state: S | None, turn: Turn, *, thread: Key, force: bool = False, adopt: bool = False
-    ) -> Step[S]:
+    def step(self, state: S | None, turn: Turn, *, thread: Key, force: bool = False) -> Step[S]:
         """Take a turn of a thread, and return what became of it.
 
         Steps of a thread are made one after the other (`Settings.busy_wait`).
@@ -57,8 +56,6 @@ class MemoryController(Common[S]):
                 twice; with None, if the turn's messages carry ids.
             thread: The thread.
             force: Compress now, whatever the size.
-            adopt: Go on from ``state`` although the journal does not hold it, as after a restore from a backup that
-                is older than a checkpoint. The step's ``warnings`` say so.
 
         Raises:
             PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.step``.
@@ -67,11 +64,11 @@ class MemoryController(Common[S]):
             StateError: The memory does not hold ``state``.
             StoreError: The journal cannot be used. What was said is not lost silently: the step failed.
         """
-        return perform(self._step(state, turn, thread=thread, force=force, adopt=adopt))
+        return perform(stepped(self, state, turn, thread=thread, force=force))
 
     def flush(self, thread: Key, *, branch: str = "main") -> Step[S] | None:
         """Compress what waits in a thread's tail; None if nothing does."""
-        return perform(self._flush(thread, branch=branch))
+        return perform(flushing(self, thread, branch=branch))
 
     def record(
         self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
@@ -89,7 +86,7 @@ class MemoryController(Common[S]):
             Whether it is kept. False: the thread went on from ``state``, and the step from it has to bring the words
             along in its turn.
         """
-        return perform(self._record(observations, thread=thread, state=state))
+        return perform(recording(self, observations, thread=thread, state=state))
 
     def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
@@ -108,7 +105,7 @@ class MemoryController(Common[S]):
             InputError: There is no such item.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return perform(self._retire(ids, reason, thread=thread, state=state))
+        return perform(retiring_everywhere(self, ids, reason, thread=thread, state=state))
 
     def withdraw(
         self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
@@ -199,7 +196,7 @@ class MemoryController(Common[S]):
 
     def settle(self, timeout: float | None = None) -> bool:
         """Wait for what is compressed behind the agent, and for the index; False if the time was over."""
-        is_done = self._behind is None or self._behind.settle(timeout=timeout)
+        is_done = self.behind is None or self.behind.settle(timeout=timeout)
         return self.index.drain() and is_done
 
     async def beside(self, function: Callable[..., T], *args: Any) -> T:
@@ -217,42 +214,16 @@ class MemoryController(Common[S]):
         self.close()
 
 
-def awaited(
-    method: Callable[Concatenate[Any, P], Doing[T]],
-) -> Callable[Concatenate[Any, P], Awaitable[T]]:
-    """Return a method of an event loop's memory: it carries out the computation that ``method`` returns."""
-
-    @wraps(method)
-    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        found: T = await self.carried_out(method(self, *args, **kwargs))
-        return found
-
-    return run
-
-
-def beside(
-    method: Callable[Concatenate[Any, P], T],
-) -> Callable[Concatenate[Any, P], Awaitable[T]]:
-    """Return a method of an event loop's memory: it runs ``method``, which may block, beside the loop."""
-
-    @wraps(method)
-    async def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        found: T = await self.beside(lambda: method(self, *args, **kwargs))
-        return found
-
-    return run
-
-
 class AsyncMemoryController(Common[S]):
     """The same for event loops: nothing blocks the loop. A method does what that of `MemoryController` does."""
 
     _threads: tuple[int, ThreadPoolExecutor] | None = None
 
-    step = awaited(Common[S]._step)
-    flush = awaited(Common[S]._flush)
-    record = awaited(Common[S]._record)
-    retire = awaited(Common[S]._retire)
-    withdraw = awaited(Common[S]._withdraw)
+    step = awaited(stepped)
+    flush = awaited(flushing)
+    record = awaited(recording)
+    retire = awaited(retiring_everywhere)
+    withdraw = awaited(withdrawing)
     last_state = beside(MemoryController[S].last_state)
     state_at = beside(MemoryController[S].state_at)
     latest = beside(MemoryController[S].latest)

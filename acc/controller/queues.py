@@ -19,6 +19,8 @@ from typing import Any, Self
 
 from acc.errors import ConflictError
 
+Name = tuple[int, Hashable]
+
 
 class Queues:
     """The queues of all threads.
@@ -29,52 +31,47 @@ class Queues:
 
     def __init__(self, wait: float) -> None:
         self.wait = wait
-        self._made = self._new()
+        self._guards: dict[int, threading.Lock] = {}
+        self._queues: dict[Name, deque[Place]] = {}
 
     def place(self, thread: Hashable) -> Place:
         """Take the next place in a thread's queue."""
-        if self._made[0] != os.getpid():  # those who stood there are not in a fork
-            self._made = self._new()
-        _, guard, queues = self._made
-        with guard:
-            queue = queues.setdefault(thread, deque())
-            place = Place(self, thread, is_behind=bool(queue))
+        name = os.getpid(), thread  # those who stood there are not in a fork
+        with self._guard():
+            queue = self._queues.setdefault(name, deque())
+            place = Place(self, name, is_behind=bool(queue))
             queue.append(place)
         return place
 
-    def _left(self, place: Place) -> None:
-        """Give a place up; the next one's turn begins if it was this one's."""
-        _, guard, queues = self._made
-        with guard:
-            queue = queues.get(place.thread, deque())
+    def leave(self, place: Place) -> None:
+        """Give a place up; the next one's turn begins if it was this one's. Safe to repeat."""
+        with self._guard():
+            queue = self._queues.get(place.name, deque())
             if place not in queue:
                 return
             was_first = queue[0] is place
             queue.remove(place)
-            while was_first and queue and not queue[0].turn.set_running_or_notify_cancel():
-                queue.popleft()
-            if was_first and queue:
-                queue[0].turn.set_result(None)
             if not queue:
-                del queues[place.thread]
+                del self._queues[place.name]
+            elif was_first and queue[0].turn.set_running_or_notify_cancel():
+                queue[0].turn.set_result(None)
 
-    @staticmethod
-    def _new() -> tuple[int, threading.Lock, dict[Hashable, deque[Place]]]:
-        return os.getpid(), threading.Lock(), {}
+    def _guard(self) -> threading.Lock:
+        return self._guards.setdefault(os.getpid(), threading.Lock())
 
 
 class Place:
     """A place in a queue; a context, and something that a computation waits for (`acc.driving`).
 
     Attributes:
-        thread: The thread.
+        name: The process and the thread.
         wait: Seconds that it waits at most.
         is_behind: Whether somebody was there before.
-        turn: Is done when it is this one's turn.
+        turn: Is done when it is this one's turn. Who cancels it gives the place up.
     """
 
-    def __init__(self, queues: Queues, thread: Hashable, *, is_behind: bool) -> None:
-        self.thread, self.wait, self.is_behind = thread, queues.wait, is_behind
+    def __init__(self, queues: Queues, name: Name, *, is_behind: bool) -> None:
+        self.name, self.wait, self.is_behind = name, queues.wait, is_behind
         self.turn: Future[None] = Future()
         if not is_behind:
             self.turn.set_result(None)
@@ -101,7 +98,7 @@ class Place:
 
     def close(self) -> None:
         """Give the place up. Safe to repeat."""
-        self._queues._left(self)
+        self._queues.leave(self)
 
     def _given_up(self, error: BaseException) -> BaseException:
         self.close()
@@ -109,7 +106,7 @@ class Place:
             return error
         return ConflictError(
             "the thread is busy: what came before has not ended",
-            where=str(self.thread),
+            where=str(self.name[1]),
             hint="send it again a moment later, or wait longer (busy_wait)",
         )
 

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
-from typing import Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.protocol import Asking, Call
-from acc.controller.acts import retiring_everywhere
-from acc.controller.beginning import beginning
-from acc.controller.joining import again, joining, with_waiting
+from acc.controller.acts import again, retiring_everywhere
+from acc.controller.beginning import beginning, joining, with_waiting
 from acc.controller.queues import Place
-from acc.controller.settings import OnOverflow, Parts
+from acc.controller.settings import Parts
 from acc.driving import Doing, Io
-from acc.errors import ConflictError, InputError
+from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.names import StoredMessage, Waiting
+from acc.journal.opened import Key, key_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
@@ -33,6 +35,9 @@ from acc.step.stepping import stepping
 from acc.telemetry import Watch
 from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn
+
+if TYPE_CHECKING:
+    from acc.controller.common import Common
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
@@ -49,6 +54,36 @@ class Taken(Generic[S]):
     is_repeat: bool
 
 
+def stepped(
+    memory: Common[S], state: S | None, turn: Turn, *, thread: Key, force: bool = False
+) -> Doing[Step[S]]:
+    """Do what `MemoryController.step` says."""
+    if not isinstance(turn, Turn):
+        raise InputError(
+            f"the turn is a {type(turn).__name__}",
+            where="step",
+            hint="give Turn.said(text), or Turn.from_messages",
+        )
+    key, parts = key_of(thread), memory.parts
+    parts.check(state)
+    if memory.behind is not None:
+        parts = memory.behind.patient
+    with (
+        parts.observers.watching(key, parts.memory.policy) as watch,
+        closing(memory.queues.place(key)) as place,
+    ):
+        taken = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
+        try:
+            step = yield from _with_room(memory, key, taken, watch)
+        except PinnedOverflow as overflow:
+            watch.ends(overflow.step)
+            raise
+        watch.ends(step)
+    if memory.behind is not None:
+        memory.behind.stepped(key, step)
+    return step
+
+
 def taking(
     parts: Parts[S],
     state: S | None,
@@ -58,11 +93,8 @@ def taking(
     watch: Watch,
     place: Place | None = None,
     force: bool = False,
-    adopt: bool = False,
 ) -> Doing[Taken[S]]:
     """Take a turn of a thread; ``place`` is where it stands in the thread's queue, if it may have to wait.
-
-    The other arguments are those of `MemoryController.step`.
 
     Raises:
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
@@ -73,7 +105,7 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key, adopt=adopt)
+    begun = yield from beginning(parts, state, clean, key)
     until = monotonic() + (place.wait if place is not None else 0)
     if place is not None and place.is_behind and begun.known is None:
         log_event(
@@ -116,13 +148,11 @@ def _going_on(
             call = next(asking)
         except StopIteration as stop:
             step = stop.value
-    if step is not None:
-        turned = yield from writing.at_once(numbered, parts.entries(step, verdicts))
-    else:
-        turned = yield from writing.store(numbered)
-        if not turned.is_committed:
-            step = yield from _asked(asking, call, watch)
-            turned = yield from writing.persist(turned, parts.entries(step, verdicts))
+    entries = parts.entries(step, verdicts) if step is not None else []
+    turned = yield from writing.store(numbered, entries)
+    if step is None and not turned.is_committed:
+        step = yield from _asked(asking, call, watch)
+        turned = yield from writing.persist(turned, parts.entries(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
         found = yield from again(parts, key, turned)
         return Taken(replace(found, warnings=(OVERTAKEN,)), True)
@@ -147,32 +177,18 @@ class _Writing(Generic[S]):
         """The messages of the turn that the journal does not hold yet."""
         return self.messages[len(self.waiting.messages) :]
 
-    def at_once(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:
-        """Write turn and commits in one transaction."""
-        own, waiting, head = self.own, self.waiting.turn, self.head
+    def store(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:
+        """Write the turn; in one transaction with its commits, if no model has to be asked for them."""
+        own, waiting, head, journal = self.own, self.waiting.turn, self.head, self.parts.journal
         if not own and waiting is not None:
-            return (yield from self.persist(waiting, entries))
+            return (yield from self.persist(waiting, entries)) if entries else waiting
+        where: dict[str, Any] = {"follows": head.hash, "branch": head.branch}
+        act = partial(journal.append, head.thread, own, **where)
+        if entries:
+            where |= {"epoch": head.epoch, "waiting": waiting}
+            act = partial(journal.append_and_commit, head.thread, own, entries, **where)
         with self.watch.stage("store") as told:
-            turned: Appended = yield Io(
-                lambda: self.parts.journal.append_and_commit(
-                    head.thread, own, entries, follows=head.hash, branch=head.branch,
-                    epoch=head.epoch, waiting=waiting,
-                )
-            )  # fmt: skip
-            told.result = turn
-        return turned
-
-    def store(self, turn: Turn) -> Doing[Appended]:
-        """Write the turn, before a model is asked."""
-        own, waiting, head = self.own, self.waiting.turn, self.head
-        if not own and waiting is not None:
-            return waiting
-        with self.watch.stage("store") as told:
-            turned: Appended = yield Io(
-                lambda: self.parts.journal.append(
-                    head.thread, own, follows=head.hash, branch=head.branch
-                )
-            )
+            turned: Appended = yield Io(act)
             told.result = turn
         return turned
 
@@ -233,16 +249,15 @@ def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
         return step
 
 
-def with_room(
-    parts: Parts[S], handler: OnOverflow | None, key: ThreadKey, taken: Taken[S], watch: Watch
-) -> Doing[Step[S]]:
-    """Return the step; if rules or goals found no room, retire what ``handler`` names, and read them once more.
+def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch) -> Doing[Step[S]]:
+    """Return the step; if rules or goals found no room, retire what a handler names, and read them once more.
 
     A repeated step finds that they were read once more, and retires nothing again.
 
     Raises:
         PinnedOverflow: There is no handler, it names nothing, or what it names is not enough.
     """
+    parts, handler = memory.parts, memory.settings.on_overflow
     step, branch = taken.step, taken.step.state.branch
     if not step.no_room:
         return step
@@ -261,7 +276,7 @@ def with_room(
     ids = handler(overflow) if handler is not None else ()
     if not ids or not words:
         raise overflow
-    room = yield from retiring_everywhere(parts, ids, "to make room", step.state, key)
+    room = yield from retiring_everywhere(memory, ids, "to make room", thread=key, state=step.state)
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
     if more.step.no_room:

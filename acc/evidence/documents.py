@@ -1,6 +1,6 @@
 """Documents: files of text and Markdown, and texts, that recall finds beside a conversation, in parts.
 
-A document lies in a thread of its scope (`acc.controller.documents`): nobody's in particular, a user's, an
+A document lies in a thread of its scope (`acc.journal.names.home`): nobody's in particular, a user's, an
 agent's, or both. Its ref is ``doc.`` and ten digits over name and text; a part's has its number, too. The same again
 writes nothing.
 """
@@ -15,13 +15,12 @@ from typing import Any
 
 from acc.artifacts.rows import Artifact
 from acc.artifacts.rows import parts as pieces
-from acc.controller.documents import home, is_home, whole_of
 from acc.controller.settings import Parts
 from acc.errors import InputError
 from acc.evidence.base import Base
 from acc.folders import file_errors
 from acc.journal import Journal, StoredMessage, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, home, is_home, whole_of
 from acc.state.tail import Message
 from acc.turn.observations import DOCUMENT, Channel, Observation, storable
 

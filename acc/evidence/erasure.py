@@ -15,7 +15,6 @@ from uuid import uuid4
 
 from acc.board.board import BoardState
 from acc.compress.protocol import AskingCompressor
-from acc.controller.documents import is_home
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.base import Base, refs_in
@@ -25,6 +24,7 @@ from acc.evidence.target import Target, Targeted, TargetRow
 from acc.evidence.traces import ErasedTraces, Searched, Trace
 from acc.journal import Head, ThreadKey
 from acc.journal.erasing import Anew
+from acc.journal.names import is_home
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
 from acc.state.policy import Policy

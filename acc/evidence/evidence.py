@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from acc.controller.documents import is_home, whole_of
 from acc.errors import AccError, InputError
 from acc.evidence.documents import Documents, parts_of
 from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
@@ -16,7 +15,7 @@ from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, is_home, whole_of
 from acc.journal.opened import Key, key_of
 
 AROUND = 120

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, get_args
 
-from acc.controller.documents import is_home, may_read, whole_of
 from acc.controller.settings import Parts
 from acc.errors import ConfigurationError
 from acc.evidence.base import Base, branches_of, refs_in, rows_of
 from acc.evidence.policies import Deletion, RecordUse
 from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
+from acc.journal.names import is_home, may_read, whole_of
 from acc.journal.opened import Key
 from acc.turn.observations import is_ingested
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from acc.board.board import AGENT
-from acc.board.origins import Origin
-from acc.controller.documents import is_home, may_read, whole_of
+from acc.board.writing import Origin
 from acc.errors import InputError
 from acc.evidence.base import rows_of
 from acc.evidence.traces import ErasedTraces, Wanted
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
-from acc.journal.names import MAIN
+from acc.journal.names import MAIN, is_home, may_read, whole_of
 from acc.journal.opened import Key, key_of
 from acc.turn.observations import Channel, is_ingested
 
@@ -267,21 +266,14 @@ class _Origins:
     def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[TargetRow]) -> None:
         self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
         self._documents = {row.ref for row in own if is_ingested(row.ref)}
-        self._since: dict[ThreadKey, int] = {}
-        for row in own:
-            if row.version:  # nothing was made of the others
-                self._since[row.thread] = min(self._since.get(row.thread, row.version), row.version)
 
     def lead_to(self, each: StoredMessage) -> bool:
-        """Whether it is a copy of a message that goes, or an agent's fact of after it was read."""
+        """Whether it is a copy of a message that goes."""
         origin = Origin.of(each.message)
         if origin is None:
             return False
-        refs = origin.ref.split()
-        is_copy = any((origin.thread, ref) in self._refs or ref in self._documents for ref in refs)
-        since = self._since.get(origin.thread)
-        is_later = bool(origin.item) and since is not None and origin.version >= since
-        return is_copy or is_later or origin.thread in self._deleted
+        is_copy = (origin.thread, origin.ref) in self._refs or origin.ref in self._documents
+        return is_copy or origin.thread in self._deleted
 
 
 def _names(ref: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from acc.controller.documents import document
+from acc.controller.indexing import document
 from acc.errors import AccError, InputError
 from acc.gate import passages
 from acc.inspector.commits import Index, commit_at, entry_of

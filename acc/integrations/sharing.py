@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from acc.board.board import Board
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.origins import Origin
+from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, InputError
 from acc.integrations.delegation import caller
 from acc.integrations.identity import Config, Identify, thread_of
 from acc.integrations.stepping import Controller
@@ -26,11 +26,9 @@ from acc.step.step import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
-Share = Literal["rules", "rules and goals", "all"] | Board
-"""``"rules"`` shares the rules that somebody said to all agents: the operator's, the user's where ``to="all"`` says so,
-and, with a model, those of which the user's own words say so. Without ``to`` and without a model that is the operator's
-rules alone. The other two share more, and a `Board` of your own has its name, filter and bound
-(`acc.board.board.Board`)."""
+Share = Literal["rules"] | Board
+"""``"rules"`` shares the rules that somebody said to all agents: the operator's, and the user's where ``to="all"`` says
+so. A `Board` of your own has its name, filter and bound (`acc.board.board.Board`)."""
 
 To = Literal["", "all"] | Callable[[Config], str]
 """Whom the user speaks to: ``"all"`` who read the board, or what a function says of a run's configuration."""
@@ -75,12 +73,11 @@ class Sharing:
     def _named(self, root: ThreadKey) -> Board:
         if isinstance(self._share, Board):
             return self._share
-        if not isinstance(self._share, str):
+        if self._share != "rules":
             raise ConfigurationError(
-                f"share is {self._share!r}", where="share",
-                hint='give "rules", "rules and goals", "all", or a Board',
-            )  # fmt: skip
-        return Board(root.thread, share=self._share, user=root.user)
+                f"share is {self._share!r}", where="share", hint="give 'rules', or a Board"
+            )
+        return Board(root.thread, user=root.user)
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ class Shared:
         for each in journal.messages(self.board.key_of(self.thread)):
             origin = Origin.of(each.message)
             if origin is not None and origin.thread != self.thread:
-                refs.setdefault((origin.thread, origin.branch), set()).update(origin.ref.split())
+                refs.setdefault((origin.thread, origin.branch), set()).add(origin.ref)
         found = {
             message.observation.message
             for (thread, branch), names in refs.items()
@@ -139,7 +136,11 @@ class Shared:
         Raises:
             InputError: There is none.
         """
-        return str(self.memory._opened(ref, self.thread).text)
+        found = self.memory.memory.journal.texts(self.board.key_of(self.thread), [ref])
+        if not found:
+            where = f"board {self.board.name!r}"
+            raise InputError(f"no message {ref!r}", where=where, hint="use a ref of the board")
+        return str(found[0].text)
 
     def _said(self, turn: Turn) -> str:
         return self.to if any(o.channel in SPOKEN for o in turn.observations) else ""

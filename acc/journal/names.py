@@ -12,6 +12,9 @@ from acc.state.tail import Message
 
 MAIN = "main"
 
+DOCUMENTS = "acc:documents"
+"""Name of the threads in which ingested documents lie, one for each scope. Recall reads them beside a conversation."""
+
 
 @dataclass(frozen=True)
 class ThreadKey:
@@ -31,6 +34,27 @@ class ThreadKey:
         return hashlib.blake2b(
             body.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=16
         ).hexdigest()
+
+
+def home(tenant: str = "", user: str = "", agent: str = "") -> ThreadKey:
+    """Return the thread of the documents of a scope; those of nobody in particular are everybody's of the tenant."""
+    return ThreadKey(DOCUMENTS, tenant, user, agent)
+
+
+def is_home(key: ThreadKey) -> bool:
+    """Whether a thread holds documents."""
+    return key.thread == DOCUMENTS
+
+
+def may_read(key: ThreadKey, home: ThreadKey) -> bool:
+    """Whether a thread may read the documents of a home."""
+    is_theirs = home.user in ("", key.user) and home.agent in ("", key.agent)
+    return is_theirs and home.tenant == key.tenant and not is_home(key)
+
+
+def whole_of(ref: str) -> str:
+    """Return the ref of the document that a part's ref belongs to."""
+    return ref.rpartition(".")[0]
 
 
 @dataclass(frozen=True)

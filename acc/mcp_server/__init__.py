@@ -9,9 +9,9 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-from acc.controller.documents import is_home
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
+from acc.journal.names import is_home
 from acc.turn.observations import Channel
 
 LONGEST_NAME = 200

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acc.controller.controller import MemoryController
-from acc.controller.documents import document
+from acc.controller.indexing import document
 from acc.errors import InputError
 from acc.gate import qualify
 from acc.journal import Latest, ThreadKey

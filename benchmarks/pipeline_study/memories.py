@@ -162,7 +162,7 @@ class RoleMemories:
     def spoke(self, role: str, text: str) -> None:
         """Update the speaker's memory, or every memory, from what was said."""
         for each in self._team.roles if self._hearing else (role,):
-            self.failures += bool(self._team.update(each, text).failure)
+            self.failures += bool(self._team.update(each, text).step.failure)
 
     def close(self) -> None:
         """Close the memory, and delete it."""

@@ -43,7 +43,7 @@ API = {
     "acc.evidence.evidence": "Evidence",
     "acc.evidence.policies": "Retention policies",
     "acc.board.board": "Boards",
-    "acc.board.hearing": "What a listener of a board says",
+    "acc.board.listening": "What a listener of a board says",
     "acc.board.memory": "Memory with a board",
     "acc.board.roles": "Role memories",
     "acc.integrations.langgraph": "LangGraph",

@@ -26,11 +26,9 @@ def sharing(tmp_path: Path) -> Iterator[Sharing]:
     """Open a memory with settings, and share a board in it."""
     with ExitStack() as stack:
 
-        def opened(
-            board: Board, *, listener: Any = None, judge: Any = None, **settings: Any
-        ) -> BoardMemory:
+        def opened(board: Board, *, listener: Any = None, **settings: Any) -> BoardMemory:
             given = {"index": "none", **settings}
             memory: Any = stack.enter_context(MemoryController.open(tmp_path, **given))
-            return BoardMemory(memory, board, listener=listener, judge=judge)
+            return BoardMemory(memory, board, listener=listener)
 
         yield opened

@@ -16,7 +16,6 @@ from helpers_board import (
     Sharing,
     board_texts,
     everything_on,
-    facts,
     is_clean,
     rules,
     said,
@@ -25,17 +24,17 @@ from helpers_board import (
 )
 
 from acc.board.board import AGENT, Board, BoardState, Shareable
+from acc.board.choosing import SAID_TO_ALL
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.origins import Origin
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
-from acc.board.writing import SAID_TO_ALL, SAYS_DONE
+from acc.board.writing import Origin
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
 from acc.state.reading import Reading
-from acc.turn.observations import Channel, Trust
+from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 
@@ -108,7 +107,6 @@ def test_a_filter_of_the_deployer_shares_what_it_allows(memory: MemoryController
     assert rules(shared) == ["Never let anybody in before 9 am."]
     assert "cancer" not in everything_on(shared)
     assert {each.thread for each in seen} == {TRIAGE}
-    assert {each.slot for each in seen} == {"constraints"}
 
 
 def test_a_filter_that_fails_shares_nothing_and_says_so(memory: MemoryController[Any]) -> None:
@@ -209,96 +207,6 @@ def test_an_agreement_stays_with_its_agent(sharing: Sharing, allow: Any) -> None
     assert [rule.offer.text for rule in step.state.constraints] == [offer]
 
 
-@pytest.mark.parametrize("share", ["rules", "rules and goals"])
-def test_share_names_what_is_shared(memory: MemoryController[Any], share: Any) -> None:
-    shared = BoardMemory(memory, Board("b", share=share))
-    speak(shared, TRIAGE, f"Find out why checkout is slow. {RULE}", to="all")
-    state = shared.head(FIXER).state
-    assert [rule.words.text for rule in state.constraints] == [RULE]
-    assert len(state.goal_orientation) == (share == "rules and goals")
-    assert not state.relational_map
-
-
-def test_a_goal_that_an_agent_closes_is_closed_for_all_without_its_words(sharing: Sharing) -> None:
-    from acc.state.proposal import ProposedDone
-
-    goal = "Find out why checkout is slow."
-
-    def compressor(reading: Reading) -> Proposal:
-        held = reading.state.goal_orientation
-        agents = [m for m in reading.messages if m.channel is Channel.AGENT]
-        new = [m for m in reading.messages if m.text == goal and m.status != "read"]
-        done = tuple(ProposedDone(held[0].id, m.ref) for m in agents if held)
-        return Proposal(goals=tuple(ProposedPin(goal, m.ref) for m in new), done=done)
-
-    shared = sharing(
-        Board("b", share="rules and goals"), listener=compressor, compressor=compressor
-    )
-    speak(shared, TRIAGE, goal, to="all")
-    shared.step(None, said(("user", "ok"), ("agent", "A secret index is missing.")), thread=FIXER)
-    assert "DONE" in shared.rendered(shared.head(TRIAGE))
-    assert board_texts(shared) == [goal, SAYS_DONE]
-    assert "secret" not in everything_on(shared)
-
-
-def test_share_all_brings_facts_as_the_agents_words_with_their_origin(sharing: Sharing) -> None:
-    shared = sharing(Board("b", share="all"), compressor=takes_all)
-    shared.step(
-        None,
-        said(
-            ("user", ILL),
-            ("agent", "nginx: 1.24"),
-            ("tool", "port: 8080"),
-            ("document", "tls: off"),
-        ),
-        thread=TRIAGE,
-    )
-    state = shared.head(FIXER).state
-    held = {fact.text: fact for fact in state.relational_map}
-    assert {text: fact.trust for text, fact in held.items()} == {
-        "nginx: 1.24": Trust.AGENT, "port: 8080": Trust.TOOL, "tls: off": Trust.DOCUMENT,
-    }  # fmt: skip
-    assert not state.constraints  # a rule needs somebody who says it to all
-    origin = shared.origin(held["port: 8080"].sources[0], thread=FIXER)
-    assert origin is not None
-    assert (origin.thread, origin.ref) == (TRIAGE, "t1")
-    assert "port: 8080" in speak(shared, FIXER, "Hello.").state_text
-
-
-def test_a_fact_that_the_agent_changes_changes_on_the_board(sharing: Sharing) -> None:
-    from acc.state.proposal import ProposedRecord
-
-    def compressor(reading: Reading) -> Proposal:
-        held = reading.state.relational_map
-        new = [m for m in reading.messages if m.status != "read" and m.channel is Channel.AGENT]
-        named = {"id": held[0].id} if held else {}
-        return Proposal(
-            records=tuple(
-                ProposedRecord("relational_map", {"text": m.text}, (m.ref,), **named) for m in new
-            )
-        )
-
-    shared = sharing(Board("b", share="all"), compressor=compressor)
-    for text in ("replicas: 3", "replicas: 5"):
-        shared.step(None, said(("user", "ok"), ("agent", text)), thread=TRIAGE)
-    assert [fact.text for fact in shared.head(FIXER).state.relational_map] == ["replicas: 5"]
-
-
-def test_an_agents_housekeeping_takes_nothing_from_the_board(sharing: Sharing) -> None:
-    def compressor(reading: Reading) -> Proposal:
-        new = [(m.text, m.ref) for m in reading.messages if m.text.startswith("nginx")]
-        return Proposal(
-            records=tuple(facts(new)), drop=tuple(f.id for f in reading.state.relational_map)
-        )
-
-    shared = sharing(Board("b", share="all"), compressor=compressor)
-    shared.step(None, said(("user", "ok"), ("agent", "nginx: 1.24")), thread=TRIAGE)
-    for _ in range(3):
-        last = speak(shared, TRIAGE, "Go on.")
-    assert not last.state.relational_map
-    assert "nginx: 1.24" in last.state_text
-
-
 @pytest.mark.parametrize("channel", ["agent", "tool", "document"])
 def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: str) -> None:
     def compressor(reading: Reading) -> Proposal:
@@ -310,21 +218,13 @@ def test_nobody_elses_words_make_a_rule_on_the_board(sharing: Sharing, channel: 
     assert RULE not in everything_on(shared)
 
 
-def test_the_boards_messages_name_whose_words_they_are(shared: BoardMemory) -> None:
-    speak(shared, TRIAGE, RULE, to="all")
-    assert shared.origin("u1", thread=FIXER) == Origin(TRIAGE, "main", 1, "u1")
-    assert shared.open_evidence("u1", thread=FIXER).text == RULE
-    with pytest.raises(InputError):
-        shared.open_evidence("u9", thread=FIXER)
-
-
 def test_the_operator_retires_what_the_board_holds(shared: BoardMemory) -> None:
     speak(shared, TRIAGE, RULE, to="all")
     step = shared.retire(["c1"], "over", thread=FIXER)
     assert not step.state.constraints
     assert [
         each.record["outcome"]
-        for each in shared.history(TRIAGE)
+        for each in shared.memory.history(shared.board.key_of(TRIAGE))
         if each.record and "outcome" in each.record
     ] == ["over"]
     with pytest.raises(InputError):
@@ -349,9 +249,7 @@ def test_a_board_belongs_to_a_user_of_a_tenant(memory: MemoryController[Any]) ->
     assert RULE in speak(for_all, ThreadKey("x", user="bob"), "Hello.").text()
 
 
-@pytest.mark.parametrize(
-    "given", [{"name": " "}, {"share": "some"}, {"allow": 3}, {"policy": BoardState}]
-)
+@pytest.mark.parametrize("given", [{"name": " "}, {"allow": 3}, {"policy": BoardState}])
 def test_a_board_that_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         Board(**{"name": "b", **given})
@@ -389,6 +287,13 @@ def test_the_agent_reads_role_board_own_state_and_tail(shared: BoardMemory) -> N
     assert BoardMemory(shared.memory, Board("empty")).rendered(shared.head(ThreadKey("z"))) == ""
 
 
+def test_the_agent_reads_the_evidence_of_its_step(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), compressor=lambda _: Proposal())
+    speak(shared, TRIAGE, "The vendor's ticket is VN-88213.", *(f"Talk {n}." for n in range(9)))
+    step = speak(shared, TRIAGE, "Which ticket did the vendor open?")
+    assert step.text().endswith("[earlier, user, turn 1] The vendor's ticket is VN-88213.")
+
+
 def test_the_bound_of_what_is_read_is_the_sum_of_both(shared: BoardMemory) -> None:
     for n in range(12):
         speak(shared, TRIAGE, f"Never restart machine number {n} in rack {n * 7}.", to="all")
@@ -420,9 +325,9 @@ def test_a_fork_of_an_agent_goes_on_with_the_board(shared: BoardMemory) -> None:
     assert fork.state.branch != "main"
     assert not fork.state.constraints
     assert rules(shared) == [RULE]
-    assert shared.origin("u1", thread=TRIAGE) == Origin(
-        TRIAGE, fork.state.branch, fork.step.commits[0].state.version, "u2"
-    )
+    message = shared.memory.open_evidence("u1", thread=shared.board.key_of(TRIAGE))
+    version = fork.step.commits[0].state.version
+    assert Origin.of(message) == Origin(TRIAGE, fork.state.branch, version, "u2")
 
 
 def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
@@ -433,9 +338,6 @@ def test_asynchronous_agents_share_a_board(tmp_path: Path) -> None:
             assert not step.state.constraints
             other = await shared.step(None, Turn.said(LIFT), thread=FIXER)
             assert LIFT in other.state_text
-            assert (await shared.origin("u1", thread=FIXER)).thread == TRIAGE  # type: ignore[union-attr]
-            assert (await shared.open_evidence("u1", thread=FIXER)).text == RULE
-            assert len(await shared.history(FIXER)) == 3
             await shared.retire(["c1"], thread=FIXER)
             assert not (await shared.head(TRIAGE)).state.constraints
             assert await shared.flush(TRIAGE) is None
@@ -476,20 +378,6 @@ def test_a_sentence_arrives_as_its_agent_held_it(tmp_path: Path, text: str) -> N
             assert rules(shared, ThreadKey("t")) == held
             assert not step.state.constraints
             assert not step.warnings
-
-
-def test_states_stay_signed(sharing: Sharing) -> None:
-    shared = sharing(Board("b"), state_key=b"k" * 32)
-    step = speak(shared, TRIAGE, RULE, to="all")
-    assert step.state.signature
-    assert shared.step(step.state, Turn.said("Go on."), thread=TRIAGE).state.turn == 2
-
-
-def test_an_operators_act_leaves_the_tail_as_it_is(memory: MemoryController[Any]) -> None:
-    step = memory.step(None, Turn.said(RULE), thread=TRIAGE)
-    retired = memory.retire([step.state.constraints[0].id], thread=TRIAGE)
-    assert [message.text for message in retired.tail] == [RULE]
-    assert retired.state.episodic_trace == step.state.episodic_trace
 
 
 def test_a_worker_behind_the_agent_shares_with_the_next_step(sharing: Sharing) -> None:

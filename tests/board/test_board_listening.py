@@ -1,4 +1,4 @@
-"""What a listener hears for the board: what is private, what the user says to all, and what ends a rule."""
+"""What a listener hears for the board: what is private, and what ends a rule."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from helpers_board import (
     board_texts,
     ends_first,
     everything_on,
-    facts,
     is_clean,
     rules,
     said,
@@ -26,30 +25,22 @@ from helpers_board import (
 )
 
 from acc.board.board import Board
-from acc.board.hearing import Heard, Quoted
-from acc.board.listener import INSTRUCTION
+from acc.board.listening import INSTRUCTION, Heard, Private
 from acc.board.memory import BoardMemory
 from acc.controller.controller import MemoryController
 from acc.models.protocol import Completion, Usage
-from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
+from acc.state.proposal import Proposal, ProposedLater, ProposedPin
 from acc.state.reading import Judgement, Reading, claim_digest
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
-TO_ALL = "Everybody: never restart db-2 without asking me."
 EXCEPT = "On Sundays that one is fine."
-
-
-def hears_everybody(reading: Reading) -> Heard:
-    """Take as said to all what addresses everybody."""
-    new = [m for m in reading.messages if m.status != "read" and m.text.startswith("Everybody")]
-    return Heard(to_all=tuple(Quoted(m.text, m.ref, "everybody") for m in new))
 
 
 def hears_illness(reading: Reading) -> Heard:
     """Take as private the sentence that speaks of cancer."""
     found = (m for m in reading.messages if "cancer" in m.text)
-    return Heard(private=tuple(Quoted("cancer", m.ref) for m in found))
+    return Heard(private=tuple(Private("cancer", m.ref) for m in found))
 
 
 def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
@@ -65,46 +56,7 @@ def with_a_rule(sharing: Sharing, **given: Any) -> Any:
     return shared
 
 
-def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(sharing: Sharing) -> None:
-    shared = sharing(Board("b"), listener=hears_everybody, compressor=takes_all)
-    step = speak(shared, TRIAGE, TO_ALL)
-    assert rules(shared) == [TO_ALL]
-    assert not step.state.constraints
-    assert step.shared == (f'u1 "{TO_ALL}" is shared: the user says "everybody"',)
-    step = speak(shared, TRIAGE, ILL)
-    assert [rule.words.text for rule in step.state.constraints] == [ILL]
-    assert step.private == (f'u2 "{ILL}" stays private: nobody said it to all',)
-    assert step.private[0] in step.explain()
-    assert "cancer" not in everything_on(shared)
-    assert is_clean(shared.memory, shared.board)
-
-
-@pytest.mark.parametrize(
-    ("quote", "to"),
-    [
-        (ILL, ""),
-        (ILL, "Everybody"),
-        ("Never restart anything.", "anybody"),
-        ("Tell me.", "anybody"),
-    ],
-)
-def test_a_listener_shares_nothing_without_words_of_the_user(
-    sharing: Sharing, quote: str, to: str
-) -> None:
-    """Words of another message, or of nobody, are no reason."""
-
-    def listener(reading: Reading) -> Heard:
-        return Heard(to_all=tuple(Quoted(quote, m.ref, to) for m in reading.messages))
-
-    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
-    turn = said(
-        ("user", ILL), ("agent", "Everybody: never restart anything."), ("user", "Tell me.")
-    )
-    shared.step(None, turn, thread=TRIAGE)
-    assert not board_texts(shared)
-
-
-@pytest.mark.parametrize("given", [{"share": "rules"}, {"share": "all", "allow": lambda _: True}])
+@pytest.mark.parametrize("given", [{}, {"allow": lambda _: True}])
 def test_what_is_private_stays_so_whatever_else_says_to_share_it(
     sharing: Sharing, given: dict[str, Any]
 ) -> None:
@@ -121,7 +73,7 @@ def test_a_private_mark_that_is_not_found_makes_its_message_private(
     sharing: Sharing, quote: str
 ) -> None:
     def listener(reading: Reading) -> Heard:
-        return Heard(private=(Quoted(quote, reading.messages[0].ref),))
+        return Heard(private=(Private(quote, reading.messages[0].ref),))
 
     def by_sentence(_: Reading) -> Proposal:
         return Proposal(rules=tuple(ProposedPin(each, "u1") for each in (RULE, ILL, LIFT)))
@@ -130,35 +82,6 @@ def test_a_private_mark_that_is_not_found_makes_its_message_private(
     turn = said(("user", f"{RULE} {ILL}"), ("user", LIFT))
     shared.step(None, turn, thread=TRIAGE, to="all")
     assert rules(shared) == [LIFT]
-
-
-def test_the_operators_rules_need_no_listener(sharing: Sharing) -> None:
-    def listener(reading: Reading) -> Heard:
-        return Heard(private=tuple(Quoted(m.text, m.ref) for m in reading.messages))
-
-    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
-    shared.step(None, said(("operator", RULE)), thread=TRIAGE)
-    assert rules(shared) == [RULE]
-
-
-def test_a_fact_that_rests_on_private_words_is_private_also_when_it_changes(
-    sharing: Sharing,
-) -> None:
-    def compressor(reading: Reading) -> Proposal:
-        held = {fact.text for fact in reading.state.relational_map}
-        texts = [(m.text, m.ref) for m in reading.messages if m.status != "read"]
-        if not held:
-            return Proposal(records=tuple(facts(texts)))
-        changed = ProposedRecord("relational_map", {"text": "ill: yes"}, ("u1",), "r1")
-        return Proposal(records=(changed, *facts(texts)))
-
-    shared = sharing(Board("b", share="all"), listener=hears_illness, compressor=compressor)
-    step = speak(shared, TRIAGE, "I have cancer.")
-    assert "rests on a message with private words" in step.private[0]
-    step = speak(shared, TRIAGE, "The door is open.", "Well.")
-    assert "rests on a message of before" in step.private[0]
-    assert "The door is open." in shared.rendered(shared.head(FIXER))
-    assert "ill: yes" not in everything_on(shared)
 
 
 def test_the_listener_reads_speech_alone_and_the_boards_state(sharing: Sharing) -> None:
@@ -238,7 +161,7 @@ def test_a_judge_that_fails_leaves_the_rule(sharing: Sharing) -> None:
     assert rules(shared) == [RULE]
 
 
-@pytest.mark.parametrize("answer", [OSError("down"), Heard(private=(Quoted("x", None),)), "none"])  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", [OSError("down"), "none"])
 def test_a_listener_that_fails_leaves_all_private_until_it_works(
     sharing: Sharing, answer: Any
 ) -> None:
@@ -273,16 +196,13 @@ class Model:
         system, material = messages[0].content, messages[-1].content
         self.asked.append((system, material))
         new = material.rpartition("Not in the state yet")[2]
-        if "Everybody" not in new:
+        if "cancer" not in new:
             return Completion("{}", Usage(), self.name)
-        rule = {"quote": "never restart db-2", "ref": "u1"}
+        rules = [{"quote": "Never restart db-2", "ref": "u1"}, {"quote": ILL, "ref": "u1"}]
         if system != INSTRUCTION:
-            return Completion(json.dumps({"rules": [rule]}), Usage(), self.name)
-        assert {"later", "done", "private", "to_all"} == schema["properties"].keys()
-        heard = {
-            "to_all": [{**rule, "ref": "u_1", "to": "Everybody"}],
-            "private": [{"quote": "I was fired", "ref": "u_1"}],
-        }
+            return Completion(json.dumps({"rules": rules}), Usage(), self.name)
+        assert {"later", "private"} == schema["properties"].keys()
+        heard = {"private": [{"quote": "ill with cancer", "ref": "u_1"}]}
         return Completion(json.dumps(heard), Usage(), self.name)
 
     async def acomplete(self, messages: Any, schema: Any, **_: Any) -> Completion:
@@ -294,11 +214,11 @@ def test_the_memorys_model_listens_with_a_prompt_of_the_boards(sharing: Sharing)
 
     model = Model()
     shared = sharing(Board("b"), model=model, cadence=Cadence())
-    step = speak(shared, TRIAGE, f"I was fired. {TO_ALL}")
-    assert rules(shared) == [TO_ALL]
-    assert not step.state.constraints
+    step = speak(shared, TRIAGE, f"{RULE} {ILL}", to="all")
+    assert rules(shared) == [RULE]
+    assert [rule.words.text for rule in step.state.constraints] == [ILL]
     assert [system == INSTRUCTION for system, _ in model.asked] == [False, True]
-    assert TO_ALL in speak(shared, FIXER, "Hello.").state_text
+    assert RULE in speak(shared, FIXER, "Hello.").state_text
 
 
 def test_a_private_about_stays_private(sharing: Sharing) -> None:

@@ -53,18 +53,6 @@ def _between(monkeypatch: pytest.MonkeyPatch, act: Any) -> list[int]:
     return done
 
 
-def test_two_writers_at_once_lose_nothing(
-    shared: BoardMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    speak(shared, TRIAGE, "Never reboot.", to="all")
-    done = _between(monkeypatch, lambda: speak(shared, FIXER, SECOND, to="all"))
-    speak(shared, TRIAGE, RULE, to="all")
-    assert done
-    assert sorted(rules(shared)) == sorted(["Never reboot.", RULE, SECOND])
-    assert [each.version for each in shared.history(TRIAGE)] == [1, 2, 3]
-    assert is_clean(shared.memory, shared.board)
-
-
 def test_a_lifting_that_races_with_another_write_arrives(
     shared: BoardMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,13 +65,6 @@ def test_a_lifting_that_races_with_another_write_arrives(
     assert rules(shared) == [SECOND]
 
 
-def test_the_same_rule_from_two_agents_stands_once(shared: BoardMemory) -> None:
-    speak(shared, TRIAGE, RULE, to="all")
-    other = speak(shared, FIXER, RULE, to="all")
-    assert rules(shared) == [RULE]
-    assert not other.state.constraints
-
-
 def test_who_is_always_slower_is_told(shared: BoardMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Journal, key: Any, *args: Any, **kwargs: Any) -> Any:
         if key.agent == "board":
@@ -94,18 +75,6 @@ def test_who_is_always_slower_is_told(shared: BoardMemory, monkeypatch: pytest.M
     monkeypatch.setattr(Journal, "append_and_commit", refuse)
     with pytest.raises(ConflictError):
         speak(shared, TRIAGE, RULE, to="all")
-
-
-def test_a_step_killed_before_the_board_is_told_by_the_next_one(tmp_path: Path) -> None:
-    board = Board("incident", allow=lambda _: True)
-    with MemoryController.open(tmp_path, index="none") as memory:
-        memory.step(None, Turn.said(RULE), thread=TRIAGE)  # killed between both commits
-    with MemoryController.open(tmp_path, index="none") as memory:
-        shared = BoardMemory(memory, board)
-        step = speak(shared, TRIAGE, "Go on.")
-        assert rules(shared) == [RULE]
-        assert not step.state.constraints
-        assert is_clean(memory, board)
 
 
 @pytest.mark.parametrize("said_to", ["", "all"])
@@ -147,7 +116,7 @@ def test_another_worker_that_goes_on_meanwhile_stops_nothing(
         raise ConflictError("another worker committed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(MemoryController, "retire", retire)
+        patched.setattr("acc.board.memory.retiring_everywhere", retire)
         step = speak(shared, TRIAGE, RULE, to="all")
     assert step.warnings
     assert step.state.constraints
@@ -167,7 +136,7 @@ def test_many_threads_of_one_process_lose_nothing(sharing: Sharing) -> None:
         list(pool.map(work, range(4)))
     expected = sorted(f"Never stop machine {n}-{t}." for n in range(4) for t in range(3))
     assert sorted(rules(shared)) == expected
-    assert len(list(shared.history(TRIAGE))) == 12
+    assert len(list(shared.memory.history(shared.board.key_of(TRIAGE)))) == 12
     assert is_clean(shared.memory, shared.board)
 
 

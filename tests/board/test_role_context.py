@@ -81,17 +81,6 @@ def test_line_9_has_no_check_here_it_is_an_error_that_says_how_much_is_needed() 
     assert "max_tokens to 6 or more" in found.value.hint
 
 
-def test_a_counter_that_fails_is_estimated_and_the_bound_holds() -> None:
-    class Broken:
-        name = "broken"
-
-        def __call__(self, text: str) -> int:
-            raise ValueError("disallowed special token")
-
-    made = construct_context("task", "m", ["a" * 400, "b" * 40], 15, counter=Broken())
-    assert made == ["task", "m", "b" * 40]
-
-
 @pytest.mark.parametrize("wrong", [-1, True, None, "100", 1.5])
 def test_a_limit_that_is_no_number_of_tokens(wrong: object) -> None:
     with pytest.raises(ConfigurationError, match="max_tokens is"):
@@ -110,15 +99,3 @@ def test_a_limit_that_is_no_number_of_tokens(wrong: object) -> None:
 def test_what_is_no_text_is_told(task: str, memory: str, history: list[str]) -> None:
     with pytest.raises(InputError, match="is no text"):
         construct_context(task, memory, history, 100)
-
-
-def test_only_the_turns_that_fit_are_counted() -> None:
-    counted: list[str] = []
-
-    class Recording(Words):
-        def __call__(self, text: str) -> int:
-            counted.append(text)
-            return super().__call__(text)
-
-    construct_context("t", "m", [f"turn {n}" for n in range(10_000)], 6, counter=Recording())
-    assert counted == ["t", "m", "turn 9999", "turn 9998", "turn 9997"]

@@ -11,8 +11,7 @@ import pytest
 from helpers_board import RULE, said, takes_all
 
 from acc.board.board import AGENT, Board, BoardState
-from acc.board.roles import AsyncRoleMemory, Role, RoleMemory, for_role
-from acc.board.sharing import HEADING, OWN_HEADING
+from acc.board.roles import Role, RoleMemory, for_role
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
@@ -23,7 +22,6 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedRecord
 from acc.state.slots import Slot
 from acc.step.step import Cadence
-from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 ROLES = (Role("planner", "You plan."), Role("engineer", "You run it."))
@@ -66,21 +64,6 @@ def test_what_the_user_says_to_one_role_stays_with_it(memory: MemoryController[A
     assert RULE not in team.reads("engineer")
 
 
-def test_it_reads_description_board_and_own_state_within_its_bound(
-    memory: MemoryController[Any],
-) -> None:
-    team = _team(memory)
-    for number in range(30):
-        turn = said(("user", f"Never stop machine {number}."), ("agent", f"Machine {number} runs."))
-        team.update("planner", turn)
-    reads = team.reads("planner")
-    assert reads.startswith(f"You plan.\n\n{HEADING}\n")
-    assert reads.index("Never stop") < reads.index("runs")
-    most = memory.policy.max_tokens + BoardState.max_tokens
-    headings = f"You plan.\n\n{HEADING}\n{OWN_HEADING}\n"
-    assert memory.policy.counter(reads) <= most + memory.policy.counter(headings)
-
-
 def test_the_context_is_task_memory_and_the_newest_turns(memory: MemoryController[Any]) -> None:
     team = _team(memory)
     team.update("planner", "The cluster has 3 nodes.")
@@ -91,22 +74,11 @@ def test_the_context_is_task_memory_and_the_newest_turns(memory: MemoryControlle
         team.context("planner", "Design it.", [], 1)
 
 
-def test_the_output_is_the_agents_own_words(memory: MemoryController[Any]) -> None:
-    team = _team(memory, board=None)
-    turn = said(("tool", "port: 8080"), ("agent", "It listens."), ("document", "secret"))
-    step = team.update("planner", turn)
-    assert [fact.text for fact in step.state.relational_map] == ["It listens."]
-    with pytest.raises(InputError, match="user"):
-        team.update("planner", said(("user", RULE), ("agent", "Well.")))
-    with pytest.raises(InputError, match="output"):
-        team.update("planner", said(("tool", "port: 8080")))
+def test_an_update_reads_the_output_or_a_whole_turn(memory: MemoryController[Any]) -> None:
+    team = _team(memory)
+    step = team.update("planner", said(("user", RULE), ("tool", "port: 8080")), to="")
     with pytest.raises(InputError):
         team.update("planner", 3)  # type: ignore[arg-type]
-
-
-def test_the_whole_turn_counts_where_that_is_chosen(memory: MemoryController[Any]) -> None:
-    team = _team(memory, update_from="turn", board=None)
-    step = team.update("planner", said(("user", RULE), ("tool", "port: 8080")))
     assert [rule.words.text for rule in step.state.constraints] == [RULE]
     assert [fact.text for fact in step.state.relational_map] == ["port: 8080"]
 
@@ -178,19 +150,6 @@ def test_a_slot_for_a_role_that_the_team_lacks_is_an_error(memory: MemoryControl
         RoleMemory(memory, [Role("engineer", schema=TeamState)], thread="t")
 
 
-def test_a_roles_messages_are_private_unless_it_shares_their_channel(
-    memory: MemoryController[Any],
-) -> None:
-    roles = (Role("planner", shares={Channel.TOOL}), Role("engineer"))
-    team = RoleMemory(memory, roles, thread="t", update_from="turn")
-    team.update("planner", said(("user", RULE), ("tool", "port: 8080")))
-    assert team.open_evidence("u1", "planner").text == RULE
-    assert team.open_evidence("planner/t1", "engineer").text == "port: 8080"
-    for ref in ("planner/u1", "u1", "t1", "boss/t1", "planner/t9"):
-        with pytest.raises(InputError):
-            team.open_evidence(ref, "engineer")
-
-
 @pytest.mark.parametrize("name", ["", " a", "a/b", AGENT, "Board", 3])
 def test_a_role_needs_a_name_that_can_be_one(name: Any) -> None:
     with pytest.raises(ConfigurationError):
@@ -198,14 +157,12 @@ def test_a_role_needs_a_name_that_can_be_one(name: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("roles", "given"),
-    [((), {}), ((Role("a"), Role("A")), {}), ((Role("a"),), {"update_from": "all"})],
+    "roles",
+    [(), (Role("a"), Role("A"))],
 )
-def test_a_team_that_cannot_be(
-    memory: MemoryController[Any], roles: Any, given: dict[str, Any]
-) -> None:
+def test_a_team_that_cannot_be(memory: MemoryController[Any], roles: Any) -> None:
     with pytest.raises(ConfigurationError):
-        RoleMemory(memory, roles, thread="t", **given)
+        RoleMemory(memory, roles, thread="t")
 
 
 class Model:
@@ -235,7 +192,7 @@ def test_async_roles_share_a_board(tmp_path: Path) -> None:
     async def run() -> None:
         opened = AsyncMemoryController.open(tmp_path, index="none", compressor=takes_all)
         async with opened as memory:
-            team = AsyncRoleMemory(memory, ROLES, thread="pipeline", board=Board("pipeline"))
+            team = RoleMemory(memory, ROLES, thread="pipeline", board=Board("pipeline"))
             await asyncio.gather(
                 team.update("planner", said(("user", RULE), ("agent", "Node 1 runs."))),
                 team.update("engineer", "Node 2 runs."),
@@ -244,7 +201,7 @@ def test_async_roles_share_a_board(tmp_path: Path) -> None:
             assert RULE in reads
             assert "Node 2 runs." in reads
             assert "Node 1 runs." not in reads
-            alone = AsyncRoleMemory(memory, ROLES, thread="other")
+            alone = RoleMemory(memory, ROLES, thread="other")
             assert (await alone.update("planner", "Node 3 runs.")).state.relational_map
 
     asyncio.run(run())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,9 @@ from typing import Any
 import pytest
 from helpers_controller import is_clean, texts
 
-from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.controller import AsyncMemoryController
 from acc.errors import ConflictError
 from acc.models.protocol import Completion, Usage
-from acc.state.proposal import Proposal, read
-from acc.state.reading import Reading
 from acc.step.step import Cadence
 from acc.turn.turn import Turn
 
@@ -101,31 +98,3 @@ def test_a_step_that_is_cancelled_at_any_call_and_repeated_says_nothing_twice(
             assert is_clean(memory)
 
     asyncio.run(main())
-
-
-class Interrupting:
-    """A compressor that is interrupted, as by Ctrl-C, the first time."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.errors: Iterator[BaseException] = iter([error])
-
-    def __call__(self, reading: Reading) -> Proposal:
-        for error in self.errors:
-            raise error
-        refs = [m.ref for m in reading.messages if RULE in m.text]
-        return read({"rules": [{"quote": RULE, "ref": ref} for ref in refs]}, reading.policy.schema)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)], ids=["Ctrl-C", "exit"])
-def test_an_interrupt_in_a_compressor_comes_through_and_the_thread_goes_on(
-    error: BaseException, tmp_path: Path
-) -> None:
-    with MemoryController.open(
-        tmp_path, index="none", compressor=Interrupting(error), cadence=NOW
-    ) as memory:
-        with pytest.raises(type(error)):
-            memory.step(None, Turn.said(RULE), thread="t")
-        step = memory.step(None, Turn.said(RULE), thread="t")
-        assert [rule.words.text for rule in step.state.constraints] == [RULE]
-        assert texts(memory) == [RULE]
-        assert is_clean(memory)

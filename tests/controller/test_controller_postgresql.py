@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 from servers import begin, chroma, postgresql, schema_for
 
 from acc import Policy, Turn
-from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
@@ -58,20 +57,6 @@ def test_two_machines_share_a_memory(place: tuple[str, str]) -> None:
         assert other.journal.verify([POLICY]).is_clean
         found = other.index.recall(other.latest("t").head, "pump")
         assert "The pump P-7 is broken." in [each.evidence.text for each in found]
-
-
-def test_an_event_loop_uses_it(place: tuple[str, str]) -> None:
-    async def work() -> int:
-        memory: AsyncMemoryController
-        async with AsyncMemoryController.open(place[0], store=place[1], **SETTINGS) as memory:
-            threads = [f"t{number}" for number in range(8)]
-            for said in ("Never page Ann.", "The pump is broken."):
-                await asyncio.gather(
-                    *(memory.step(None, Turn.said(said), thread=each) for each in threads)
-                )
-            return len(list(memory.threads()))
-
-    assert asyncio.run(work()) == 8
 
 
 def test_an_erasure_reaches_journal_and_index_and_says_what_it_cannot_reach(

@@ -20,12 +20,12 @@ from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
 from acc.models.choosing import OpenAIModel
-from acc.state.policy import Policy
 from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation
 
 ALWAYS: dict[str, Any] = {"index": "none", "cadence": Cadence(compress_over=0)}
+SIGNED: dict[str, Any] = {"state_key": b"k" * 32, **ALWAYS}
 RULE = "Never page Ann before 6."
 
 
@@ -48,18 +48,6 @@ def test_a_turn_that_another_worker_took_along_is_read_and_not_said_again(tmp_pa
             assert "another worker" in str(step.warnings)
             again = memory.step(None, Turn.said("And on."), thread="t")
             assert again.state.version == step.state.version + 1
-
-
-def test_what_cannot_be_recorded_is_told(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, **ALWAYS) as memory:
-        first = memory.step(None, Turn.said("One."), thread="t")
-        said = [Observation(channel=Channel.AGENT, text="An answer.")]
-        assert memory.record(said, thread="t", state=first.state)
-        assert memory.record(said, thread="t", state=first.state)
-        memory.step(first.state, Turn.said("Two."), thread="t")
-        late = [Observation(channel=Channel.AGENT, text="Too late.")]
-        assert not memory.record(late, thread="t", state=first.state)
-        assert committed(memory) == {"One.": 1, "An answer.": 1, "Two.": 1}
 
 
 def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_repeated(
@@ -86,7 +74,7 @@ def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_re
 
 def _restored(tmp_path: Path) -> tuple[Path, Any]:
     """A memory as a backup had it, and a state of after the backup."""
-    with MemoryController.open(tmp_path / "m", **ALWAYS) as memory:
+    with MemoryController.open(tmp_path / "m", **SIGNED) as memory:
         memory.step(None, Turn.said(RULE), thread="t")
         (tmp_path / "old").mkdir()
         memory.back_up(tmp_path / "old" / FILE)
@@ -94,23 +82,30 @@ def _restored(tmp_path: Path) -> tuple[Path, Any]:
     return tmp_path / "old", newer.state
 
 
-def test_an_adopted_state_says_what_of_its_tail_is_not_there(tmp_path: Path) -> None:
+def test_a_signed_state_of_a_lost_journal_is_taken_and_says_what_is_not_there(
+    tmp_path: Path,
+) -> None:
     old, state = _restored(tmp_path)
-    with MemoryController.open(old, **ALWAYS) as memory:
-        with pytest.raises(StateError, match="does not hold"):
-            memory.step(state, Turn.said("And now?"), thread="t")
-        step = memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
+    with (
+        MemoryController.open(old, **ALWAYS) as memory,
+        pytest.raises(StateError, match="does not hold"),
+    ):
+        memory.step(state, Turn.said("And now?"), thread="t")
+    with MemoryController.open(old, **SIGNED) as memory:
+        step = memory.step(state, Turn.said("And now?"), thread="t")
+        assert "did not hold" in step.warnings[0]
         assert "messages of its tail that are not in the journal" in str(step.warnings)
         assert step.state.constraints
+        assert memory.step(state, Turn.said("And now?"), thread="t").state == step.state
         assert is_clean(memory)
 
 
-def test_adopting_brings_no_erased_words_back(tmp_path: Path) -> None:
+def test_a_signed_state_brings_no_erased_words_back(tmp_path: Path) -> None:
     old, state = _restored(tmp_path)
-    with MemoryController.open(old, **ALWAYS) as memory:
+    with MemoryController.open(old, **SIGNED) as memory:
         Evidence(memory).erase(Target("t", refs=("u1",)))
         with pytest.raises(StateError, match="erased"):
-            memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
+            memory.step(state, Turn.said("And now?"), thread="t")
         step = memory.step(None, Turn.said("And now?"), thread="t")
         assert "Ann" not in step.text()
 
@@ -148,34 +143,6 @@ def test_three_workers_that_wait_for_their_models_say_each_word_once(
             each.close()
 
 
-def test_many_workers_say_each_word_once(tmp_path: Path) -> None:
-    """Each does what the errors say; whatever the order, nothing is lost and nothing is said twice."""
-
-    def work(number: int) -> None:
-        model = Gated(tokens=1_000)
-        settings = {"fork": False, "busy_wait": 0, **ALWAYS}
-        with MemoryController.open(tmp_path, model=model, **settings) as memory:
-            for turn in range(6):
-                state, said = memory.last_state("t"), Turn.said(f"{number} says {turn}.")
-                for _ in range(50):
-                    try:
-                        memory.step(state, said, thread="t")
-                    except ConflictError as error:
-                        if "read last_state" in str(error):
-                            state = memory.last_state("t")
-                        continue
-                    break
-
-    with MemoryController.open(tmp_path, **ALWAYS) as seed:
-        seed.step(None, Turn.said("Begin."), thread="t")
-        with ThreadPoolExecutor(3) as pool:
-            for each in [pool.submit(work, number) for number in range(3)]:
-                each.result()
-        expected = Counter(["Begin.", *(f"{n} says {t}." for n in range(3) for t in range(6))])
-        assert committed(seed) == expected
-        assert seed.journal.verify([seed.policy, Policy()]).is_clean
-
-
 def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_path: Path) -> None:
     patient = Cadence(compress_over=10_000, tail_bound=20_000)
     with MemoryController.open(tmp_path, index="none", cadence=patient) as memory:
@@ -195,3 +162,24 @@ def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_
         assert step.state.branch == "main"
         assert committed(memory) == {"Begin.": 1, "And on.": 1}
         other.close()
+
+
+def test_words_are_recorded_though_a_worker_commits_just_before(tmp_path: Path) -> None:
+    patient = Cadence(compress_over=10_000, tail_bound=20_000)
+    with (
+        MemoryController.open(tmp_path, index="none", cadence=patient) as memory,
+        MemoryController.open(tmp_path, model=Gated(tokens=9), index="none") as other,
+    ):
+        state = memory.step(None, Turn.said("Begin."), thread="t").state
+        append, calls = Journal.append, []
+
+        def slow(self: Journal, *args: Any, **kwargs: Any) -> Any:
+            if not calls:
+                calls.append(other.flush("t"))
+            return append(self, *args, **kwargs)
+
+        said = [Observation(channel=Channel.AGENT, text="An answer.")]
+        with patch.object(Journal, "append", slow):
+            assert memory.record(said, thread="t", state=state)
+        memory.step(state, Turn.said("And on."), thread="t")
+        assert committed(memory) == {"Begin.": 1, "An answer.": 1, "And on.": 1}

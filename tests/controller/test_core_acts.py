@@ -1,4 +1,4 @@
-"""What happens beside a step: record, retire, adopt, seeds, signed states, room, compression behind the agent."""
+"""What happens beside a step: record, retire, seeds, signed states, room, compression behind the agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from helpers_controller import Gated, is_clean, texts
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
+from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.models.protocol import Completion, Usage
@@ -103,32 +103,6 @@ def test_a_seed_begins_a_thread_with_the_operators_rules(memory: MemoryControlle
         seed(rules=[RULE, RULE])
 
 
-def test_a_state_of_a_lost_journal_is_taken_if_the_caller_says_so(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path / "lost", index="none") as lost:
-        one: Any = lost.step(None, Turn.said(RULE), thread="t")
-        two: Any = lost.step(one.state, Turn.said(OTHER), thread="t")
-    with MemoryController.open(tmp_path / "restored", index="none") as memory:
-        memory.step(None, Turn.said("an older journal"), thread="t")
-        with pytest.raises(StateError, match="adopt=True"):
-            memory.step(two.state, Turn.said("Go on."), thread="t")
-        step: Any = memory.step(two.state, Turn.said("Go on."), thread="t", adopt=True)
-        assert set(_rules(step.state)) == {RULE, OTHER}
-        assert "did not hold" in step.warnings[0]
-        again: Any = memory.step(two.state, Turn.said("Go on."), thread="t")
-        assert again.state == step.state
-        assert is_clean(memory)
-
-
-def test_a_state_of_a_checkpoint_is_the_one_that_was_committed_or_refused(
-    memory: MemoryController[Any],
-) -> None:
-    step = memory.step(None, Turn.said("Never deploy on Fridays."), thread="t")
-    kept = step.state.canonical()
-    assert memory.loaded(kept) is step.state
-    with pytest.raises(StateError, match="changed after its commit"):
-        memory.loaded({**kept, "turn": 7})
-
-
 def test_without_branches_an_older_state_is_a_conflict(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path, index="none", fork=False) as memory:
         one: Any = memory.step(None, Turn.said(RULE), thread="t")
@@ -183,22 +157,6 @@ def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
         three: Any = memory.step(two.state, Turn.said("Well?"), thread="t")
         assert three.state.branch == "main"
         assert three.state.relational_map, "the next step adopts it"
-        assert memory.settle(20)
-        assert is_clean(memory)
-
-
-def test_what_was_recorded_while_the_worker_ran_is_committed_after_it(tmp_path: Path) -> None:
-    model = Gated(_FACT)
-    with MemoryController.open(
-        tmp_path, index="none", model=model, cadence=_SOON, behind=True
-    ) as memory:
-        one: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
-        memory.record([_agent("It is db-2.")], thread="t", state=one.state)
-        model.goes_on.release(9)
-        assert memory.flush("t") is None, "the worker was waited for, and nothing is left"
-        two: Any = memory.step(one.state, Turn.said("Well?"), thread="t")
-        assert two.state.branch == "main"
-        assert texts(memory)[1:] == ["It is db-2.", "Well?"]
         assert memory.settle(20)
         assert is_clean(memory)
 

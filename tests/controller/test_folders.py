@@ -57,14 +57,6 @@ def test_nobody_else_reads_a_memory(tmp_path: Path) -> None:
     assert [path for path in own if path.stat().st_mode & 0o077] == []
 
 
-def test_nobody_else_reads_it_while_it_is_open(tmp_path: Path) -> None:
-    """Files that Chroma makes inside its own folder may be looser; nobody else enters that folder."""
-    with MemoryController.open(tmp_path / "m") as memory:
-        memory.step(None, Turn.said("My pin is 1234."), thread="t")
-        assert (tmp_path / "m").stat().st_mode & 0o777 == 0o700
-        assert [p.name for p in (tmp_path / "m").iterdir() if p.stat().st_mode & 0o077] == []
-
-
 def test_a_copy_of_it_is_private_too(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path / "m", index="none") as memory:
         memory.step(None, Turn.said("My pin is 1234."), thread="t")

@@ -102,16 +102,6 @@ def test_a_replayed_state_brings_no_retired_rule_back(tmp_path: Path) -> None:
         assert rules(memory.step(first, Turn.said("And now?"), thread="t").state) == []
 
 
-def test_another_process_knows_them_too(tmp_path: Path) -> None:
-    with opened(tmp_path / "m") as memory:
-        first = memory.step(None, Turn.said(RULE), thread="t").state
-    with opened(tmp_path / "m") as memory:
-        second = memory.step(State.load(first.canonical()), Turn.said("b?"), thread="t").state
-        with pytest.raises(StateError):
-            memory.step(forged(second), Turn.said("d?"), thread="t")
-        assert memory.journal.verify([memory.policy]).is_clean
-
-
 class TestOtherThreads:
     """The same names with another user, and names that look alike, are other threads."""
 

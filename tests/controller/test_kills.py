@@ -136,10 +136,11 @@ def _before_adopt(folder: Path) -> None:
 
 
 def _adopt(folder: Path) -> None:
-    with _open(folder.with_name("newer")) as memory:
-        state = memory.last_state("t")
-    with _open(folder) as memory:
-        memory.step(state, Turn.said("What now?"), thread="t", adopt=True)
+    key = b"k" * 32
+    with _open(folder.with_name("newer"), state_key=key) as memory:
+        state = memory.signed(memory.last_state("t"), thread="t")
+    with _open(folder, state_key=key) as memory:
+        memory.step(state, Turn.said("What now?"), thread="t")
 
 
 def _erase(folder: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from helpers_evidence import check_gone, evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
-from acc.controller.documents import home
 from acc.errors import InputError
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
+from acc.journal.names import home
 from acc.turn.turn import Turn
 
 POLICY = "# Refunds\n\nA refund above 500 euros needs the approval of Henrietta Vasquez.\n\n# Travel\n\nTrains only."

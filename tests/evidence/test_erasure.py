@@ -78,7 +78,7 @@ def test_a_checkpoint_of_before_never_brings_the_words_back(tmp_path: Path) -> N
         evidence.erase(Target(thread="t", refs=("u2",)))
         assert memory.journal.was_erased("t", held.hash)
         with pytest.raises(StateError, match="erased"):
-            memory.step(held, Turn.said("And now?"), thread="t", adopt=True)
+            memory.step(held, Turn.said("And now?"), thread="t")
         # The last state's successor without the words took no message: the step goes on from it.
         step = memory.step(later, Turn.said("And now?"), thread="t")
         assert SECRET not in step.text()
@@ -106,10 +106,10 @@ def test_a_thread_and_a_user_go_whole(tmp_path: Path) -> None:
         assert left_of(memory, SECRET) == []
         assert list(memory.threads()) == []
         with pytest.raises(StateError, match="erased"):
-            memory.step(held, Turn.said("Go on."), thread="t", adopt=True)
+            memory.step(held, Turn.said("Go on."), thread="t")
         talk(memory, "A new beginning.")
         with pytest.raises(StateError, match="erased"):
-            memory.step(held, Turn.said("Go on."), thread="t", adopt=True)
+            memory.step(held, Turn.said("Go on."), thread="t")
 
 
 def test_all_branches_are_made_anew(tmp_path: Path) -> None:

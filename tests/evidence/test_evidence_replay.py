@@ -22,7 +22,7 @@ from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.models.protocol import Completion, PromptMessage, Usage
-from acc.state.proposal import Proposal, ProposedRecord
+from acc.state.proposal import Proposal
 from acc.step.step import Cadence
 from acc.turn.turn import Turn
 
@@ -110,22 +110,21 @@ def test_what_a_board_holds_of_it_goes(tmp_path: Path) -> None:
 
 
 def test_what_reached_a_board_goes_by_its_origin(tmp_path: Path) -> None:
-    """The agent's fact puts the words in others, and cites another message."""
-    records = (
-        ProposedRecord("relational_map", {"text": "Karl: ill with a hereditary disease"}, ("u1",)),
+    """The board holds a sentence of the message, which goes whole."""
+    compressor = Scripted(
+        [Proposal(rules=(pin(RULE, "u1"),)), Proposal(rules=(pin(SECRET, "u2"),))]
     )
-    compressor = Scripted([Proposal(rules=(pin(RULE, "u1"),)), Proposal(records=records)])
     with opened(tmp_path, compressor=compressor) as memory:
-        board = Board("ops", share="all")
+        board = Board("ops")
         shared = BoardMemory(memory, board, listener=False)
         for each in (RULE, MESSAGE):
             shared.step(None, Turn.said(each), thread="t", to="all")
         key = board.key_of("t")
         said = [each.message.text for each in memory.journal.messages(key)]
-        assert any("hereditary" in text for text in said)
+        assert any(SECRET in text for text in said)
         assert evidence_of(memory).erase(Target(thread="t", refs=("u2",))).proved
         assert any(RULE in each.message.text for each in memory.journal.messages(key))
-        check_gone(memory, SECRET, "hereditary", policies=[board.policy])
+        check_gone(memory, SECRET, policies=[board.policy])
         latest = memory.journal.latest(key, schema=board.policy.schema)
         assert [rule.words.text for rule in latest.state.constraints] == [RULE]  # type: ignore[union-attr]
         kept = list(memory.journal.messages(key))
@@ -199,12 +198,12 @@ def test_the_same_erasure_twice_and_another_after_it(tmp_path: Path) -> None:
 
 
 def test_a_state_from_outside_after_the_words_cannot_be_made_anew(tmp_path: Path) -> None:
-    with opened(tmp_path / "a") as memory:
+    with opened(tmp_path / "a", state_key=b"k" * 32) as memory:
         talk(memory, RULE, MESSAGE)
         state = talk(memory, "Go on.").state
-    with opened(tmp_path / "b") as memory:
+    with opened(tmp_path / "b", state_key=b"k" * 32) as memory:
         talk(memory, MESSAGE)
-        memory.step(state, Turn.said("And now?"), thread="t", adopt=True)
+        memory.step(state, Turn.said("And now?"), thread="t")
         plan = evidence_of(memory).plan_erasure(Target(words=(SECRET,)))
         with pytest.raises(StateError, match="outside"):
             plan.apply()

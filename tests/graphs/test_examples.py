@@ -22,7 +22,7 @@ SHOWS = {
     "08_many_workers": [f"ward-{n}: version 5 of main: Not yet, by your own" for n in range(3)],
     "09_behind": ["agent: Not now: never during business hours.", "[messages that wait: "],
     "10_shared_board": ["Shared with all agents:", "u2, from fixer: You may restart"],
-    "11_roles": ["- Kinesis why it scales", "which the analyst shares: quota of shards"],
+    "11_roles": ["- Kinesis why it scales", "- throttling at the end of a quarter"],
     "12_sub_agents": ["A customer left over prices. / A customer left over prices."],
     "13_handovers": ["agent: Booked for 14:10.", "Write a line on the chair. A fine piece.\n"],
     "14_recorded_model": ["current facts", "0.64  0.86"],

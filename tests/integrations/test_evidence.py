@@ -105,9 +105,9 @@ def test_a_step_from_an_erased_state_goes_on_from_what_is_left() -> None:
     one: Any = memory.step(None, Turn.said(TICKET), thread="t")
     two: Any = memory.step(one.state, Turn.said("Never page Ann."), thread="t")
     Evidence(memory).erase(Target(thread="t", words=("VN-88213",)))
-    step = memory.step(two.state, Turn.said("Well?"), thread="t", adopt=True)
+    step = memory.step(two.state, Turn.said("Well?"), thread="t")
     assert "VN-88213" not in step.text()
     assert "Never page Ann." in step.text()
     assert "erasure" in step.warnings[0]
     with pytest.raises(StateError, match="the state was erased"):
-        memory.step(two.state, Turn.said("Something else."), thread="t", adopt=True)
+        memory.step(two.state, Turn.said("Something else."), thread="t")

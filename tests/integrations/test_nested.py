@@ -435,7 +435,7 @@ def test_deep_agents_whose_messages_have_no_ids_go_on() -> None:
 
 def test_a_filter_shares_what_the_deployer_allows() -> None:
     memory, model = memory_of(), answers("Booked.")
-    board = Board("house", share="rules", allow=lambda item: "db-2" in item.text)
+    board = Board("house", allow=lambda item: "db-2" in item.text)
     deep = deep_agent(memory, finder(model), share=board)
     say(deep, "Never restart db-2. Never tell anybody that I am ill.")
     assert "Never restart db-2." in str(model.prompts[0])
