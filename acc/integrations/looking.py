@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,12 @@ from langchain_core.runnables import RunnableConfig
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.guards import blocked_in
-from acc.integrations.history import is_running_summary, results_left, taken_back
+from acc.integrations.history import results_left, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import ChannelValues, Looked
-from acc.integrations.messages import as_messages, as_summary, healed, role_and_rest
+from acc.integrations.messages import as_messages, healed, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown
-from acc.integrations.recovering import Recovered, may_sum_up, recovered
 from acc.integrations.resuming import Begun
 from acc.integrations.speaking import Speaking
 from acc.integrations.tailing import (
@@ -37,6 +36,7 @@ from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
+from acc.state.render import render
 from acc.tail import digest_of
 
 State = CompressedCognitiveState
@@ -103,36 +103,44 @@ class Looking(Speaking):
     ) -> tuple[Looked, Mapping[str, list[str]]]:
         """Return what a pass finds, and what the state has to let go of first: refs by reason."""
         role, rest = role_and_rest(as_messages(given.messages))
-        if role and self._is_summary(role[0], given):
-            role, rest = [], [as_summary(role[0]), *rest]
         added = [] if is_same_run else as_messages(results_left(rest, given.config))
         rest += added
         state = self._loaded(given.raw)
-        past = self._recovered(journal, given, whose, state, [*role, *rest])
-        whole = [*past.messages, *rest]
-        notes = self._noted(journal, given, whose, whole, is_same_run=is_same_run)
+        notes = self._noted(journal, given, whose, rest, is_same_run=is_same_run)
         looked = Looked(
             whose.thread, state, given, role, rest, [], (), frozenset(), notes, tuple(added)
         )
         if is_entry and state is not None:
             return looked, {}
-        reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
-        told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
-        notes = replace(notes, taken={**notes.taken, **told})
+        reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         begun = self.resuming.begun(journal, whose.thread, state, reads, given.config)
+        told = {
+            read.id: " ".join(read.digests)
+            for read in reads
+            if is_summary(read.message) and self._is_told(read.message, begun.state)
+        }
+        notes = replace(notes, taken={**notes.taken, **told})
         looked = replace(looked, thread=begun.thread, state=begun.state, reads=reads)
         if gone := self._gone(journal, looked):
             return looked, gone
         new, erased = self._new(journal, reads, begun, notes, given.config)
         notes = replace(notes, thread=begun.thread)
         new, notes = self._repeated(journal, reads, new, begun, notes)
-        if begun.state is None and whole and whole[0].type == "ai":
+        is_cut = begun.state is None and bool(rest) and rest[0].type == "ai"
+        if is_cut or any(is_summary(read.message) for read in new):
             log_event(
                 _LOG, logging.WARNING, "begun_in_the_middle",
-                "a conversation begins with the agent's words: what came before is in no memory of this thread",
+                "messages begin with the agent's words or with a summary: what came before is in no memory of this "
+                "thread, unless its messages are put back into the channel",
                 thread=begun.thread.thread,
             )  # fmt: skip
         return replace(looked, new=new, erased=erased, notes=notes), {}
+
+    def _is_told(self, summary: BaseMessage, state: State | None) -> bool:
+        """Return whether a summary says nothing new: it is the state, or a shadow has read what it sums up."""
+        if state is None:
+            return False
+        return self.is_shadow or render(state, self.controller.policy.style) in str(summary.text)
 
     def _gone(self, journal: Journal, looked: Looked) -> dict[str, list[str]]:
         """Return the refs of the tail's messages that a guard blocked since, or that the application took out of the
@@ -162,34 +170,6 @@ class Looking(Speaking):
             f"nothing in the state rests on {len(refs)} messages any more: {reason}",
             thread=looked.thread.thread,
         )  # fmt: skip
-
-    def _is_summary(self, role: BaseMessage, given: ChannelValues) -> bool:
-        """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
-        return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
-
-    def _recovered(
-        self,
-        journal: Journal,
-        given: ChannelValues,
-        whose: Owner,
-        state: State | None,
-        messages: Sequence[BaseMessage],
-    ) -> Recovered:
-        """Return what another summariser removed and this memory has not taken."""
-        if not any(may_sum_up(message) for message in messages):
-            return Recovered()
-        branch = state.branch if state is not None else "main"
-        head = journal.head(whose.thread, branch)
-
-        def knows(ids: Collection[str]) -> Collection[str]:
-            taken = journal.taken(whose.thread, [*ids], head.seq, branch=branch)
-            waiting = journal.waiting(whose.thread, branch)
-            known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
-            return known | given.notes.taken.keys()
-
-        return recovered(
-            given.config, messages, self.input_messages_key, knows if head.hash else None
-        )
 
     def _new(
         self,
