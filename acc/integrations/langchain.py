@@ -28,7 +28,7 @@ from acc.integrations.leaving import Looked, Passed, marked
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.opening import opened
-from acc.integrations.prompting import watching, with_memory
+from acc.integrations.prompting import with_memory
 from acc.integrations.settings import AgentSettings
 from acc.integrations.stepping import Controller
 
@@ -122,16 +122,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Show the model role, state and messages.
-
-        Raises:
-            ConfigurationError: Another middleware took the state out of the prompt.
-        """
-        memory, shown = self._shown(request, get_config())
-        with watching() as watch:
-            response = handler(shown)
-        watch.check(memory)
-        return response
+        """Show the model role, state and messages."""
+        return handler(self._shown(request, get_config()))
 
     async def awrap_model_call(
         self,
@@ -139,11 +131,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Like `wrap_model_call`."""
-        memory, shown = await self.controller.beside(self._shown, request, get_config())
-        with watching() as watch:
-            response = await handler(shown)
-        watch.check(memory)
-        return response
+        shown = await self.controller.beside(self._shown, request, get_config())
+        return await handler(shown)
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Keep the final messages of a run. If a run does not end, the next run keeps them."""
@@ -195,20 +184,16 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         update = self._update(passed)
         return update | {PLACES: None} if "messages" in update and state.get(PLACES) else update
 
-    def _shown(
-        self, request: ModelRequest[Any], config: RunnableConfig
-    ) -> tuple[str, ModelRequest[Any]]:
-        """Return what stands behind the role, and the request with it."""
+    def _shown(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         if self.is_shadow:
-            return "", request
+            return request
         given, whose = self._of(request.state, config)
         memory, messages = self._told(given, whose, request.messages)
         role, _ = role_and_rest(as_messages(request.messages))
         whole = request.system_message
         for each in role:  # what the application put in front of its messages
             whole = with_memory(whole, str(each.text))
-        shown = request.override(system_message=with_memory(whole, memory), messages=messages)  # type: ignore[arg-type]
-        return memory, shown
+        return request.override(system_message=with_memory(whole, memory), messages=messages)  # type: ignore[arg-type]
 
 
 __all__ = ["MemoryAgentState", "MemoryMiddleware", "Notes"]

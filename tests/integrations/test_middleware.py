@@ -222,17 +222,6 @@ def test_a_conversation_may_begin_with_a_stranger(options: Any) -> None:
     assert spoken(model.prompts[-1]) == [("human", "Never restart db-2.")]
 
 
-def test_a_middleware_that_takes_the_memory_out_of_the_prompt_is_an_error() -> None:
-    class Rewrites(AgentMiddleware[Any, Any, Any]):
-        def wrap_model_call(self, request: Any, handler: Any) -> Any:
-            return handler(request.override(system_message=None))
-
-    middleware = [MemoryMiddleware(memory_of()), Rewrites()]
-    agent = create_agent(fine(), [], middleware=middleware, checkpointer=InMemorySaver())
-    with pytest.raises(ConfigurationError, match="took the memory's state out"):
-        say(agent, RULE)
-
-
 def test_a_thread_whose_first_run_fails_keeps_the_users_words() -> None:
     """It moves over, and the memory's store is down: nothing that was said becomes a document."""
     saver, memory = InMemorySaver(), patient()
