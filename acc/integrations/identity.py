@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -212,20 +212,9 @@ def within(variable: ContextVar[Any], value: T) -> Iterator[T]:
         variable.reset(token)
 
 
-_TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default="")
-
-
-def transparent(config: Config) -> AbstractContextManager[str]:
-    """Make a graph that runs in the block act as the conversation's own agent."""
-    return within(_TRANSPARENT, namespace(config))
-
-
 def _enclosing(config: Config) -> list[str]:
     """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
     around, _, _ = namespace(config).rpartition("|")
-    hidden = _TRANSPARENT.get()
-    if hidden and (around == hidden or around.startswith(f"{hidden}|")):
-        around = around[len(hidden) + 1 :]
     return around.split("|") if around else []
 
 

@@ -45,7 +45,6 @@ from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
-from acc.integrations.subgraph import PrunedSubgraph
 from acc.integrations.summarizer import MemorySummarizer
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
@@ -440,20 +439,6 @@ def test_the_memory_as_a_summarizer_keeps_rules_word_for_word(asynchronous: bool
     assert read.count(RULE) == 1
     assert [t for c, t in stored(memory) if t == RULE] == [RULE]
     assert "What you remember" not in "".join(t for _, t in stored(memory))
-
-
-def test_a_subgraph_leaves_its_remaining_messages_in_the_parent() -> None:
-    memory, model = memory_of(), fine()
-    inner = graph_of(memory, model, checkpointer=None)
-    builder = StateGraph(MemoryState)
-    builder.add_node("desk", PrunedSubgraph(inner))
-    builder.add_edge(START, "desk")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    for text in (RULE, "Why?", "And now?"):
-        out = say(graph, text)
-    assert rules(out) == [RULE]
-    assert [m.type for m in out["messages"]] == ["human", "ai", "human", "ai"]
-    assert [t.agent for t in memory.threads()] == [""]
 
 
 # Shadow, behind, force, erasure
