@@ -154,7 +154,7 @@ class _Common(Generic[C]):
         act = Own(self.memory.retire, ids, why, thread=key, state=first.state)
         try:
             own: Step[Any] = yield Io(act)
-        except ConflictError:
+        except (ConflictError, InputError):  # another worker let them leave
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
         commits = (*first.commits, *own.commits)

@@ -22,10 +22,14 @@ class Caller(NamedTuple):
 
     Attributes:
         root: The thread of the conversation at the top.
+        thread: Its own thread.
+        branch: The branch of its state.
         users: Ids of the user's messages that it holds.
     """
 
     root: ThreadKey
+    thread: ThreadKey
+    branch: str
     users: frozenset[str]
 
 

@@ -19,7 +19,6 @@ from langgraph.prebuilt import ToolNode
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.delegates import FOR_A_TASK
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -193,17 +192,6 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             state: The graph's state, which identifies a run inside another graph.
         """
         return self._of(state, ensure_config(config))[1].thread
-
-    def shared(self, state: Any) -> str:
-        """Return what the board says, for the prompt of an agent without the memory; may be empty."""
-        config = ensure_config()
-        shared = self._shared(config, self.thread(config, state))
-        return FOR_A_TASK.lstrip() + text if shared is not None and (text := shared.text()) else ""
-
-    async def ashared(self, state: Any) -> str:
-        """Like `shared`, without blocking the event loop."""
-        found: str = await self.controller.beside(self.shared, state)
-        return found
 
     def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
         raw = read(state, self.state_key)

@@ -28,8 +28,6 @@ class AgentSettings(TypedDict, total=False):
         share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to all
             of them (`acc.integrations.sharing`).
         to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
-        delegates: Tools that run a sub-agent, with the argument that holds its task. The board is added to the task,
-            for agents without the memory. Such a tool does not receive this agent's state.
         mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
     """
 
@@ -41,5 +39,4 @@ class AgentSettings(TypedDict, total=False):
     tell_time: bool
     share: Share | None
     to: To
-    delegates: Mapping[str, str]
     mode: str

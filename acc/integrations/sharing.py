@@ -1,8 +1,7 @@
 """The board that the agents of one conversation share: `MemoryMiddleware(memory, share="rules", to="all")`.
 
 The agents share the rules that somebody said to all of them (`acc.board.board.Board`). The board belongs to the
-conversation at the top: its tenant, user and thread. Each agent reads it before its own state. An agent without the
-memory reads it in its task, if the tool that hands the task over is listed in ``delegates``.
+conversation at the top: its tenant, user and thread. Each agent that has the memory reads it before its own state.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from langchain_core.runnables import RunnableConfig
 
 from acc.clock import SystemClock
 from acc.errors import ConfigurationError
-from acc.integrations.delegates import DELEGATES, Delegates
 from acc.integrations.delegation import misplaced, tasks_of
 from acc.integrations.guards import blocked_in
 from acc.integrations.history import Came, arrivals
@@ -51,7 +50,6 @@ class Speaking:
         tell_time: bool = False,
         share: Share | None = None,
         to: To = "",
-        delegates: Mapping[str, str] = DELEGATES,
         mode: str = "memory",
     ) -> None:
         check_controller(controller)
@@ -66,7 +64,6 @@ class Speaking:
         )
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.own_channels = (state_key, run_key)
-        self.delegates = Delegates(delegates, self.identity, self.own_channels)
         self.resuming = Resuming(controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
