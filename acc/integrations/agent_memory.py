@@ -22,9 +22,8 @@ from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
-from acc.integrations.delegation import Caller, caller, calling
 from acc.integrations.history import elsewhere
-from acc.integrations.identity import Owner, thread_of
+from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
 from acc.integrations.leaving import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
@@ -171,9 +170,8 @@ class AgentMemory(Looking):
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:
             notes = _with_evidence(looked, step)
-            return Passed(
-                replace(looked, notes=notes), step, step.state, step.tail, self.controller.policy
-            )
+            looked = replace(looked, notes=notes)
+            return Passed(looked, step, step.state, step.tail, self.controller.policy)
         return Passed(looked, None, looked.state, (), self.controller.policy)
 
     def _update(self, passed: Passed | None) -> dict[str, Any]:
@@ -184,7 +182,7 @@ class AgentMemory(Looking):
         update = {
             self.state_key: ccs,
             self.run_key: notes,
-            self.input_messages_key: changed(passed, is_shadow=self.is_shadow) or None,
+            self.input_messages_key: changed(passed, stay=self.is_shadow) or None,
         }
         return {key: value for key, value in update.items() if value is not None}
 

@@ -32,7 +32,7 @@ from acc.integrations.identity import Owner
 from acc.integrations.leaving import ChannelValues, Looked, Passed
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
-from acc.integrations.settings import AgentSettings
+from acc.integrations.speaking import AgentSettings
 from acc.integrations.stepping import Controller, Runs
 from acc.integrations.stepping import worth_retrying as worth_retrying
 from acc.journal import ThreadKey
@@ -79,7 +79,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             name: Name in traces.
             role: The agent's role, in that prompt.
             force: Compress at each pass, whatever the size: before a `Send`, a hand-over, a planning node.
-            settings: See `acc.integrations.settings.AgentSettings`. ``human`` needs the tools in `tool_node`.
+            settings: See `acc.integrations.speaking.AgentSettings`. ``human`` needs the tools in `tool_node`.
 
         Raises:
             ConfigurationError: The settings contradict each other.

@@ -12,10 +12,9 @@ from langchain_core.runnables import RunnableConfig
 
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
-from acc.integrations.guards import blocked_in
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import ChannelValues, Looked
-from acc.integrations.messages import as_messages, healed, is_summary, role_and_rest
+from acc.integrations.messages import as_messages, blocked_in, healed, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.resuming import Begun
 from acc.integrations.speaking import Speaking

@@ -17,8 +17,7 @@ from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.origins import Origin
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
-from acc.integrations.delegation import caller
-from acc.integrations.identity import Config, Identify, thread_of
+from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
 from acc.step import Step

@@ -42,10 +42,9 @@ from typing_extensions import TypedDict
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.evidence_tool import evidence_tool
 from acc.integrations.graph_channels import MemoryState
-from acc.integrations.langchain import MemoryMiddleware
+from acc.integrations.langchain import MemoryMiddleware, MemorySummarizer
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
-from acc.integrations.summarizer import MemorySummarizer
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 

@@ -17,8 +17,8 @@ from langchain.agents.middleware import (
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc.integrations.guards import blocked, blocked_in
 from acc.integrations.langchain import MemoryMiddleware
+from acc.integrations.messages import blocked, blocked_in
 from acc.testing.chat_model import call
 
 KEPT = "Never page Ann."
