@@ -83,14 +83,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Shared:
-    """The board of one run.
-
-    Attributes:
-        memory: The memory with the board.
-        board: The board.
-        thread: The thread of the run's agent.
-        to: Whom the user speaks to.
-    """
+    """The board of one run: of the agent of ``thread``, whose user speaks to ``to``."""
 
     memory: Any
     board: Board

@@ -140,21 +140,19 @@ class Runs:
 
     def __init__(self, most: int = 256) -> None:
         self._most = most
-        self._seen: OrderedDict[int, tuple[Any, set[ThreadKey]]] = OrderedDict()
+        self._seen: OrderedDict[tuple[int, ThreadKey], Any] = OrderedDict()
         self._guard = threading.Lock()
 
     def has(self, config: Mapping[str, Any], thread: ThreadKey) -> bool:
         """Return whether the run of ``config`` has passed with ``thread``."""
         control = _control(config)
-        with self._guard:
-            held, seen = self._seen.get(id(control), (None, set[ThreadKey]()))
-        return control is not None and held is control and thread in seen
+        return control is not None and self._seen.get((id(control), thread)) is control
 
     def passed(self, config: Mapping[str, Any], thread: ThreadKey) -> None:
-        """Note that a run has passed. The last runs are known."""
+        """Note that a run has passed. The last ones are known."""
         control = _control(config)
         with self._guard:
-            self._seen.setdefault(id(control), (control, set()))[1].add(thread)
+            self._seen[id(control), thread] = control
             while len(self._seen) > self._most:
                 self._seen.popitem(last=False)
 
