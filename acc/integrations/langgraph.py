@@ -35,7 +35,6 @@ from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings
 from acc.integrations.stepping import Controller, Runs
 from acc.integrations.stepping import worth_retrying as worth_retrying
-from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 
 _RUNS = Runs()
@@ -183,15 +182,6 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             StateError: The value is not a state, or it was edited.
         """
         return self._loaded(read(state, self.state_key))
-
-    def thread(self, config: RunnableConfig | None = None, state: Any = None) -> ThreadKey:
-        """Return the thread of a run.
-
-        Args:
-            config: The run's configuration.
-            state: The graph's state, which identifies a run inside another graph.
-        """
-        return self._of(state, ensure_config(config))[1].thread
 
     def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
         raw = read(state, self.state_key)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import random
-import time
 from typing import Any
 
 import pytest
@@ -201,39 +198,6 @@ def test_a_middle_that_repeats_the_first_line_is_labelled_in_its_place() -> None
     say(graph_of(patient(policy=Policy(pasted="ask")), model), "Stop.\nStop.\nGo.")
     shown = "Stop.\n[document pasted?] Stop.\n[end of pasted?]\nGo."
     assert spoken(model.prompts[-1]) == [("human", shown)]
-
-
-def test_four_megabytes_of_base64_block_no_event_loop() -> None:
-    data = base64.b64encode(random.Random(7).randbytes(2_900_000)).decode()
-
-    @tool
-    def capture() -> str:
-        """Capture."""
-        return '{"screenshot": "data:image/png;base64,' + data + '"}'
-
-    def script(prompt: Any) -> Any:
-        if prompt[-1].type == "human":
-            return AIMessage("", tool_calls=[call("capture", "s1")])
-        return "Seen."
-
-    graph = graph_of(patient(), ScriptedChatModel(script=script), tools=[capture])
-
-    async def main() -> float:
-        longest, last, ended = 0.0, time.monotonic(), False
-
-        async def beat() -> None:
-            nonlocal longest, last
-            while not ended:
-                await asyncio.sleep(0.01)
-                longest, last = max(longest, time.monotonic() - last), time.monotonic()
-
-        other = asyncio.create_task(beat())
-        await graph.ainvoke({"messages": [("user", "Look.")]}, CONFIG)
-        ended = True
-        await other
-        return longest
-
-    assert asyncio.run(main()) < 5
 
 
 # Streams

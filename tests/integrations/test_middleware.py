@@ -116,14 +116,6 @@ def test_a_reviewer_is_not_the_user_by_default() -> None:
     assert LIMIT in rules(out)
 
 
-@pytest.mark.parametrize("human", ["user", "document"])
-def test_the_deployer_says_who_reviews(human: str) -> None:
-    memory, agent = _reviewed(human=human)
-    out = say(agent, "Fine. What is open?")
-    assert (human, LIMIT) in stored(memory)
-    assert rules(out) == ([LIMIT] if human == "user" else [])
-
-
 @tool
 def ask_human(question: str) -> str:
     """Ask the user."""

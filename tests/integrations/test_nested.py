@@ -592,15 +592,3 @@ def test_users_do_not_share_what_they_said() -> None:
         its: Any = {"configurable": {"thread_id": f"{user}-1", "user_id": user}}
         say(graph, f"I am {user}.", config=its)
     assert sorted(t.user for t in threads(memory)) == ["alice", "bob"]
-
-
-def test_each_users_words_in_one_thread_have_their_speaker() -> None:
-    memory = memory_of()
-    graph = graph_of(memory, answers("Yes."))
-    for user, text in (("alice", "Never page Ravi."), ("bob", RULE), ("alice", "And now?")):
-        out = say(graph, text, config={"configurable": {"thread_id": "t", "user_id": user}})
-    found = {
-        rule["words"]["text"]: rule["words"].get("speaker", "")
-        for rule in out["ccs"]["constraints"]
-    }
-    assert found == {"Never page Ravi.": "", RULE: "bob"}
