@@ -22,6 +22,7 @@ from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
+from acc.integrations.history import elsewhere
 from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
 from acc.integrations.leaving import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
@@ -100,6 +101,8 @@ class AgentMemory(Looking):
                 looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
                 yield from self._hearing(looked)
                 step = yield from self._stepping(looked, force)
+                if step is not None and looked.new:
+                    step = yield Io(partial(self._without_replaced, step, looked))
                 return (yield Io(partial(self._done, looked, step)))  # type: ignore[no-any-return]
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
@@ -145,6 +148,24 @@ class AgentMemory(Looking):
             "another run commits all the time: the next pass takes the answer",
         )  # fmt: skip
         return (yield Io(look))  # type: ignore[no-any-return]
+
+    def _without_replaced(self, step: Step[Any], looked: Looked) -> Step[Any]:
+        """Return the step without words in whose place others stand on this run's path."""
+        if not (refs := self._replaced(step, looked)):
+            return step
+        thread, branch = looked.thread, step.state.branch
+        done = self.controller.withdrawn(refs, "replaced", thread=thread, branch=branch)
+        commits = (*step.commits, *done.commits)
+        return replace(step, state=done.state, tail=done.tail, commits=commits)
+
+    def _replaced(self, step: Step[Any], looked: Looked) -> list[str]:
+        """Return the refs of an answer that was made anew: the step took it along, the run does not come from it."""
+        taken = {m.ref: m.observation for each in step.commits for m in each.given.turn}
+        there = {"", *(read.id for read in looked.reads)}
+        answers = (o for o in taken.values() if o.channel is Channel.AGENT and not o.is_call)
+        left = {each.message for each in answers} - there
+        gone = elsewhere(looked.given.config, self.input_messages_key, left) if left else set[str]()
+        return [ref for ref, each in taken.items() if each.message in gone]
 
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:

@@ -1,4 +1,4 @@
-"""Which state a run goes on from: that of its channel, or one that the journal made since; and how messages came.
+"""Which state a run goes on from: that of its channel, or one that the journal made since.
 
 A run that was killed, cancelled or ended by an error may have committed more than its checkpoint says. It goes on from
 there: what a tool did stays known. A run that goes back in time begins a branch. The checkpointer tells the two apart:
@@ -9,18 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, NamedTuple
-
-from langchain_core.messages import BaseMessage
+from typing import Any
 
 from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import owner_key, owner_of
-from acc.integrations.identity import ANEW, USER_KEYS, Config, namespace, saver_of
-from acc.integrations.messages import as_messages
+from acc.integrations.history import before as checkpoints
+from acc.integrations.identity import ANEW, Config, saver_of
 from acc.integrations.voices import Read
 from acc.journal import Head, Journal, Latest, ThreadKey
 from acc.logs import log_event
@@ -196,89 +192,3 @@ def _hash_of(raw: Any, thread: ThreadKey) -> str:
     if not isinstance(raw, Mapping) or owner_of(raw) not in ("", owner_key(thread)):
         return ""
     return str(raw.get("hash") or "")
-
-
-PAGE = 32
-"""Checkpoints that are read at once."""
-
-
-def checkpoints(config: Config) -> Iterator[Any]:
-    """Yield the checkpoints that led to a run's step, the newest first; none without a checkpointer.
-
-    Those of other branches are left out; where one was deleted, the one before it follows. Raises whatever the
-    checkpointer raises.
-    """
-    if (saver := saver_of(config)) is None:
-        return
-    configured: Mapping[str, Any] = config.get("configurable") or {}
-    around = namespace(config).rpartition("|")[0]
-    where: Any = {
-        "configurable": {"thread_id": str(configured.get("thread_id")), "checkpoint_ns": around}
-    }
-    wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
-    last: Any = None
-    while True:
-        # Each page to its end: a saver that is asynchronous inside closes its query only there.
-        page = list(saver.list(where, before=last, limit=PAGE))
-        for each in page:
-            last = each.config
-            if wanted and last["configurable"]["checkpoint_id"] > wanted:
-                continue  # another branch's: ids grow with time
-            yield each
-            if each.parent_config is None:
-                return
-            wanted = each.parent_config["configurable"]["checkpoint_id"]
-        if len(page) < PAGE:
-            return
-
-
-def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
-    """Return the messages of a checkpoint's channel."""
-    return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())
-
-
-class Came(NamedTuple):
-    """How a message came into its channel.
-
-    Attributes:
-        is_given: Whether the application gave it; others a tool or a node wrote, or the application put them in the
-            place of other words.
-        user: The user of the run to which it was given; empty if unknown.
-    """
-
-    is_given: bool
-    user: str = ""
-
-
-def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dict[str, Came]:
-    """Return how messages came, by their ids, as far as the run's checkpointer tells.
-
-    The application gives messages to a run: they come, with these words, with the step behind the checkpoint of an
-    input. Or it adds them with ``update_state``; words that it puts in the place of others there are nobody's. Inside
-    another graph, whose nodes write the input, nothing is told; nor where checkpoints of inputs are not kept. Only the
-    newest checkpoints are read.
-    """
-    if "|" in namespace(config) or not messages:
-        return {}
-    wanted = {(str(m.id), str(m.content)) for m in messages}
-    found: dict[str, Came] = {}
-    newer, source, has_inputs, edits = set[tuple[str, str]](), "", False, set[str]()
-    with suppress(Exception):
-        for each in islice(checkpoints(config), 8 * PAGE):
-            there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
-            held, came = {name for name, _ in there}, (newer - there) & wanted
-            about = each.metadata or {}
-            updated, source = source == "update", str(about.get("source"))
-            is_input = source == "input"
-            has_inputs = has_inputs or is_input
-            user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
-            if updated:
-                edits |= {name for name, _ in came} & held
-            for name, _ in came:
-                is_given = name not in edits if updated else is_input
-                found[name] = Came(is_given, user if is_input and not updated else "")
-            wanted -= came
-            newer = there
-            if not wanted:
-                break
-    return {k: came for k, came in found.items() if came.is_given or k in edits or has_inputs}

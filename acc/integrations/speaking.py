@@ -16,11 +16,12 @@ from langchain_core.runnables import RunnableConfig
 
 from acc.clock import SystemClock
 from acc.errors import ConfigurationError
+from acc.integrations.history import Came, arrivals
 from acc.integrations.identity import Identify, Identity, Owner, misplaced, tasks_of, thread_of
 from acc.integrations.leaving import ChannelValues
 from acc.integrations.messages import blocked_in, is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
-from acc.integrations.resuming import Came, Resuming, arrivals
+from acc.integrations.resuming import Resuming
 from acc.integrations.reviews import ReviewMarks, is_decided
 from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.stepping import Controller, check_controller

@@ -29,10 +29,13 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
 
 from acc.errors import PinnedOverflow, StateError, StoreError
+from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
+from acc.integrations.recording import RecordedNode
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 
@@ -46,6 +49,19 @@ def agent_of(memory: Any, model: Any, **given: Any) -> Any:
 
 
 BUILDERS = [agent_of, graph_of]
+
+
+def recorded_of(memory: Any, model: Any) -> Any:
+    """A graph whose model's node is named so, and records its answer."""
+    node = MemoryNode(memory)
+    prompt = node.prompt()
+    builder = StateGraph(MemoryState, input_schema=MessagesState)
+    builder.add_node("memory", node)
+    answer = RecordedNode(node, lambda state: {"messages": [model.invoke(prompt(state))]})
+    builder.add_node("model", answer)
+    builder.add_edge(START, "memory")
+    builder.add_edge("memory", "model")
+    return builder.compile(checkpointer=InMemorySaver())
 
 
 @pytest.mark.parametrize("build", BUILDERS)
@@ -369,3 +385,26 @@ def test_a_shadow_that_fails_stops_no_agent(caplog: pytest.LogCaptureFixture) ->
         assert say(graph, RULE)["messages"][-1].text == "Fine."
         assert "shadow mode does not work" in caplog.text
         caplog.clear()
+
+
+@pytest.mark.parametrize("build", [agent_of, recorded_of])
+@pytest.mark.parametrize("make", MEMORIES)
+def test_an_answer_that_is_made_anew_takes_the_place_of_the_one_before(
+    make: Any, build: Any
+) -> None:
+    memory, model = (
+        make(),
+        ScriptedChatModel(script=["Fine.", "A bad joke.", "A good joke.", "Ok."]),
+    )
+    graph = build(memory, model)
+    say(graph, RULE)
+    say(graph, "Tell me a joke.")
+    before = next(each for each in graph.get_state_history(CONFIG) if "model" in "".join(each.next))
+    graph.invoke(None, before.config)
+    say(graph, "Thanks.")
+    assert "A bad joke." not in whole(model.prompts[-1])
+    assert whole(model.prompts[-1]).count("A good joke.") == 1
+    (key,) = memory.threads()
+    memory.flush(key)
+    assert "A bad joke" not in str(memory.last_state(key).canonical())
+    assert memory.journal.verify([memory.policy]).is_clean

@@ -1,0 +1,118 @@
+"""The checkpoints that led to a run's step: what stood in the channels before, and what a run was given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from acc.integrations.identity import USER_KEYS, Config, namespace, saver_of
+from acc.integrations.messages import as_messages
+
+PAGE = 32
+"""Checkpoints that are read at once."""
+
+
+def before(config: Config) -> Iterator[Any]:
+    """Yield the checkpoints that led to a run's step, the newest first; none without a checkpointer.
+
+    Those of other branches are left out; where one was deleted, the one before it follows. Raises whatever the
+    checkpointer raises.
+    """
+    if (saver := saver_of(config)) is None:
+        return
+    configured: Mapping[str, Any] = config.get("configurable") or {}
+    where = _place(config)
+    around = where["configurable"]["checkpoint_ns"]
+    wanted: str | None = (configured.get("checkpoint_map") or {}).get(around)
+    last: Any = None
+    while True:
+        # Each page to its end: a saver that is asynchronous inside closes its query only there.
+        page = list(saver.list(where, before=last, limit=PAGE))
+        for each in page:
+            last = each.config
+            if wanted and last["configurable"]["checkpoint_id"] > wanted:
+                continue  # another branch's: ids grow with time
+            yield each
+            if each.parent_config is None:
+                return
+            wanted = each.parent_config["configurable"]["checkpoint_id"]
+        if len(page) < PAGE:
+            return
+
+
+def _place(config: Config) -> Any:
+    """Return which checkpoints are those of a run's graph and thread."""
+    thread = str((config.get("configurable") or {}).get("thread_id"))
+    around = namespace(config).rpartition("|")[0]
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": around}}
+
+
+def elsewhere(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
+    """Return those of some messages that stand in newest checkpoints of a run's thread, and in none that led to it."""
+    with suppress(Exception):
+        led = {
+            each.config["configurable"]["checkpoint_id"] for each in islice(before(config), PAGE)
+        }
+        page = list(saver_of(config).list(_place(config), limit=PAGE))
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for each in page:
+            held = {str(m.id) for m in messages_in(each, key)}
+            found[each.config["configurable"]["checkpoint_id"] in led] |= held
+        return frozenset(ids) & (found[False] - found[True])
+    return frozenset()
+
+
+def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
+    """Return the messages of a checkpoint's channel."""
+    return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())
+
+
+class Came(NamedTuple):
+    """How a message came into its channel.
+
+    Attributes:
+        is_given: Whether the application gave it; others a tool or a node wrote, or the application put them in the
+            place of other words.
+        user: The user of the run to which it was given; empty if unknown.
+    """
+
+    is_given: bool
+    user: str = ""
+
+
+def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dict[str, Came]:
+    """Return how messages came, by their ids, as far as the run's checkpointer tells.
+
+    The application gives messages to a run: they come, with these words, with the step behind the checkpoint of an
+    input. Or it adds them with ``update_state``; words that it puts in the place of others there are nobody's. Inside
+    another graph, whose nodes write the input, nothing is told; nor where checkpoints of inputs are not kept. Only the
+    newest checkpoints are read.
+    """
+    if "|" in namespace(config) or not messages:
+        return {}
+    wanted = {(str(m.id), str(m.content)) for m in messages}
+    found: dict[str, Came] = {}
+    newer, source, has_inputs, edits = set[tuple[str, str]](), "", False, set[str]()
+    with suppress(Exception):
+        for each in islice(before(config), 8 * PAGE):
+            there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
+            held, came = {name for name, _ in there}, (newer - there) & wanted
+            about = each.metadata or {}
+            updated, source = source == "update", str(about.get("source"))
+            is_input = source == "input"
+            has_inputs = has_inputs or is_input
+            user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
+            if updated:
+                edits |= {name for name, _ in came} & held
+            for name, _ in came:
+                is_given = name not in edits if updated else is_input
+                found[name] = Came(is_given, user if is_input and not updated else "")
+            wanted -= came
+            newer = there
+            if not wanted:
+                break
+    return {k: came for k, came in found.items() if came.is_given or k in edits or has_inputs}
