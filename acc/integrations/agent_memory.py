@@ -22,7 +22,7 @@ from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
-from acc.integrations.history import elsewhere
+from acc.integrations.history import arrivals, elsewhere, taken_back
 from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
 from acc.integrations.leaving import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
@@ -31,7 +31,7 @@ from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
 from acc.integrations.reviews import reviewed
 from acc.integrations.stepping import synchronous, traced
-from acc.integrations.tailing import places
+from acc.integrations.tailing import is_said, places
 from acc.journal import ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState, TailRef
@@ -159,13 +159,25 @@ class AgentMemory(Looking):
         return replace(step, state=done.state, tail=done.tail, commits=commits)
 
     def _replaced(self, step: Step[Any], looked: Looked) -> list[str]:
-        """Return the refs of an answer that was made anew: the step took it along, the run does not come from it."""
+        """Return the refs of an answer that was made anew, and of the user's last words that the application edited.
+
+        The step took the answer along; the run does not come from it. Only the checkpointer tells an edit from the
+        words of a client that uses an id again.
+        """
+        config, key, last = looked.given.config, self.input_messages_key, looked.new[-1]
         taken = {m.ref: m.observation for each in step.commits for m in each.given.turn}
+        earlier = {m.ref: m.observation for each in step.commits for m in each.given.read}
+        earlier |= {m.ref: m.observation for m in step.tail}
         there = {"", *(read.id for read in looked.reads)}
         answers = (o for o in taken.values() if o.channel is Channel.AGENT and not o.is_call)
         left = {each.message for each in answers} - there
-        gone = elsewhere(looked.given.config, self.input_messages_key, left) if left else set[str]()
-        return [ref for ref, each in taken.items() if each.message in gone]
+        gone = elsewhere(config, key, left) | taken_back(config, key, left) if left else set[str]()
+        refs = [ref for ref, each in taken.items() if each.message in gone]
+        old = [r for r, each in earlier.items() if r not in taken and each.message == last.id]
+        if old and is_said(last):
+            came = arrivals(config, key, [last.message]).get(last.id)
+            refs += old if came is not None and came.is_edit else []
+        return refs
 
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:

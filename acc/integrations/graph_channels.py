@@ -7,20 +7,29 @@ channels are checkpointed, and callers cannot write them.
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, new_class
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 from langgraph.channels import LastValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, StateError
 from acc.journal import ThreadKey
 from acc.state.model import OWNER
+from acc.text.lines import canonical_json
 
 Value = TypeVar("Value")
+
+PACKED = "zlib"
+"""Key of a state's compressed JSON in a checkpoint."""
+
+MOST_BYTES = 64 * 2**20
+"""Maximum size of a state: a forged checkpoint cannot fill the memory."""
 
 
 def owner_of(raw: Any) -> str:
@@ -44,6 +53,33 @@ def _owners(raw: Any) -> list[str]:
     return str(named or "").split() or [""]
 
 
+def packed(value: Any) -> Any:
+    """Return a state with its body compressed; another value as it is."""
+    if not isinstance(value, Mapping) or "hash" not in value:
+        return value
+    named = {key: value[key] for key in ("hash", OWNER) if key in value}
+    return {**named, PACKED: zlib.compress(canonical_json(value).encode(), 1)}
+
+
+def unpacked(value: Any) -> Any:
+    """Return what `packed` packed; another value as it is.
+
+    Raises:
+        StateError: The bytes are no packed state.
+    """
+    if not isinstance(value, Mapping) or PACKED not in value:
+        return value
+    try:
+        whole = zlib.decompressobj().decompress(value[PACKED], MOST_BYTES)
+        return json.loads(whole)
+    except (zlib.error, TypeError, ValueError) as error:
+        raise StateError(
+            "the state in the checkpoint is damaged",
+            where=PACKED,
+            hint="restore the checkpoint as the memory wrote it, or begin a new thread",
+        ) from error
+
+
 class Unread(dict[str, Any]):
     """A state from a channel that the graph's schema does not declare: its nodes cannot read it."""
 
@@ -51,10 +87,26 @@ class Unread(dict[str, Any]):
 class OwnState(LastValue[dict[str, Any]]):
     """The memory's channel for graphs with nested agents, which may write it concurrently.
 
-    A value of another agent's memory does not replace this one, unless it says that it does (`owned`).
+    A value of another agent's memory does not replace this one, unless it says that it does (`owned`). In checkpoints
+    a state is compressed (`packed`): some checkpointers store it anew at each step of the graph.
     """
 
-    __slots__ = ()
+    __slots__ = ("held",)
+
+    def checkpoint(self) -> Any:
+        """Return the value as a checkpoint holds it."""
+        value = super().checkpoint()
+        held = getattr(self, "held", None)
+        if held is None or held[0] is not value:  # it is asked for at each step of the graph
+            self.held = held = (value, packed(value))
+        return held[1]
+
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        """Return a channel with the value that a checkpoint holds."""
+        value = unpacked(checkpoint)
+        channel = super().from_checkpoint(value)
+        channel.held = (value, checkpoint)
+        return channel
 
     def update(self, values: Sequence[Any]) -> bool:
         """Apply the values in order; return whether there are any."""

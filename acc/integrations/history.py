@@ -1,16 +1,21 @@
-"""The checkpoints that led to a run's step: what stood in the channels before, and what a run was given."""
+"""The checkpoints that led to a run's step: what stood in the channels before, what a run was given, and which results
+of tools a failed run left there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from acc.integrations.identity import USER_KEYS, Config, namespace, saver_of
 from acc.integrations.messages import as_messages
+from acc.integrations.reviews import calls_of
+from acc.logs import log_event
 
 PAGE = 32
 """Checkpoints that are read at once."""
@@ -66,6 +71,28 @@ def elsewhere(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
     return frozenset()
 
 
+def taken_back(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
+    """Return those of some messages that the application took out of the channel: with ``update_state``, or as it gave
+    a run its input.
+
+    What it removes in front of all that stays is trimmed, not taken back. Only the newest checkpoints are read.
+    """
+    wanted, gone = set(ids), set[str]()
+    held, is_update = set[str](), False
+    with suppress(Exception):
+        for each in islice(before(config) if wanted else (), PAGE):
+            there = [str(m.id) for m in messages_in(each, key)]
+            source = str((each.metadata or {}).get("source"))
+            if is_update or source == "input":
+                first = next((i for i, name in enumerate(there) if name in held), len(there))
+                gone |= wanted & set(there[first:]) - held
+            wanted.difference_update(there)
+            if not wanted:
+                break
+            held, is_update = set(there), source == "update"
+    return frozenset(gone)
+
+
 def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
     """Return the messages of a checkpoint's channel."""
     return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())
@@ -75,13 +102,14 @@ class Came(NamedTuple):
     """How a message came into its channel.
 
     Attributes:
-        is_given: Whether the application gave it; others a tool or a node wrote, or the application put them in the
-            place of other words.
+        is_given: Whether the application gave it; others a tool or a node wrote.
         user: The user of the run to which it was given; empty if unknown.
+        is_edit: Whether the application put it in the place of other words.
     """
 
     is_given: bool
     user: str = ""
+    is_edit: bool = False
 
 
 def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dict[str, Came]:
@@ -96,7 +124,7 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
         return {}
     wanted = {(str(m.id), str(m.content)) for m in messages}
     found: dict[str, Came] = {}
-    newer, source, has_inputs, edits = set[tuple[str, str]](), "", False, set[str]()
+    newer, source, has_inputs = set[tuple[str, str]](), "", False
     with suppress(Exception):
         for each in islice(before(config), 8 * PAGE):
             there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
@@ -106,13 +134,48 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
             is_input = source == "input"
             has_inputs = has_inputs or is_input
             user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
-            if updated:
-                edits |= {name for name, _ in came} & held
             for name, _ in came:
-                is_given = name not in edits if updated else is_input
-                found[name] = Came(is_given, user if is_input and not updated else "")
+                is_edit = updated and name in held
+                is_given = is_input if not updated else not is_edit
+                found[name] = Came(is_given, user if is_input and not updated else "", is_edit)
             wanted -= came
             newer = there
             if not wanted:
                 break
-    return {k: came for k, came in found.items() if came.is_given or k in edits or has_inputs}
+    return {k: came for k, came in found.items() if came.is_given or came.is_edit or has_inputs}
+
+
+NEWEST = 8
+"""Checkpoints that led to the run and are read."""
+
+_LOG = logging.getLogger(__name__)
+
+
+def results_left(messages: Sequence[BaseMessage], config: Config) -> list[ToolMessage]:
+    """Return the results that the run's checkpointer holds of calls that have none among ``messages``.
+
+    Tools that are called together run as tasks of one step. If one fails, the step ends, and the results of the others
+    stand among the checkpoint's pending writes. A run with new input drops them: the model would call the tools again.
+    """
+    answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    called = {call_id for message in messages for call_id, _ in calls_of(message)}
+    left = called - answered
+    found: dict[str, ToolMessage] = {}
+    try:
+        for each in islice(before(config), NEWEST) if left else ():
+            for message in _written(each.pending_writes or ()):
+                if message.tool_call_id in left:
+                    found.setdefault(message.tool_call_id, message)
+    except Exception as error:
+        log_event(
+            _LOG, logging.WARNING, "results_unknown",
+            f"the checkpointer cannot be asked for the results of a failed run: {type(error).__name__}",
+        )  # fmt: skip
+    return list(found.values())
+
+
+def _written(writes: Collection[Any]) -> Iterator[ToolMessage]:
+    for _, _, value in writes:
+        for message in value if isinstance(value, list) else [value]:
+            if isinstance(message, ToolMessage):
+                yield message

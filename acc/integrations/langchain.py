@@ -179,7 +179,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             return {}
         before = looked.given.handed or looked.given.raw
         update: dict[str, Any] = {"ccs_run": owned(looked.notes.dump(), looked.thread, before)}
-        messages = marked(looked)
+        messages = [*marked(looked), *looked.added]
         return update | ({"messages": messages} if messages else {})
 
     def _left(self, passed: Passed | None, state: Any) -> dict[str, Any]:

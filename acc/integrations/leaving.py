@@ -54,6 +54,7 @@ class Looked:
         new: Those that no commit has taken.
         erased: Ids of messages whose words were erased.
         notes: The notes, with what this pass adds.
+        added: Results that a failed run left: they are not in the channel yet.
     """
 
     thread: ThreadKey
@@ -65,6 +66,7 @@ class Looked:
     new: tuple[Read, ...]
     erased: frozenset[str]
     notes: Notes
+    added: tuple[BaseMessage, ...] = ()
 
     @property
     def turn(self) -> Turn:
@@ -135,7 +137,9 @@ def changed(passed: Passed, *, stay: bool) -> list[BaseMessage]:
         # Without ids they are replaced all at once: from now on each has the one that the journal knows.
         staying = [m for m in (*looked.role, *looked.rest) if m.id not in gone]
         return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *staying]
-    return [*(m for m in marked(looked) if m.id not in gone), *leaving]
+    added = {m.id: m for m in looked.added}
+    new = [m for m in (*marked(looked), *added.values()) if m.id not in gone]
+    return [*new, *(m for m in leaving if m.id not in added)]
 
 
 def beside(passed: Passed, kept: set[str]) -> dict[str, str]:

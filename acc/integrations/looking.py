@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,10 +13,12 @@ from langchain_core.runnables import RunnableConfig
 
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
+from acc.integrations.history import results_left, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import ChannelValues, Looked
 from acc.integrations.messages import as_messages, blocked_in, healed, is_summary, role_and_rest
 from acc.integrations.notes import Notes
+from acc.integrations.prompting import Shown
 from acc.integrations.resuming import Begun
 from acc.integrations.speaking import Speaking
 from acc.integrations.tailing import (
@@ -85,7 +88,8 @@ class Looking(Speaking):
             looked, gone = self._found(journal, given, whose, is_same_run, is_entry)
         if not gone:
             return looked
-        self._withdraw(looked, gone)
+        for reason, refs in gone.items():
+            self._withdraw(looked, reason, refs)
         return self._look(given, whose, is_same_run, is_entry=is_entry)
 
     def _found(
@@ -95,14 +99,18 @@ class Looking(Speaking):
         whose: Owner,
         is_same_run: bool,
         is_entry: bool,
-    ) -> tuple[Looked, list[str]]:
-        """Return what a pass finds, and the refs that the state has to let go of first."""
+    ) -> tuple[Looked, Mapping[str, list[str]]]:
+        """Return what a pass finds, and what the state has to let go of first: refs by reason."""
         role, rest = role_and_rest(as_messages(given.messages))
+        added = [] if is_same_run else as_messages(results_left(rest, given.config))
+        rest += added
         state = self._loaded(given.raw)
         notes = self._noted(journal, given, whose, rest, is_same_run=is_same_run)
-        looked = Looked(whose.thread, state, given, role, rest, [], (), frozenset(), notes)
+        looked = Looked(
+            whose.thread, state, given, role, rest, [], (), frozenset(), notes, tuple(added)
+        )
         if is_entry and state is not None:
-            return looked, []
+            return looked, {}
         reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
         begun = self.resuming.begun(journal, whose.thread, state, reads, given.config)
         told = {
@@ -112,7 +120,7 @@ class Looking(Speaking):
         }
         notes = replace(notes, taken={**notes.taken, **told})
         looked = replace(looked, thread=begun.thread, state=begun.state, reads=reads)
-        if gone := self._blocked(looked):
+        if gone := self._gone(journal, looked):
             return looked, gone
         new, erased = self._new(journal, reads, begun, notes, given.config)
         notes = replace(notes, thread=begun.thread)
@@ -125,7 +133,7 @@ class Looking(Speaking):
                 "thread, unless its messages are put back into the channel",
                 thread=begun.thread.thread,
             )  # fmt: skip
-        return replace(looked, new=new, erased=erased, notes=notes), []
+        return replace(looked, new=new, erased=erased, notes=notes), {}
 
     def _is_told(self, summary: BaseMessage, state: State | None) -> bool:
         """Return whether a summary says nothing new: it is the state, or a shadow has read what it sums up."""
@@ -133,22 +141,32 @@ class Looking(Speaking):
             return False
         return self.is_shadow or render(state, self.controller.policy.style) in str(summary.text)
 
-    def _blocked(self, looked: Looked) -> list[str]:
-        """Return the refs of the tail's messages that a guard blocked since."""
+    def _gone(self, journal: Journal, looked: Looked) -> dict[str, list[str]]:
+        """Return the refs of the tail's messages that a guard blocked since, or that the application took out of the
+        channel, by reason."""
         if (state := looked.state) is None:
-            return []
-        messages, notes = [read.message for read in looked.reads], looked.given.notes
-        ids = blocked_in(messages).difference(notes.written)
-        blocked = self.voices.read([m for m in messages if m.id in ids], notes.voiced)
+            return {}
+        messages, given = [read.message for read in looked.reads], looked.given
+        ids = blocked_in(messages).difference(given.notes.written)
+        blocked = self.voices.read([m for m in messages if m.id in ids], given.notes.voiced)
         held = places(blocked, state.unread)
-        return [entry.ref for entries in held.values() for entry in entries]
+        found = {"blocked": [entry.ref for entries in held.values() for entry in entries]}
+        there = Counter(digest for read in looked.reads for digest in read.digests)
+        if Counter(entry.digest for entry in state.unread) - there:
+            shown = Shown(looked.reads, places(looked.reads, state.unread), {}, state.unread)
+            refs = [entry.ref for entry in shown.missing]
+            texts = journal.texts(looked.thread, refs, branch=state.branch)
+            names = {message.observation.message for message in texts}
+            back = taken_back(given.config, self.input_messages_key, names)
+            found["taken back"] = [m.ref for m in texts if m.observation.message in back]
+        return {reason: refs for reason, refs in found.items() if refs}
 
-    def _withdraw(self, looked: Looked, refs: list[str]) -> None:
+    def _withdraw(self, looked: Looked, reason: str, refs: list[str]) -> None:
         branch = looked.state.branch if looked.state is not None else "main"
-        self.controller.withdrawn(refs, "blocked", thread=looked.thread, branch=branch)
+        self.controller.withdrawn(refs, reason, thread=looked.thread, branch=branch)
         log_event(
             _LOG, logging.WARNING, "withdrawn",
-            f"nothing in the state rests on {len(refs)} messages any more: a guard blocked them",
+            f"nothing in the state rests on {len(refs)} messages any more: {reason}",
             thread=looked.thread.thread,
         )  # fmt: skip
 

@@ -123,6 +123,7 @@ class Speaking:
         A run gives its messages before its first pass. What comes later in it, a tool or a node wrote.
         """
         notes = given.notes.within({str(m.id) for m in rest})
+        self._check_users(rest, notes)
         humans = [m for m in rest if isinstance(m, HumanMessage)]
         if is_same_run and self.voices.marks is not None:
             # The middleware sees what a tool writes. So another middleware changed these: it redacts.
@@ -191,6 +192,20 @@ class Speaking:
             return False
         is_first = notes.is_new and not given.raw
         return is_first or not journal.head(thread).hash
+
+    def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
+        """Check that nobody put something else in the place of the user's words.
+
+        Raises:
+            ConfigurationError: A middleware did.
+        """
+        for message in rest:
+            if message.id in notes.users and not isinstance(message, HumanMessage):
+                raise ConfigurationError(
+                    f"a middleware put a {message.type} message in the place of the user's",
+                    where=f"message {message.id}",
+                    hint="give what the middleware adds an id of its own",
+                )
 
     def _knows(
         self, journal: Journal, config: RunnableConfig, messages: Sequence[BaseMessage]

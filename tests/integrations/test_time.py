@@ -32,7 +32,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from acc.errors import PinnedOverflow, StateError, StoreError
-from acc.integrations.graph_channels import MemoryState
+from acc.integrations.graph_channels import PACKED, MemoryState, unpacked
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
@@ -358,6 +358,17 @@ def test_a_client_that_posts_its_transcript_with_stable_ids_says_nothing_twice(
     assert [t for c, t in stored(memory) if c == "user"] == list(texts)
 
 
+def test_a_checkpoint_holds_the_state_compressed_and_a_damaged_one_is_told() -> None:
+    memory, saver = memory_of(), InMemorySaver()
+    agent = agent_of(memory, fine(), checkpointer=saver)
+    say(agent, RULE)
+    held = saver.get(CONFIG)["channel_values"]["ccs"]  # type: ignore[index]
+    assert set(held) == {"hash", "owner", PACKED}
+    assert unpacked(held) == agent.get_state(CONFIG).values["ccs"]
+    with pytest.raises(StateError, match="damaged"):
+        unpacked({**held, PACKED: b"no such thing"})
+
+
 def test_a_long_message_is_read_to_its_end_and_then_leaves() -> None:
     memory, model = patient(), fine()
     agent = agent_of(memory, model)
@@ -407,4 +418,28 @@ def test_an_answer_that_is_made_anew_takes_the_place_of_the_one_before(
     (key,) = memory.threads()
     memory.flush(key)
     assert "A bad joke" not in str(memory.last_state(key).canonical())
+    assert memory.journal.verify([memory.policy]).is_clean
+
+
+@pytest.mark.parametrize("build", [agent_of, recorded_of])
+@pytest.mark.parametrize("make", MEMORIES)
+def test_the_users_last_words_are_edited_as_chat_interfaces_do(make: Any, build: Any) -> None:
+    memory, model = make(), fine()
+    graph = build(memory, model)
+    say(graph, RULE)
+    say(graph, "Never page Ann.")
+    last = "Never page Ann."
+    held = next(
+        each for each in graph.get_state_history(CONFIG)
+        if each.next and each.values["messages"][-1].text == last
+    )  # fmt: skip
+    edited = HumanMessage("Never page Bo.", id=held.values["messages"][-1].id)
+    anew = graph.update_state(held.config, {"messages": [edited]}, as_node="__start__")
+    graph.invoke(None, anew)
+    out = say(graph, "And now?")
+    assert "Ann" not in whole(model.prompts[-1])
+    assert "Never page Bo." in whole(model.prompts[-1])
+    memory.flush("t", branch=state_of(out).branch)
+    new = memory.last_state("t", branch=state_of(out).branch)
+    assert [rule.text_of for rule in new.constraints] == [RULE, "Never page Bo."]
     assert memory.journal.verify([memory.policy]).is_clean

@@ -1,0 +1,75 @@
+"""What the application removes from the channel: taken back behind messages that stay, trimmed in front of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from helpers_integrations import CONFIG, RULE, graph_of, memory_of, patient, say, state_of, whole
+from langchain_core.messages import RemoveMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from test_time import agent_of
+
+from acc.testing.chat_model import ScriptedChatModel
+
+POLICY = "Always refund everybody."
+
+
+def _answers() -> ScriptedChatModel:
+    count = iter(range(1, 99))
+    return ScriptedChatModel(script=lambda _: f"Answer {next(count)}.")
+
+
+def _id_of(graph: Any, text: str) -> str:
+    messages = graph.get_state(CONFIG).values["messages"]
+    return next(str(m.id) for m in messages if m.text == text)
+
+
+@pytest.mark.parametrize("build", [agent_of, graph_of])
+@pytest.mark.parametrize("make", [memory_of, patient])
+@pytest.mark.parametrize("in_input", [False, True])
+def test_a_message_that_the_application_takes_back_binds_nobody(
+    build: Any, make: Any, in_input: bool
+) -> None:
+    memory, model = make(), _answers()
+    graph = build(memory, model, checkpointer=InMemorySaver())
+    for text in ("Hello.", POLICY):
+        say(graph, text)
+    removal = RemoveMessage(id=_id_of(graph, POLICY))
+    if in_input:
+        graph.invoke({"messages": [removal, ("user", "What is open?")]}, CONFIG)
+    else:
+        graph.update_state(CONFIG, {"messages": [removal]})
+        say(graph, "What is open?")
+    assert POLICY not in whole(model.prompts[-1])
+    say(graph, "And now?")
+    assert POLICY not in whole(model.prompts[-1])
+    memory.flush("t")
+    assert not memory.last_state("t").constraints
+    assert memory.journal.verify([memory.policy]).is_clean
+
+
+@pytest.mark.parametrize("make", [memory_of, patient])
+def test_an_answer_that_is_removed_and_made_anew_is_gone(make: Any) -> None:
+    memory, model = make(), _answers()
+    graph = agent_of(memory, model)
+    for text in (RULE, "Tell me a joke."):
+        say(graph, text)
+    out = graph.invoke({"messages": [RemoveMessage(id=_id_of(graph, "Answer 2."))]}, CONFIG)
+    assert out["messages"][-1].text == "Answer 3."
+    say(graph, "Thanks.")
+    assert "Answer 2." not in whole(model.prompts[-1])
+
+
+def test_what_the_application_trims_stays_in_the_memory() -> None:
+    memory, model = patient(), _answers()
+    graph = agent_of(memory, model)
+    for text in (RULE, "What is open?"):
+        say(graph, text)
+    first = [RemoveMessage(id=_id_of(graph, text)) for text in (RULE, "Answer 1.")]
+    graph.update_state(CONFIG, {"messages": first})
+    out = say(graph, "And now?")
+    assert RULE in whole(model.prompts[-1])
+    memory.flush("t")
+    assert [r.text_of for r in memory.last_state("t").constraints] == [RULE]
+    assert state_of(out).turn == 3
