@@ -145,6 +145,15 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
     return {k: came for k, came in found.items() if came.is_given or came.is_edit or has_inputs}
 
 
+def is_running_summary(config: Config, message: BaseMessage) -> bool:
+    """Return whether a system message holds the running summary that langmem keeps beside the messages."""
+    with suppress(Exception):
+        for each in islice(before(config), 1):
+            running = each.checkpoint["channel_values"]["context"]["running_summary"].summary
+            return bool(running) and running in str(message.text)
+    return False
+
+
 NEWEST = 8
 """Checkpoints that led to the run and are read."""
 

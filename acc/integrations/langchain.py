@@ -26,7 +26,7 @@ from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.graph_channels import OwnState, owned
 from acc.integrations.identity import Identify, Owner, owner
 from acc.integrations.leaving import ChannelValues, Looked, Passed, marked
-from acc.integrations.messages import as_messages, role_and_rest
+from acc.integrations.messages import as_messages, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND, with_memory
 from acc.integrations.speaking import AgentSettings
@@ -259,11 +259,18 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
     def _of(
         self, messages: list[AnyMessage], config: RunnableConfig | None
     ) -> tuple[ChannelValues, Owner]:
+        """Return the messages without this memory's own summaries; another's is a document."""
         whole = ensure_config(config)
-        given = ChannelValues(messages, None, Notes(key=self.key), whole)
-        return given, owner(whole, self.identity, None, as_messages(messages))
+        own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
+        return ChannelValues(own, None, Notes(key=self.key), whole), owner(
+            whole, self.identity, None, own
+        )
 
     def _summary(self, passed: Passed | None) -> str:
         state = passed.state if passed is not None else None
         text = render(state, self.controller.policy.style) if state is not None else ""
         return f"{LEGEND}\n\n{text}" if text else NOTHING
+
+
+def _is_own(text: str) -> bool:
+    return LEGEND in text or text.endswith(NOTHING)

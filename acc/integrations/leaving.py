@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.integrations.graph_channels import owned
-from acc.integrations.messages import is_marked, is_summary, with_mark
+from acc.integrations.messages import as_messages, is_marked, is_summary, role_and_rest, with_mark
 from acc.integrations.notes import Notes
 from acc.integrations.reviews import calls_of
 from acc.integrations.stepping import tell
@@ -123,9 +123,11 @@ def removed(passed: Passed) -> list[RemoveMessage]:
 
 
 def marked(looked: Looked) -> list[BaseMessage]:
-    """Return what gets its mark: another agent's tasks, which may come to other agents from here."""
+    """Return what gets its mark: another agent's tasks, which may come to other agents from here; langmem's summary."""
     tasks = looked.notes.tasks
-    return [with_mark(m) for m in looked.rest if m.id in tasks and not is_marked(m)]
+    role, _ = role_and_rest(as_messages(looked.given.messages[:1]))
+    summary = [m for m in looked.rest[:1] if role and not looked.role]
+    return [*summary, *(with_mark(m) for m in looked.rest if m.id in tasks and not is_marked(m))]
 
 
 def changed(passed: Passed, *, stay: bool) -> list[BaseMessage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,13 @@ from langchain_core.runnables import RunnableConfig
 
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
-from acc.integrations.history import results_left, taken_back
+from acc.integrations.history import is_running_summary, results_left, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
 from acc.integrations.leaving import ChannelValues, Looked
-from acc.integrations.messages import as_messages, blocked_in, healed, is_summary, role_and_rest
+from acc.integrations.messages import as_messages, as_summary, blocked_in, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown
+from acc.integrations.recovering import Recovered, may_sum_up, recovered
 from acc.integrations.resuming import Begun
 from acc.integrations.speaking import Speaking
 from acc.integrations.tailing import (
@@ -35,7 +36,6 @@ from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
-from acc.state.render import render
 from acc.tail import digest_of
 
 State = CompressedCognitiveState
@@ -102,44 +102,36 @@ class Looking(Speaking):
     ) -> tuple[Looked, Mapping[str, list[str]]]:
         """Return what a pass finds, and what the state has to let go of first: refs by reason."""
         role, rest = role_and_rest(as_messages(given.messages))
+        if role and self._is_summary(role[0], given):
+            role, rest = [], [as_summary(role[0]), *rest]
         added = [] if is_same_run else as_messages(results_left(rest, given.config))
         rest += added
         state = self._loaded(given.raw)
-        notes = self._noted(journal, given, whose, rest, is_same_run=is_same_run)
+        past = self._recovered(journal, given, whose, state, [*role, *rest])
+        whole = [*past.messages, *rest]
+        notes = self._noted(journal, given, whose, whole, is_same_run=is_same_run)
         looked = Looked(
             whose.thread, state, given, role, rest, [], (), frozenset(), notes, tuple(added)
         )
         if is_entry and state is not None:
             return looked, {}
-        reads = self.voices.read(healed(rest, is_read=True), notes.voiced)
-        begun = self.resuming.begun(journal, whose.thread, state, reads, given.config)
-        told = {
-            read.id: " ".join(read.digests)
-            for read in reads
-            if is_summary(read.message) and self._is_told(read.message, begun.state)
-        }
+        reads = self.voices.read(healed(whole, is_read=True), notes.voiced)
+        told = {read.id: " ".join(read.digests) for read in reads if read.id in past.told}
         notes = replace(notes, taken={**notes.taken, **told})
+        begun = self.resuming.begun(journal, whose.thread, state, reads, given.config)
         looked = replace(looked, thread=begun.thread, state=begun.state, reads=reads)
         if gone := self._gone(journal, looked):
             return looked, gone
         new, erased = self._new(journal, reads, begun, notes, given.config)
         notes = replace(notes, thread=begun.thread)
         new, notes = self._repeated(journal, reads, new, begun, notes)
-        is_cut = begun.state is None and bool(rest) and rest[0].type == "ai"
-        if is_cut or any(is_summary(read.message) for read in new):
+        if begun.state is None and whole and whole[0].type == "ai":
             log_event(
                 _LOG, logging.WARNING, "begun_in_the_middle",
-                "messages begin with the agent's words or with a summary: what came before is in no memory of this "
-                "thread, unless its messages are put back into the channel",
+                "a conversation begins with the agent's words: what came before is in no memory of this thread",
                 thread=begun.thread.thread,
             )  # fmt: skip
         return replace(looked, new=new, erased=erased, notes=notes), {}
-
-    def _is_told(self, summary: BaseMessage, state: State | None) -> bool:
-        """Return whether a summary says nothing new: it is the state, or a shadow has read what it sums up."""
-        if state is None:
-            return False
-        return self.is_shadow or render(state, self.controller.policy.style) in str(summary.text)
 
     def _gone(self, journal: Journal, looked: Looked) -> dict[str, list[str]]:
         """Return the refs of the tail's messages that a guard blocked since, or that the application took out of the
@@ -169,6 +161,34 @@ class Looking(Speaking):
             f"nothing in the state rests on {len(refs)} messages any more: {reason}",
             thread=looked.thread.thread,
         )  # fmt: skip
+
+    def _is_summary(self, role: BaseMessage, given: ChannelValues) -> bool:
+        """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
+        return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
+
+    def _recovered(
+        self,
+        journal: Journal,
+        given: ChannelValues,
+        whose: Owner,
+        state: State | None,
+        messages: Sequence[BaseMessage],
+    ) -> Recovered:
+        """Return what another summariser removed and this memory has not taken."""
+        if not any(may_sum_up(message) for message in messages):
+            return Recovered()
+        branch = state.branch if state is not None else "main"
+        head = journal.head(whose.thread, branch)
+
+        def knows(ids: Collection[str]) -> Collection[str]:
+            taken = journal.taken(whose.thread, [*ids], head.seq, branch=branch)
+            waiting = journal.waiting(whose.thread, branch)
+            known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
+            return known | given.notes.taken.keys()
+
+        return recovered(
+            given.config, messages, self.input_messages_key, knows if head.hash else None
+        )
 
     def _new(
         self,
