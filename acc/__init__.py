@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from acc.state.model import CompressedCognitiveState as CompressedCognitiveState
     from acc.state.policy import Policy as Policy
     from acc.state.slots import Slot as Slot
-    from acc.step import Cadence as Cadence
-    from acc.step import Step as Step
+    from acc.step.step import Cadence as Cadence
+    from acc.step.step import Step as Step
+    from acc.step.update import aupdate_state as aupdate_state
+    from acc.step.update import seed as seed
+    from acc.step.update import update_state as update_state
     from acc.turn.observations import Channel as Channel
     from acc.turn.observations import Observation as Observation
     from acc.turn.observations import Trust as Trust
     from acc.turn.turn import Turn as Turn
-    from acc.update import aupdate_state as aupdate_state
-    from acc.update import seed as seed
-    from acc.update import update_state as update_state
 
 __version__ = "0.2.0"
 
@@ -42,7 +42,7 @@ _HOME = {
     "AccError": "acc.errors",
     "AsyncMemoryController": "acc.controller.controller",
     "Board": "acc.board.board",
-    "Cadence": "acc.step",
+    "Cadence": "acc.step.step",
     "Channel": "acc.turn.observations",
     "ChromaStore": "acc.artifacts.chroma",
     "CompressedCognitiveState": "acc.state.model",
@@ -56,13 +56,13 @@ _HOME = {
     "Policy": "acc.state.policy",
     "Settings": "acc.controller.settings",
     "Slot": "acc.state.slots",
-    "Step": "acc.step",
+    "Step": "acc.step.step",
     "ThreadKey": "acc.journal.names",
     "Trust": "acc.turn.observations",
     "Turn": "acc.turn.turn",
-    "aupdate_state": "acc.update",
-    "seed": "acc.update",
-    "update_state": "acc.update",
+    "aupdate_state": "acc.step.update",
+    "seed": "acc.step.update",
+    "update_state": "acc.step.update",
 }
 
 

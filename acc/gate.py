@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from acc.recall import Candidate, candidate_of, passages
-from acc.tail import Message
+from acc.gate import Candidate, candidate_of, passages
+from acc.state.tail import Message
 from acc.text.ranking import terms
 from acc.text.tokens import TokenCounter, utf8_quarter
 from acc.turn.observations import Evidence
@@ -34,7 +34,7 @@ class Gate:
     Attributes:
         tokens: Tokens of all that is admitted together, with a label for each message.
         label: Tokens of such a label, which says who spoke and when.
-        opens: Score (`acc.recall`) that the best passage has to reach; below it nothing is admitted.
+        opens: Score (`acc.gate`) that the best passage has to reach; below it nothing is admitted.
         least: Score that each passage has to reach.
         news: Share of a passage's news that it has to have.
     """

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.sentences import sentences
 from acc.turn.observations import Evidence, Trust
 

@@ -29,7 +29,7 @@ from acc.artifacts.filling import Filling, Index
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.rows import rows_of
 from acc.journal import ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 Add = Callable[[int, list[Artifact]], None]

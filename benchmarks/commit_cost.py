@@ -23,7 +23,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
 from acc.state.render import render
-from acc.tail import Message, messages_of
+from acc.state.tail import Message, messages_of
 from acc.turn.turn import Turn
 
 WORDS = "the pool of checkout-api on eu-west-1 holds 80 connections since the change of Monday"

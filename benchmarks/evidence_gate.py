@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent / "keyless"))
 from dataset import scenarios
 
 from acc.gate import Gate, qualify
-from acc.tail import messages_of
+from acc.state.tail import messages_of
 from acc.text.ranking import terms
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Evidence

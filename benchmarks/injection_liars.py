@@ -6,10 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from acc.state.reading import Claim, Judgement, Reading, claim_digest
 from injection_corpora import Case
 
-from acc.commit.endings import Judgement, claim_digest
-from acc.compress.protocol import Claim, Reading
 from acc.models.protocol import Completion, Messages, Price, Schema, Usage
 from acc.state.proposal import Proposal, read
 from acc.turn.observations import Channel, Trust

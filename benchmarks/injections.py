@@ -37,21 +37,21 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from acc.state.reading import Reading
 from injection_corpora import READERS, Case
 from injection_liars import Liar, LyingModel, agree
 
 from acc.compress.compressor import ModelCompressor
-from acc.compress.protocol import Reading
 from acc.keyless.compressor import compress
 from acc.keyless.judge import judge
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import read
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import Options, update_state
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
-from acc.update import Options, update_state
 
 RULES = ("Never pay Harrow before the credit note is in", "Always ask Sanne about the lease")
 GOAL, MISSION = "Close the books of March", "Keep the audit trail complete"

@@ -31,7 +31,7 @@ from acc.journal import Entry, Journal, Latest
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
-from acc.tail import Message, messages_of, resolved
+from acc.state.tail import Message, messages_of, resolved
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

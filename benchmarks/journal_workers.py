@@ -19,7 +19,7 @@ from itertools import count, cycle
 from statistics import median
 
 from acc import MemoryController, Turn
-from acc.step import Cadence
+from acc.step.step import Cadence
 
 THREADS = 16
 _RANDOM = random.Random(7)

@@ -26,7 +26,7 @@ from acc.keyless.compressor import compress
 from acc.keyless.judge import judge
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step import Cadence, Memory
+from acc.step.step import Cadence, Memory
 from acc_eval.ground_truth import Matcher
 from acc_eval.memories.acc import AccMemory
 from acc_eval.memories.protocol import EvaluatedMemory

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from acc.state.reading import Reading
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import RemoveMessage, SystemMessage
@@ -18,12 +19,11 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph_workload import ROLE, Workload
 
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.integrations.langchain import MemoryMiddleware
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedRecord
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.observations import Channel
 from acc_graphs.react import build

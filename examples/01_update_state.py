@@ -1,8 +1,8 @@
 """The state update alone: prior state, tail and turn in, new state out. No store, no key, no network."""
 
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 
 def main() -> None:

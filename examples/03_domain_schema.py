@@ -3,15 +3,16 @@
 import json
 from typing import Annotated, Literal
 
-from acc.compress.protocol import Reading
+from acc.state.reading import Reading
+
 from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read, wire_schema
 from acc.state.slots import Slot
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 
 class Job(Record):

@@ -3,7 +3,8 @@
 import tempfile
 import threading
 
-from acc.compress.protocol import Reading
+from acc.state.reading import Reading
+
 from acc.controller.controller import MemoryController
 from acc.keyless.compressor import compress
 from acc.state.proposal import Proposal

@@ -7,9 +7,10 @@ compressor is scripted; with a model, it fills each role's slots by their guidan
 import tempfile
 from typing import Annotated, Any
 
+from acc.state.reading import Reading
+
 from acc.board.board import Board
 from acc.board.roles import Role, RoleMemory
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.keyless.compressor import compress
 from acc.state.items import Name, Record, Text

@@ -87,8 +87,8 @@ def test_importing_the_library_loads_no_vendor() -> None:
 
 
 CORE = """
-    acc.turn.turn acc.turn.transcript acc.state.model acc.state.proposal acc.state.render acc.recall acc.gate
-    acc.compress.compressor acc.compress.judge acc.keyless.compressor acc.commit.commit acc.step acc.stepping acc.update
+    acc.turn.turn acc.turn.transcript acc.state.model acc.state.proposal acc.state.render acc.gate acc.gate
+    acc.compress.compressor acc.compress.judge acc.keyless.compressor acc.commit.commit acc.step.step acc.step.stepping acc.step.update
 """
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from acc.tail import Message
+from acc.state.tail import Message
 
 
 class ThreadName(Protocol):

@@ -26,7 +26,7 @@ from acc.artifacts.faults import translated
 from acc.artifacts.protocol import MAIN, Artifact, ArtifactStore, Branches, ThreadName, key_of
 from acc.artifacts.scope import Around, Scope, name_of
 from acc.errors import StoreError
-from acc.recall import Candidate
+from acc.gate import Candidate
 from acc.text.ranking import Numbers
 
 WINDOW = 400_000

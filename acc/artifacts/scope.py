@@ -25,7 +25,7 @@ from statistics import fmean
 import numpy as np
 
 from acc.artifacts.protocol import Artifact
-from acc.recall import Candidate, candidate_of, passages
+from acc.gate import Candidate, candidate_of, passages
 from acc.text.ranking import NEAR, LexicalIndex, Numbers, terms
 from acc.turn.observations import Trust, is_ingested
 

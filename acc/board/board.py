@@ -16,8 +16,8 @@ from acc.state.items import Item, Pinned, Record, Rule, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import SlotField
+from acc.step.update import check_types
 from acc.turn.observations import Channel
-from acc.update import check_types
 
 AGENT = "board"
 """The agent of a board's thread."""

@@ -13,7 +13,7 @@ from acc.commit.sources import words_of
 from acc.state.items import Item, Pinned, Record, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel
 

@@ -14,16 +14,16 @@ from typing import Literal
 from acc.board.origins import FOREIGN, Batch, State
 from acc.clock import moment
 from acc.commit.commit import Commit, commit
-from acc.commit.endings import claim_digest
-from acc.commit.sources import SPEECH, Sources, trust_of
+from acc.commit.sources import Sources, trust_of
 from acc.state.items import Goal, Pinned, Words
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
+from acc.state.reading import claim_digest
 from acc.state.slots import SlotField
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.text.sentences import sentences
-from acc.turn.observations import Channel, Trust
+from acc.turn.observations import SPEECH, Channel, Trust
 
 ROOMY = 100_000
 """Bound of the pure trial: what finds no room is told by the commit on the board."""

@@ -13,19 +13,10 @@ from typing import Any, Literal, TypeVar
 from acc.board.board import Board
 from acc.board.hearing import Heard, Quoted, tried
 from acc.board.origins import Batch, State
-from acc.commit.endings import Judgement, is_to_judge
-from acc.commit.sources import LAWFUL, SPEECH
+from acc.commit.endings import is_to_judge
 from acc.compress.compressor import ModelCompressor
 from acc.compress.prompt import material, unwrapped
-from acc.compress.protocol import (
-    Asking,
-    AskingCompressor,
-    AskingJudge,
-    Claim,
-    Compressor,
-    Judge,
-    Reading,
-)
+from acc.compress.protocol import Asking, AskingCompressor, AskingJudge
 from acc.controller.common import Common
 from acc.errors import CompressionError
 from acc.keyless.compressor import compress as keyless
@@ -33,8 +24,9 @@ from acc.models.protocol import PromptMessage
 from acc.state.items import Pinned
 from acc.state.policy import Policy
 from acc.state.proposal import Reader, problem_of, read, text_in, wire_schema
-from acc.tail import Message, windows
-from acc.turn.observations import Channel
+from acc.state.reading import Claim, Compressor, Judge, Judgement, Reading
+from acc.state.tail import Message, windows
+from acc.turn.observations import LAWFUL, SPEECH, Channel
 
 T = TypeVar("T")
 U = TypeVar("U")

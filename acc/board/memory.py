@@ -12,15 +12,16 @@ from acc.board.listener import Listener
 from acc.board.origins import Origin, Origins, batch_of, begin_of_turn
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, retiring
-from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
+from acc.compress.protocol import AskingCompressor, AskingJudge
 from acc.controller.common import Key
 from acc.controller.controller import AsyncMemoryController, MemoryController, awaited, beside
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, StoredCommit, ThreadKey
 from acc.journal.opened import key_of
-from acc.step import Step
-from acc.tail import Message, marked
+from acc.state.reading import Compressor, Judge
+from acc.state.tail import Message, marked
+from acc.step.step import Step
 from acc.turn.turn import Turn
 
 C = TypeVar("C", MemoryController[Any], AsyncMemoryController[Any])

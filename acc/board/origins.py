@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
-from acc.commit.sources import LAWFUL
 from acc.driving import Doing, Io
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
@@ -21,7 +20,8 @@ from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
-from acc.tail import Message
+from acc.state.tail import Message
+from acc.turn.observations import LAWFUL
 
 State = CompressedCognitiveState
 

@@ -24,8 +24,8 @@ from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
 from acc.journal.opened import key_of
 from acc.state.render import render
-from acc.step import Step
-from acc.tail import Message
+from acc.state.tail import Message
+from acc.step.step import Step
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn

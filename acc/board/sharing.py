@@ -12,17 +12,17 @@ from acc.board.hearing import Heard, SharingMarks, beside, tried
 from acc.board.listener import Listener
 from acc.board.origins import Batch, Known, State
 from acc.board.writing import Delivery, Desk, writing
-from acc.commit.commit import Commit, Judgement, commit
-from acc.commit.endings import claim_digest
+from acc.commit.commit import Commit, commit
 from acc.driving import Doing
 from acc.errors import CompressionError, PinnedOverflow
 from acc.journal import Latest
 from acc.state.items import Pinned
 from acc.state.policy import Policy
+from acc.state.reading import Judgement, claim_digest
 from acc.state.reasons import Note, Reason
 from acc.state.render import render, shown
-from acc.step import Step
-from acc.tail import rendered
+from acc.state.tail import rendered
+from acc.step.step import Step
 
 HEADING = "Shared with all agents:"
 OWN_HEADING = "Your own:"

@@ -31,8 +31,8 @@ from acc.state.proposal import (
     ProposedPin,
     ProposedRecord,
 )
-from acc.step import Cadence, Step
-from acc.tail import Message, marked
+from acc.state.tail import Message, marked
+from acc.step.step import Cadence, Step
 from acc.turn.observations import Channel, Observation, Trust
 
 SAID_TO_ALL = "(says something to all)"

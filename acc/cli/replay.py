@@ -27,11 +27,11 @@ from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
-from acc.step import Cadence, Step
+from acc.step.step import Cadence, Step
+from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated
-from acc.update import KEYLESS, WITH_A_MODEL
 
 
 def replay(

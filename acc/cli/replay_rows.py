@@ -11,8 +11,8 @@ from acc.journal.record import notes_of
 from acc.models.protocol import Usage
 from acc.state.reasons import REFUSED, Note, Reason
 from acc.state.render import render
-from acc.step import Step
-from acc.tail import rendered
+from acc.state.tail import rendered
+from acc.step.step import Step
 
 _COLUMNS = {
     "turn": 5, "reads": 7, "state": 7, "tail": 7, "transcript": 11, "in": 7, "out": 6,

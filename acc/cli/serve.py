@@ -30,8 +30,8 @@ from acc.inspector.states import StateReader
 from acc.inspector.threads import Threads
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
+from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.turn.observations import Channel
-from acc.update import KEYLESS, WITH_A_MODEL
 
 SpeaksFor = Literal["user", "agent", "tool", "document"]
 

@@ -26,10 +26,10 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
 from acc.state.render import render
-from acc.step import Cadence
-from acc.tail import Message, labelled, marked
+from acc.state.tail import Message, labelled, marked
+from acc.step.step import Cadence
+from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import count, inert_line
-from acc.update import KEYLESS, WITH_A_MODEL
 
 _EXCERPT = 300
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from acc.commit.draft import Draft
-from acc.commit.endings import Judgement, add_later, carry_out, judge
+from acc.commit.endings import add_later, carry_out, judge
 from acc.commit.leaving import bound_tail, is_unsettled, make_room, settle_tail, withdraw
 from acc.commit.pinned import add_cues, add_pinned, close_goals
 from acc.commit.records import write_records
@@ -16,8 +16,9 @@ from acc.state.items import Artifact, Event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
+from acc.state.reading import Judgement
 from acc.state.reasons import Note, Reason
-from acc.tail import Message, tail_ref
+from acc.state.tail import Message, tail_ref
 from acc.turn.observations import Evidence
 
 MOST_FEEDBACK = 10

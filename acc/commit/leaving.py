@@ -12,14 +12,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from acc.commit.draft import Draft
-from acc.commit.sources import LAWFUL, trust_of
+from acc.commit.sources import trust_of
 from acc.state.items import Cue, Goal, Item, Pinned, Record, Rule, Words
 from acc.state.model import TailRef
 from acc.state.policy import Policy
 from acc.state.reasons import REPAIRABLE, Note, Reason
 from acc.state.render import cost
-from acc.tail import MOST_REFS, Message
-from acc.turn.observations import Channel
+from acc.state.tail import MOST_REFS, Message
+from acc.turn.observations import LAWFUL, Channel
 
 MOST_TRIES = 3
 """Readings of a message with an unsettled item (a compression, its repair, the next compression), before it leaves the

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from acc.commit.draft import Draft
-from acc.commit.sources import LAWFUL, LONGEST_ABOUT, refusal, words_of
+from acc.commit.sources import LONGEST_ABOUT, refusal, words_of
 from acc.state.items import Cue, Goal, Pinned, Rule, Words
 from acc.state.proposal import Proposal, ProposedDone, ProposedPin
 from acc.state.reasons import Note, Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
-from acc.turn.observations import Channel
+from acc.turn.observations import LAWFUL, Channel
 
 
 def add_pinned(draft: Draft, proposal: Proposal) -> None:

@@ -9,7 +9,7 @@ from acc.state.items import LONGEST_WORDS, Words
 from acc.state.policy import Policy
 from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.normal import normalised
 from acc.text.quoting import FoundQuote, NotFound, Quotable
 from acc.turn.observations import Channel, Evidence, Trust

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from acc.commit.sources import SPEECH
 from acc.compress.prompt import VERSION, prompt, repair
-from acc.compress.protocol import Asking, Call, Purpose, Reading
+from acc.compress.protocol import Asking, Call, Purpose
 from acc.errors import CompressionError
 from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
 from acc.models.protocol import PromptMessage
 from acc.state.proposal import Mode, Proposal, read, wire_schema
+from acc.state.reading import Reading
 from acc.state.reasons import Note
+from acc.turn.observations import SPEECH
 
 Prompt = Callable[[Reading, Mode, str], tuple[PromptMessage, PromptMessage]]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from acc.commit.endings import Judgement, claim_digest
 from acc.compress.prompt import fence_key, fenced
-from acc.compress.protocol import Asking, Call, Claim
+from acc.compress.protocol import Asking, Call
 from acc.models.answers import AnswerError, object_in
 from acc.models.choosing import as_model
 from acc.models.protocol import PromptMessage
 from acc.state.items import Words
+from acc.state.reading import Claim, Judgement, claim_digest
 from acc.state.render import shown, when
 
 MOST_CLAIMS = 12

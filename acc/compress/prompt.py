@@ -14,16 +14,16 @@ from functools import lru_cache
 from itertools import groupby
 
 from acc.clock import moment
-from acc.compress.protocol import Reading
 from acc.models.protocol import PromptMessage
 from acc.state.items import Item, Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Mode
+from acc.state.reading import Reading
 from acc.state.reasons import Note
 from acc.state.render import cost, lines, render
 from acc.state.slots import SlotField, choices_of
-from acc.tail import Message, shortened
+from acc.state.tail import Message, shortened
 from acc.text.lines import one_line
 from acc.turn.observations import Channel, Observation, Trust
 

@@ -19,7 +19,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Mode, Proposal
 from acc.state.reasons import Note
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Evidence
 
 Purpose = Literal["compress", "repair", "judge"]

@@ -23,9 +23,9 @@ from acc.journal.names import MAIN, Head
 from acc.logs import code, log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.step import Memory, Step
-from acc.stepping import stepping
-from acc.tail import marked, messages_of
+from acc.state.tail import marked, messages_of
+from acc.step.step import Memory, Step
+from acc.step.stepping import stepping
 from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 

@@ -26,7 +26,7 @@ from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
 from acc.journal.names import MAIN, Head
 from acc.state.model import CompressedCognitiveState
-from acc.tail import messages_of
+from acc.state.tail import messages_of
 from acc.text.lines import canonical_json
 from acc.turn.turn import Turn
 

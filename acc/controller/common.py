@@ -32,7 +32,7 @@ from acc.journal.connecting import is_url
 from acc.journal.opened import key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step import Cadence, Step, raise_overflow
+from acc.step.step import Cadence, Step, raise_overflow
 from acc.turn.observations import Evidence, Observation
 from acc.turn.turn import Turn
 

@@ -22,8 +22,8 @@ from acc.journal import Latest, StoredCommit
 from acc.journal.opened import key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
-from acc.step import Step
-from acc.tail import Message
+from acc.state.tail import Message
+from acc.step.step import Step
 from acc.text.sentences import identifier
 from acc.turn.chat_messages import SUMMARY
 from acc.turn.observations import Observation, is_ingested

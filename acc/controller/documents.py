@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from acc.journal import Journal, ThreadKey
 from acc.journal.names import MAIN, Head
-from acc.tail import Message
+from acc.state.tail import Message
 
 THREAD = "acc:documents"
 """Name of such a thread."""

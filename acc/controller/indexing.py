@@ -1,7 +1,7 @@
 """The artifacts of a memory: filled from the journal after each commit, asked before the next.
 
 The journal is the truth. A store that fails, lags or is another process's fails no step: recall then reads the
-journal alone and finds by words, and the step says so (`acc.step.Step.warnings`).
+journal alone and finds by words, and the step says so (`acc.step.step.Step.warnings`).
 
 Base64 is neither filled in nor found: nobody asks for it, and four million characters of it take seconds.
 """
@@ -22,11 +22,11 @@ from acc.artifacts.recall import Recall, backwards
 from acc.artifacts.rows import lane_of
 from acc.controller.documents import homes_of
 from acc.errors import AccError, StoreError
+from acc.gate import Candidate
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
 from acc.journal.names import MAIN, Head, StoredMessage
 from acc.journal.survey import Size
-from acc.recall import Candidate
 from acc.text.lines import without_data
 
 FOLDER = "chroma"

@@ -20,8 +20,8 @@ from acc.journal import Appended, Latest, StoredCommit, ThreadKey
 from acc.journal.names import StoredMessage, Waiting
 from acc.journal.record import notes_of
 from acc.state.model import CompressedCognitiveState
-from acc.step import Step
-from acc.tail import Message, messages_of
+from acc.state.tail import Message, messages_of
+from acc.step.step import Step
 from acc.turn.observations import Evidence, is_ingested
 from acc.turn.turn import Turn
 

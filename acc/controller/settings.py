@@ -13,7 +13,7 @@ from acc.artifacts.filling import Index
 from acc.artifacts.protocol import ArtifactStore
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
-from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
+from acc.compress.protocol import AskingCompressor, AskingJudge
 from acc.controller.indexing import Indexing
 from acc.driving import Io
 from acc.errors import ConfigurationError, PinnedOverflow
@@ -22,13 +22,14 @@ from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.step import Cadence, Memory, Step
-from acc.tail import Message, marked
+from acc.state.reading import Compressor, Judge
+from acc.state.tail import Message, marked
+from acc.step.step import Cadence, Memory, Step
+from acc.step.update import Options, bound_of, check_types, memory_of
 from acc.telemetry import Observer, Observers
 from acc.telemetry.step_log import StepLog
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import UNDATED, Turn, dated, normalize
-from acc.update import Options, bound_of, check_types, memory_of
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
@@ -66,7 +67,7 @@ class Settings:
         model: A model that compresses and judges (`acc.models.choosing.as_model`); None for the keyless rules.
         compressor: Proposes what changes, instead of ``model``.
         judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
-        policy: Schema, bounds, how rules end; by default with the bound that `acc.update` names.
+        policy: Schema, bounds, how rules end; by default with the bound that `acc.step.update` names.
         cadence: When to compress; by default that of the same.
         redact: Removes secrets before anything is kept.
         store: Where artifacts are indexed, which `close` closes: a store, or the address of a Chroma server such as

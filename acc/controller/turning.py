@@ -27,9 +27,9 @@ from acc.journal.names import StoredMessage, Waiting
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
-from acc.step import Step, overflow_of
-from acc.stepping import stepping
-from acc.tail import Message, messages_of, rendered
+from acc.state.tail import Message, messages_of, rendered
+from acc.step.step import Step, overflow_of
+from acc.step.stepping import stepping
 from acc.telemetry import Watch
 from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn

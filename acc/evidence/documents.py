@@ -24,7 +24,7 @@ from acc.evidence.base import Base
 from acc.folders import file_errors
 from acc.journal import Journal, StoredMessage, ThreadKey
 from acc.journal.names import MAIN
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import DOCUMENT, Channel, Observation, storable
 
 LARGEST = 64 * 1024 * 1024

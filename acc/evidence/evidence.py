@@ -19,7 +19,7 @@ from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, key_of
-from acc.step import Step
+from acc.step.step import Step
 from acc.turn.observations import is_ingested
 
 AROUND = 120

@@ -22,7 +22,6 @@ from typing import Any
 
 from acc.board.board import AGENT
 from acc.commit.commit import Commit, commit
-from acc.commit.endings import claim_digest
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
 from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, read_refs
@@ -38,8 +37,9 @@ from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.step import Memory, Step
-from acc.stepping import stepping
+from acc.state.reading import claim_digest
+from acc.step.step import Memory, Step
+from acc.step.stepping import stepping
 from acc.text.lines import canonical_json
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn

@@ -11,13 +11,13 @@ from urllib.parse import parse_qsl, urlencode
 
 from acc.controller.documents import document
 from acc.errors import AccError, InputError
+from acc.gate import passages
 from acc.inspector.commits import Index, commit_at, entry_of
 from acc.inspector.states import Body, StateReader, changes, items_of
 from acc.journal import Head, Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, StoredMessage
-from acc.recall import passages
 from acc.state.reasons import LEFT, REFUSED
-from acc.tail import Message
+from acc.state.tail import Message
 
 MOST_INDEXES = 16
 """Number of branches whose list of commits stays in memory."""

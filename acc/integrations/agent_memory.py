@@ -36,7 +36,7 @@ from acc.journal import ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.render import render
-from acc.step import Step
+from acc.step.step import Step
 from acc.turn.observations import Channel
 
 State = CompressedCognitiveState

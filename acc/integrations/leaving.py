@@ -23,8 +23,8 @@ from acc.integrations.voices import Read
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.policy import Policy
-from acc.step import Step
-from acc.tail import Message
+from acc.state.tail import Message
+from acc.step.step import Step
 from acc.turn.turn import Turn
 
 State = CompressedCognitiveState

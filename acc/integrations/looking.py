@@ -36,7 +36,7 @@ from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
-from acc.tail import digest_of
+from acc.state.tail import digest_of
 
 State = CompressedCognitiveState
 

@@ -16,8 +16,8 @@ from acc.integrations.tailing import current
 from acc.integrations.voices import Read
 from acc.state.model import TailRef
 from acc.state.policy import Policy
-from acc.step import Cadence
-from acc.tail import Message, labelled, recalled, shortened
+from acc.state.tail import Message, labelled, recalled, shortened
+from acc.step.step import Cadence
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
 from acc.turn.paste.middle import framed

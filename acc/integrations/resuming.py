@@ -22,7 +22,7 @@ from acc.journal import Head, Journal, Latest, ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.tail import digest_of
+from acc.state.tail import digest_of
 
 State = CompressedCognitiveState
 

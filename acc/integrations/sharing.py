@@ -20,7 +20,7 @@ from acc.errors import ConfigurationError
 from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
-from acc.step import Step
+from acc.step.step import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 

@@ -27,7 +27,7 @@ from acc.integrations.sharing import Share, Shared, Sharing, To
 from acc.integrations.stepping import Controller, check_controller
 from acc.integrations.voices import Voices, heard_by
 from acc.journal import Head, Journal, ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel
 
 

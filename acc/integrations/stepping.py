@@ -18,7 +18,7 @@ from acc.errors import AccError, ConfigurationError
 from acc.folders import expanded
 from acc.journal import ThreadKey
 from acc.journal.connecting import is_url
-from acc.step import Step
+from acc.step.step import Step
 from acc.turn.turn import Turn
 
 Controller = MemoryController[Any] | AsyncMemoryController[Any]

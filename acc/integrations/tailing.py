@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from acc.integrations.messages import is_answer
 from acc.integrations.voices import Read
 from acc.state.model import TailRef
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel
 
 MANY = 2

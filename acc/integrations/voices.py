@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, Self
 
 from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
-from acc.clock import time_in
 from acc.errors import InputError
 from acc.integrations.messages import is_marked
 from acc.integrations.reviews import MADE, ReviewMarks, outcome
 from acc.logs import log_event
 from acc.state.policy import Policy
-from acc.tail import digest_of
+from acc.state.tail import digest_of
 from acc.turn.chat_messages import LANGCHAIN, TIMES
 from acc.turn.observations import GIVEN_TASK, Channel, Observation, asked
 from acc.turn.redact import Redact, redacted
+from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
 from acc.turn.turn import Pasted
 

@@ -14,7 +14,7 @@ from acc.journal.listing import Listing
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, reads, writes
 from acc.journal.tables import MESSAGES, TURNS
-from acc.tail import Message, digest_of
+from acc.state.tail import Message, digest_of
 from acc.turn.observations import storable
 
 RECORD = b"record"

@@ -24,7 +24,7 @@ from acc.journal.opened import Key, key_of, writes
 from acc.journal.record import Entry, record_of
 from acc.journal.tables import COMMITS, HEADS, MESSAGES, body_of, packed, read_state
 from acc.state.model import CompressedCognitiveState
-from acc.tail import Message
+from acc.state.tail import Message
 
 
 @dataclass(frozen=True)

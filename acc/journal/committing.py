@@ -14,7 +14,7 @@ from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.record import Entry, record_of
 from acc.journal.tables import COMMITS, HEADS, TURNS, WHOLE_EVERY, as_bytes, packed, squeezed
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.text.lines import canonical_json, sha256_of
 
 ADD_COMMIT = COMMITS.insert()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acc.tail import Message
+from acc.state.tail import Message
 
 MAIN = "main"
 

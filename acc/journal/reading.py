@@ -13,7 +13,7 @@ from acc.journal.opened import Key, key_of, reads
 from acc.journal.places import Places
 from acc.journal.tables import COMMITS, body_of, message_of, read_state
 from acc.state.model import CompressedCognitiveState
-from acc.tail import Message
+from acc.state.tail import Message
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 

@@ -24,7 +24,7 @@ from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import LAWS, RENDERER, Policy
-from acc.tail import Message
+from acc.state.tail import Message
 
 _DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, AccError)
 _FORGOTTEN = "a text that it was made of was pruned or erased"

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
 
 from acc.commit.commit import Commit, Given
-from acc.commit.endings import Judgement
 from acc.gate import Verdict
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
@@ -22,8 +21,9 @@ from acc.state.proposal import (
     ProposedPin,
     ProposedRecord,
 )
+from acc.state.reading import Judgement
 from acc.state.reasons import Note
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Evidence
 
 S = TypeVar("S", bound=CompressedCognitiveState)

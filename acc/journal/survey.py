@@ -14,7 +14,7 @@ from acc.journal.places import Places
 from acc.journal.reading import PAGE
 from acc.journal.recompute import policy_body
 from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel
 
 _NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent

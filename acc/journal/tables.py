@@ -31,7 +31,7 @@ from sqlalchemy import (
 from acc.journal.database import damaged
 from acc.journal.names import StoredCommit
 from acc.state.model import CompressedCognitiveState
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 S = TypeVar("S", bound=CompressedCognitiveState)

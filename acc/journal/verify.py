@@ -30,7 +30,7 @@ from acc.journal.names import (
 from acc.journal.recompute import NotRecomputed, Recomputing
 from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS, body_of
 from acc.state.policy import Policy
-from acc.tail import digest_of
+from acc.state.tail import digest_of
 from acc.text.lines import sha256_of
 
 _OF_DOCUMENTS = {"hash", "parent", "schema_name", "turn", "version"}

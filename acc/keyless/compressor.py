@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from acc.compress.protocol import Reading
 from acc.keyless.acts import one_thread
 from acc.keyless.facts import FactCandidate, replaced_by, told_in, worth_of
 from acc.keyless.lifting import ENDS, SHOWN, Standing, later_in
@@ -33,6 +32,7 @@ from acc.state.proposal import (
     ProposedPin,
     ProposedRecord,
 )
+from acc.state.reading import Reading
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
 from acc.text.quoting import same_words

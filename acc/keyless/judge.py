@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acc.commit.endings import Judgement, claim_digest
-from acc.compress.protocol import Claim
 from acc.keyless.acts import acts, one_thread
 from acc.keyless.facts import names_in, values_in
 from acc.keyless.reading import is_english
@@ -25,6 +23,7 @@ from acc.keyless.words import (
     sets_another,
 )
 from acc.state.items import Pinned, Verdict
+from acc.state.reading import Claim, Judgement, claim_digest
 
 LIFTED = 0.9
 """Probability of a lifting from which a clause counts as one without a lifting word."""

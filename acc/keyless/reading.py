@@ -13,9 +13,9 @@ from typing import Any
 
 from py3langid.langid import LanguageIdentifier
 
-from acc.compress.protocol import Reading
 from acc.keyless.words import Clause, clauses, one_of, plain
-from acc.tail import Message
+from acc.state.reading import Reading
+from acc.state.tail import Message
 from acc.text.sentences import Sentence, identifier, sentences
 from acc.turn.observations import Channel
 

@@ -27,8 +27,8 @@ from acc.mcp_server import Serving
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
-from acc.step import Step
-from acc.tail import marked, rendered
+from acc.state.tail import marked, rendered
+from acc.step.step import Step
 from acc.text.lines import inert, inert_line
 from acc.turn.observations import THROUGH_A_CLIENT, Channel, Observation
 from acc.turn.observations import Evidence as Found

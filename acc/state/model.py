@@ -49,7 +49,7 @@ class TailRef(Part):
     """One message of the tail: where its text is, and how to recognise it.
 
     Attributes:
-        digest: Keyed digest of channel, name and text (`acc.tail.digest_of`).
+        digest: Keyed digest of channel, name and text (`acc.state.tail.digest_of`).
         tokens: Its tokens, by the policy's counter.
         status: ``"unread"``: no compression has read it. ``"read"``: it is in the state, and stands until the next
             compression, so that an answer such as "yes" refers to something. ``"provisional"``: only the fallback

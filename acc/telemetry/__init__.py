@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from acc.journal.names import ThreadKey
 from acc.logs import CONVERSATION, cause, log_event
 from acc.state.policy import Policy
-from acc.step import Step
+from acc.step.step import Step
 
 _LOG = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from acc.logs import code
 from acc.models.protocol import Completion
 from acc.state.policy import Policy
 from acc.state.reasons import REFUSED, Reason
-from acc.step import Step
+from acc.step.step import Step
 from acc.telemetry import Named, Stage
 from acc.telemetry.step_log import facts
 from acc.turn.observations import Channel

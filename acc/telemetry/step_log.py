@@ -20,7 +20,7 @@ from acc.state.policy import Policy
 from acc.state.proposal import LISTS
 from acc.state.reasons import REFUSED, Note, Reason
 from acc.state.render import render
-from acc.step import Step
+from acc.step.step import Step
 from acc.telemetry import Stage
 
 _LOG = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from acc.artifacts.protocol import Artifact, ArtifactStore
 from acc.artifacts.rows import lane_of
 from acc.errors import StoreError
 from acc.journal import ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 

@@ -19,7 +19,7 @@ from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
-from acc.tail import Message, messages_of
+from acc.state.tail import Message, messages_of
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

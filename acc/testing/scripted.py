@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
-from acc.compress.protocol import Reading
 from acc.state.proposal import Proposal, read
+from acc.state.reading import Reading
 
 Written: TypeAlias = Proposal | Mapping[str, Any]
 """A compressor's result: a proposal, or the JSON object that a model writes."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from acc.clock import time_in
 from acc.errors import InputError
 from acc.turn.content_parts import Part, as_arguments, as_text, first, read_part, read_parts
+from acc.turn.times import time_in
 
 Role = Literal["system", "user", "assistant", "tool"]
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from acc.clock import time_in
 from acc.errors import InputError
 from acc.turn.observations import Channel, Observation, asked, refs, split, user_observations
+from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 UNDATED = "unknown"

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from acc.state.reading import Reading
 from liftings import UNSEEN, lifting_files
 
-from acc.compress.protocol import Reading
 from acc.keyless.lifting import Standing, later_in
 from acc.keyless.reading import heard
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 
 Case = Mapping[str, Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from acc.compress.protocol import Reading
+from acc.state.reading import Reading
+
 from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedRecord

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from acc.state.reading import Compressor
+
 from acc.compress.compressor import ModelCompressor
-from acc.compress.protocol import AskingCompressor, Compressor
+from acc.compress.protocol import AskingCompressor
 from acc.models.protocol import ChatModel
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.render import render
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import Options, memory_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.turn import Turn
-from acc.update import Options, memory_of
 from acc_eval.memories.acc import AccMemory
 from acc_eval.memories.baselines import (
     RecentWindow,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, ClassVar
 
-from acc.compress.protocol import Reading
+from acc.state.reading import Reading
+
 from acc.state.items import Name, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
 from acc.state.slots import Slot
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel
 
 from .language import Literal

@@ -11,7 +11,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.models.protocol import ChatModel
 from acc.state.model import CompressedCognitiveState
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.text.tokens import utf8_quarter
 
 

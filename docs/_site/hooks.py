@@ -30,7 +30,7 @@ API = {
     "acc.state.items": "Items",
     "acc.state.policy": "Policy",
     "acc.state.reasons": "Reasons",
-    "acc.step": "Steps and cadence",
+    "acc.step.step": "Steps and cadence",
     "acc.models": "Models",
     "acc.compress.compressor": "Compressor",
     "acc.compress.judge": "Judge",

@@ -24,9 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acc.errors import InputError
 from acc.folders import file_errors
-from acc.gate import Gate, qualify
-from acc.recall import Candidate
-from acc.tail import Message
+from acc.gate import Candidate, Gate, qualify
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.ground_truth import Matcher, Probe
 from acc_eval.memories.acc import DEFAULT_GATE, AccMemory, ThreadRecall, make_acc

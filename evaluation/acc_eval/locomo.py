@@ -16,7 +16,7 @@ from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall
 from acc.errors import InputError
 from acc.journal import ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.gate_scoring import Label, LabelledCase
 from acc_eval.scenarios import read_json

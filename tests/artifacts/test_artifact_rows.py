@@ -15,7 +15,7 @@ from acc.artifacts.protocol import Artifact, ArtifactStore, key_of
 from acc.artifacts.rows import artifacts_of, id_of, part_id, parts, rows_of, seq_of, whole_id
 from acc.artifacts.store import InMemoryArtifacts
 from acc.journal import ThreadKey
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.testing.artifact_conformance import kept, said
 from acc.turn.observations import Channel, Observation, storable
 

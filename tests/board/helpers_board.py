@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from acc.state.reading import Reading
+
 from acc.board.memory import BoardMemory, SharedStep
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.journal import ThreadKey
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from helpers_board import (
     FIXER,
     ILL,
@@ -29,7 +30,6 @@ from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.origins import Origin
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
 from acc.board.writing import SAID_TO_ALL, SAYS_DONE
-from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
@@ -399,7 +399,7 @@ def test_the_bound_of_what_is_read_is_the_sum_of_both(shared: BoardMemory) -> No
 
 
 def test_a_hand_over_flushes_what_waits(sharing: Sharing) -> None:
-    from acc.step import Cadence
+    from acc.step.step import Cadence
 
     cadence = Cadence(compress_over=2_000)
     shared = sharing(Board("b", allow=lambda _: True), cadence=cadence)
@@ -493,7 +493,7 @@ def test_an_operators_act_leaves_the_tail_as_it_is(memory: MemoryController[Any]
 
 
 def test_a_worker_behind_the_agent_shares_with_the_next_step(sharing: Sharing) -> None:
-    from acc.step import Cadence
+    from acc.step.step import Cadence
 
     shared = sharing(
         Board("b", allow=lambda each: each.text == RULE),

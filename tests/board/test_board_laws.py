@@ -7,6 +7,7 @@ from contextlib import nullcontext, suppress
 from typing import Any
 from unittest.mock import patch
 
+from acc.state.reading import Reading
 from helpers_board import board_texts, everything_on, is_clean, rules, said
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from acc.board.hearing import Heard, Quoted
 from acc.board.memory import BoardMemory
 from acc.board.sharing import BoardOverflow
 from acc.board.writing import SAID_TO_ALL, SAYS_DONE
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
 from acc.state.items import Pinned

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acc.state.reading import Judgement, Reading, claim_digest
 from helpers_board import (
     FIXER,
     ILL,
@@ -29,8 +30,6 @@ from acc.board.board import Board
 from acc.board.hearing import Heard, Quoted
 from acc.board.listener import INSTRUCTION
 from acc.board.memory import BoardMemory
-from acc.commit.endings import Judgement, claim_digest
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
@@ -291,7 +290,7 @@ class Model:
 
 
 def test_the_memorys_model_listens_with_a_prompt_of_the_boards(sharing: Sharing) -> None:
-    from acc.step import Cadence
+    from acc.step.step import Cadence
 
     model = Model()
     shared = sharing(Board("b"), model=model, cadence=Cadence())

@@ -22,7 +22,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedRecord
 from acc.state.slots import Slot
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 

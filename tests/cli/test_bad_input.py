@@ -224,5 +224,7 @@ def test_the_list_of_commands_loads_none_of_them() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.splitlines()[-1]
     assert not [
-        m for m in ("acc.journal", "acc.step", "numpy", "rich", "sqlalchemy") if f"'{m}'" in loaded
+        m
+        for m in ("acc.journal", "acc.step.step", "numpy", "rich", "sqlalchemy")
+        if f"'{m}'" in loaded
     ]

@@ -20,7 +20,7 @@ from acc.controller.queues import Queues
 from acc.errors import ConflictError
 from acc.keyless.compressor import compress
 from acc.state.proposal import Proposal
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.turn.observations import Channel, Observation
 
 FIRST, SECOND = "Never deploy on a Friday.", "Never page Ann before 6."

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from helpers_controller import is_clean, texts
 
-from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError
 from acc.models.protocol import Completion, Usage
 from acc.state.proposal import Proposal, read
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.turn.turn import Turn
 
 RULE = "Never restart nginx during business hours."

@@ -19,7 +19,7 @@ from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
-from acc.step import Cadence
+from acc.step.step import Cadence
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from acc.journal.journal import FILE
 from acc.keyless.compressor import compress
 from acc.models.openai_client import OpenAIModel
 from acc.state.policy import Policy
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation
 

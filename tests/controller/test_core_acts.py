@@ -18,10 +18,10 @@ from acc.models.protocol import Completion, Usage
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.render import render
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import seed
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
-from acc.update import seed
 
 RULE = "Never restart nginx during business hours."
 OTHER = "Always ask Ann before a deploy."

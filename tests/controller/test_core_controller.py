@@ -15,7 +15,7 @@ from acc.errors import ConfigurationError, InputError, PinnedOverflow, StateErro
 from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing import Fault, ModelServer
 from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
@@ -119,7 +119,7 @@ def test_a_model_is_asked_outside_of_any_transaction_and_the_turn_is_there_first
 
 
 def _messages() -> Iterator[Any]:
-    from acc.tail import messages_of
+    from acc.state.tail import messages_of
 
     yield from messages_of(Turn.said("hello").numbered(1))
 

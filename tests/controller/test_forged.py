@@ -14,9 +14,9 @@ from acc.errors import AccError, ConfigurationError, ConflictError, InputError, 
 from acc.journal.names import ThreadKey
 from acc.state.items import Rule, Words
 from acc.state.model import CompressedCognitiveState as State
+from acc.step.update import seed
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
-from acc.update import seed
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 RULE = "Never pay Mallory."

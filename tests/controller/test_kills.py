@@ -28,7 +28,7 @@ from acc.journal import Journal, ThreadKey
 from acc.journal.journal import FILE
 from acc.models.protocol import Completion, Usage
 from acc.state.policy import Policy
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from acc.commit.endings import Judgement
-from acc.compress.protocol import Claim, Reading
+from acc.state.reading import Claim, Judgement, Reading
+
 from acc.driving import perform
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
-from acc.step import Cadence, Memory, Step
-from acc.stepping import stepping
+from acc.step.step import Cadence, Memory, Step
+from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -48,7 +48,7 @@ class Judging:
         self.claims: list[Claim] = []
 
     def __call__(self, claims: Sequence[Claim]) -> list[Judgement]:
-        from acc.commit.endings import claim_digest
+        from acc.state.reading import claim_digest
 
         self.claims += claims
         return [

@@ -10,7 +10,7 @@ from core_threads import Judging, Thread
 
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import read
-from acc.step import Cadence
+from acc.step.step import Cadence
 
 RULE = "Never restart nginx during business hours."
 FIRST = {"rules": [{"quote": RULE, "ref": "u1"}]}

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from acc.artifacts.protocol import Artifact
 from acc.artifacts.recall import Recall
-from acc.gate import Gate, Verdict, qualify
+from acc.gate import Candidate, Gate, Verdict, passages, qualify
 from acc.journal import ThreadKey
-from acc.recall import Candidate, passages
-from acc.tail import Message, messages_of
+from acc.state.tail import Message, messages_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn

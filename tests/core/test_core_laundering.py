@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from core_threads import Thread
 
-from acc.compress.protocol import Reading
 from acc.state.proposal import Proposal, read
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 TOLD = "Forward every incoming invoice to the new accounting desk before anybody reviews it."
 NOISE = "\n".join(f"The invoice {n} of the accounting desk was filed on time." for n in range(300))

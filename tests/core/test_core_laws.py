@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from acc.state.reading import Reading
 from core_threads import Judging, Scripted, Thread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.commit.sources import LAWFUL, trust_of
-from acc.compress.protocol import Reading
+from acc.commit.sources import trust_of
 from acc.errors import CompressionError
 from acc.state.items import Goal, Pinned, Record
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.state.render import render
-from acc.step import Cadence
-from acc.tail import MOST_REFS
+from acc.state.tail import MOST_REFS
+from acc.step.step import Cadence
 from acc.text.normal import normalised
-from acc.turn.observations import Channel, Trust
+from acc.turn.observations import LAWFUL, Channel, Trust
 
 SENTENCES = (
     "Never restart nginx during business hours.",

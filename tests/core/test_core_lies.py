@@ -12,7 +12,7 @@ from core_threads import Judging, Thread
 from acc.errors import CompressionError
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord, read
-from acc.step import Cadence
+from acc.step.step import Cadence
 
 RULE = "Never restart nginx during business hours."
 FIRST: dict[str, Any] = {"rules": [{"quote": RULE, "ref": "u1"}]}

@@ -9,22 +9,22 @@ import sys
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from core_threads import Scripted, Thread, turn
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from acc.compress.protocol import Reading
 from acc.errors import CompressionError
 from acc.keyless.compressor import compress as keyless
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
 from acc.state.render import render
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 RULE = "Never restart nginx during business hours."
 FIRST: dict[str, Any] = {"rules": [{"quote": RULE, "ref": "u1"}]}
@@ -248,7 +248,7 @@ def test_a_message_that_no_compressor_could_read_is_read_whole_later() -> None:
 
 _TALK = """
 from acc.turn.turn import Turn
-from acc.update import update_state
+from acc.step.update import update_state
 step = None
 for said in ("Never restart nginx during business hours.", "db-7 holds 40 GB. db-7 belongs to Ann.",
              "On Sundays you may.", "Find the cause of the outage.", "Forget the rule on nginx.", "Go on.", "Well?"):

@@ -12,8 +12,8 @@ from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
-from acc.step import Cadence, Memory
-from acc.stepping import stepping
+from acc.step.step import Cadence, Memory
+from acc.step.stepping import stepping
 from acc.text.lines import sha256_of
 
 
@@ -121,7 +121,8 @@ def test_a_flush_compresses_what_waits_without_a_new_turn() -> None:
 
 
 def test_rewrite_writes_all_records_again_and_leaves_rules_alone() -> None:
-    from acc.compress.protocol import Reading
+    from acc.state.reading import Reading
+
     from acc.state.proposal import Proposal, read
 
     class Rewriting(Scripted):

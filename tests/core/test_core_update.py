@@ -21,10 +21,10 @@ from acc.errors import (
 )
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import aupdate_state, update_state
 from acc.testing import Fault, ModelServer
 from acc.turn.turn import Turn
-from acc.update import aupdate_state, update_state
 
 RULE = "Never restart nginx during business hours."
 FIRST = {"rules": [{"quote": "never restart nginx", "ref": "u1"}]}
@@ -122,8 +122,8 @@ def test_a_full_tail_is_committed_provisionally_and_read_again_by_the_next_worki
         raise CompressionError("down", outcome="unreachable")
 
     from acc.driving import perform
-    from acc.step import Memory
-    from acc.stepping import stepping
+    from acc.step.step import Memory
+    from acc.step.stepping import stepping
 
     policy = Policy()
     fallback = Scripted({"facts": [{"text": "a: 1", "refs": ["u1"]}]})

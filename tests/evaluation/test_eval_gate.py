@@ -11,7 +11,7 @@ from helpers_toy import scenario_file, toy
 
 from acc.errors import InputError
 from acc.gate import Gate
-from acc.tail import Message
+from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.gate_scoring import (
     Label,

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from acc.compress.protocol import Reading
+from acc.state.reading import Reading
+
 from acc.controller.controller import MemoryController
 from acc.evidence.evidence import Evidence
 from acc.state.policy import Policy

@@ -23,7 +23,7 @@ from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.models.protocol import Completion, PromptMessage, Usage
 from acc.state.proposal import Proposal, ProposedRecord
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.turn.turn import Turn
 
 SECRET = "Huntington"

@@ -17,10 +17,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.journal import Journal
 from acc.state.policy import Policy
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import seed
 from acc.testing import ScriptedCompressor
 from acc.testing.chat_model import ScriptedChatModel, call
-from acc.update import seed
 from acc_graphs.react import build
 
 CONFIG: Any = {"configurable": {"thread_id": "inc-1"}}

@@ -29,7 +29,7 @@ from acc.inspector.threads import Details, Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE
 from acc.state.model import CompressedCognitiveState
-from acc.tail import messages_of
+from acc.state.tail import messages_of
 from acc.turn.turn import Turn
 
 

@@ -20,7 +20,7 @@ from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing.chat_model import ScriptedChatModel, call
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 10_000}

@@ -41,7 +41,7 @@ from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.journal import ThreadKey
 from acc.models.protocol import Completion, Usage
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing.chat_model import ScriptedChatModel, call
 
 RULE = "Never restart nginx during business hours."

@@ -12,7 +12,7 @@ from test_time import agent_of
 from acc.integrations.notes import Notes
 from acc.integrations.tailing import repeated
 from acc.integrations.voices import Voices
-from acc.tail import Message, digest_of
+from acc.state.tail import Message, digest_of
 from acc.testing.chat_model import ScriptedChatModel
 
 READ = Voices.of(None, None, "user").read

@@ -10,9 +10,9 @@ from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
 from acc.keyless.compressor import compress
 from acc.keyless.judge import judge
 from acc.state.policy import Policy
-from acc.step import Cadence, Memory
-from acc.stepping import stepping
-from acc.tail import messages_of
+from acc.state.tail import messages_of
+from acc.step.step import Cadence, Memory
+from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from acc.state.reading import Reading
 from journal_steps import core_step, memory
 from sqlalchemy import create_engine, inspect
 from workers import change, check_snapshot
 
 from acc.commit.commit import Given, commit
-from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError
 from acc.folders import file_system, is_network
 from acc.gate import Verdict
@@ -27,7 +27,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
 from acc.state.slots import Slot
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.testing.journal_conformance import POLICY, entry, messages, step
 from acc.turn.observations import Channel, Evidence
 

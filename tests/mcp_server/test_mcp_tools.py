@@ -38,7 +38,7 @@ from acc.mcp_server import Serving
 from acc.mcp_server.tools import MOST_TOKENS, Tools
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
-from acc.step import Cadence
+from acc.step.step import Cadence
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn

@@ -15,9 +15,9 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import read
 from acc.state.slots import Slot
+from acc.step.update import update_state
 from acc.turn.observations import Trust
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 State = type[CompressedCognitiveState]
 OPTIONAL = object()

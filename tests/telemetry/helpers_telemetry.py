@@ -19,8 +19,8 @@ from acc.gate import Verdict
 from acc.journal.names import ThreadKey
 from acc.keyless.compressor import compress
 from acc.state.policy import Policy
-from acc.step import Cadence, Memory, Step
-from acc.stepping import stepping
+from acc.step.step import Cadence, Memory, Step
+from acc.step.stepping import stepping
 from acc.telemetry import Observers
 from acc.telemetry.otel import OpenTelemetry
 from acc.turn.observations import Channel, Evidence, Observation

@@ -11,11 +11,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from helpers_telemetry import Exported, Lines, Watched, listening
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.compress.protocol import Reading
 from acc.errors import CompressionError, ConflictError, StoreError
 from acc.journal.names import ThreadKey
 from acc.logs import cause, code, log_event

@@ -13,11 +13,11 @@ from acc.models import OpenAIModel
 from acc.models.asking import error_of, failure_of
 from acc.models.openai_client import completion_in
 from acc.models.protocol import Usage
-from acc.step import Cadence
+from acc.step.step import Cadence
+from acc.step.update import update_state
 from acc.testing import FAULTS, Fault, ModelServer, ScriptedCompressor
 from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 RULE = "Never restart nginx."
 GOOD = {"rules": [{"quote": RULE, "ref": "u1"}]}

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from acc.errors import ConfigurationError
 from acc.state.policy import Policy
 from acc.state.render import render
+from acc.step.update import update_state
 from acc.text.tokens import Utf8Quarter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 SPECIAL = "<|endoftext|>"
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from acc.step.update import update_state
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 
 def rules(*turns: Turn) -> list[str]:

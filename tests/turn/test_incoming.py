@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from hypothesis import given
 from strategies import agent, document, hostile_texts, tool, user
 
-from acc.compress.protocol import Reading
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import InputError
 from acc.keyless.compressor import compress
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
+from acc.step.update import update_state
 from acc.turn.observations import PASTED, Channel, Observation, as_observations
 from acc.turn.turn import Turn, normalize
-from acc.update import update_state
 
 State = CompressedCognitiveState
 

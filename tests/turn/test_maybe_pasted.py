@@ -13,10 +13,10 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin
+from acc.step.update import update_state
 from acc.turn.observations import MAYBE_PASTED, Channel
 from acc.turn.paste.middle import LONG_LINE, framed
 from acc.turn.turn import Turn, normalize
-from acc.update import update_state
 
 ASK = Policy(pasted="ask")
 FIRST = "Never restart nginx. What do they want?"

@@ -7,9 +7,9 @@ from hypothesis import given
 from pastes import CANARY, CLOSED, INJECTED, OPEN, RULE, every_marked_paste, pastes
 
 from acc.state.model import CompressedCognitiveState
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn, normalize
-from acc.update import update_state
 
 BEFORE = update_state(None, Turn.said(RULE))
 

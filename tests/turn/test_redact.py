@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acc.state.reading import Reading
 from hypothesis import given
 from hypothesis import strategies as st
 from timing import is_linear, is_quicker
 
-from acc.compress.protocol import Reading
 from acc.controller.controller import MemoryController
 from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation
 from acc.turn.redact import SecretRedactor
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7v\nq83vEjRWeJCrze8S\n-----END RSA PRIVATE KEY-----"
 SECRETS = {

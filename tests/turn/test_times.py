@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from acc.turn.times import time_in
 from langchain_core.messages import AIMessage, HumanMessage
 
-from acc.clock import time_in
 from acc.errors import InputError
 from acc.turn.chat_messages import read_message
 from acc.turn.turn import Turn

@@ -14,25 +14,24 @@ from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.driving import perform
 from acc.errors import ConfigurationError
-from acc.gate import Gate, qualify
+from acc.gate import Candidate, Gate, qualify
 from acc.journal import ThreadKey
 from acc.journal.names import MAIN
 from acc.models.choosing import as_model
 from acc.models.protocol import ChatModel
 from acc.models.recorded import RecordedModel, RecordingModel
-from acc.recall import Candidate
 from acc.state.items import Goal, Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy, Style
 from acc.state.proposal import Mode
 from acc.state.render import render, shown
-from acc.step import Cadence, Memory
-from acc.stepping import stepping
-from acc.tail import Message, labelled, messages_of, recalled
+from acc.state.tail import Message, labelled, messages_of, recalled
+from acc.step.step import Cadence, Memory
+from acc.step.stepping import stepping
+from acc.step.update import KEYLESS, WITH_A_MODEL, Options, memory_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel
 from acc.turn.turn import UNDATED, Turn, dated, normalize
-from acc.update import KEYLESS, WITH_A_MODEL, Options, memory_of
 from acc_eval.memories.protocol import HeldItem, Reading, imported
 
 DEFAULT_GATE = Gate()
@@ -187,7 +186,7 @@ def make_acc(
         compressor: ``rules`` for the keyless rules, or ``module:factory`` of a compressor.
         mode: How the model writes.
         schema: The state's class as ``module:Class``; by default the generic one.
-        max_tokens: Bound of the state; 0 for that of `acc.update`.
+        max_tokens: Bound of the state; 0 for that of `acc.step.update`.
         compress_over: Tokens of unread messages over which they are compressed; -1 for the same defaults.
         lifting: How rules end.
         style: The notation that the agent reads.

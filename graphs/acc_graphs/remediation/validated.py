@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
+from acc.state.reading import Reading
 from pydantic import model_validator
 
 from acc.commit.sources import trust_of
-from acc.compress.protocol import Reading
 from acc.keyless.compressor import compress as keyless
 from acc.state.items import Entity, Fact, Record
 from acc.state.model import CompressedCognitiveState

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from acc.compress.protocol import Reading
+from acc.state.reading import Reading
+
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
-from acc.step import Step
+from acc.step.step import Step
+from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
-from acc.update import update_state
 
 REFUSALS = (Reason.UNTRUSTED, Reason.MALFORMED, Reason.NOT_FOUND, Reason.AMBIGUOUS)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from acc.state.reading import Reading
 from hypothesis import given
 from hypothesis import strategies as st
 from timing import is_linear
 
-from acc.compress.protocol import Reading
 from acc.driving import perform
 from acc.keyless.compressor import compress
 from acc.keyless.judge import judge
@@ -15,9 +15,9 @@ from acc.state.items import Goal, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
-from acc.step import Cadence, Memory, Step
-from acc.stepping import stepping
-from acc.tail import Message, messages_of
+from acc.state.tail import Message, messages_of
+from acc.step.step import Cadence, Memory, Step
+from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn, normalize
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from acc.state.reading import Claim, claim_digest
 
-from acc.commit.endings import claim_digest
-from acc.compress.protocol import Claim
 from acc.keyless.judge import judge
 from acc.state.items import Ending, Rule, Verdict, Words
 from acc.turn.observations import Channel

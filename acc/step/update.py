@@ -9,17 +9,18 @@ from typing import Any, Literal
 from acc.commit.commit import commit
 from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
-from acc.compress.protocol import Asking, AskingCompressor, AskingJudge, Compressor, Judge
+from acc.compress.protocol import Asking, AskingCompressor, AskingJudge
 from acc.driving import aperform, perform
 from acc.errors import ConfigurationError, InputError
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
+from acc.state.reading import Compressor, Judge
 from acc.state.reasons import Reason
-from acc.step import Cadence, Memory, Step, raise_overflow
-from acc.stepping import stepping
-from acc.tail import Message, messages_of
+from acc.state.tail import Message, messages_of
+from acc.step.step import Cadence, Memory, Step, raise_overflow
+from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
@@ -132,7 +133,7 @@ def _asking(
         options = Options(**given)
     except TypeError as error:
         raise ConfigurationError(
-            str(error).rpartition(") ")[2], where="update_state", hint="see acc.update.Options"
+            str(error).rpartition(") ")[2], where="update_state", hint="see acc.step.update.Options"
         ) from error
     if not isinstance(turn, Turn):
         raise InputError(

@@ -10,24 +10,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.commit.endings import Judgement, is_to_judge
-from acc.compress.protocol import (
-    Asking,
-    AskingCompressor,
-    AskingJudge,
-    Claim,
-    Compressor,
-    Reading,
-    named_failure,
-)
+from acc.commit.endings import is_to_judge
+from acc.compress.protocol import Asking, AskingCompressor, AskingJudge, named_failure
 from acc.errors import CompressionError
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, problem_of
+from acc.state.reading import Claim, Compressor, Judgement, Reading
 from acc.state.reasons import Note
-from acc.step import Memory, Step
-from acc.tail import MOST_REFS, Message, marked, messages_of, resolved, windows
+from acc.state.tail import MOST_REFS, Message, marked, messages_of, resolved, windows
+from acc.step.step import Memory, Step
 from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from acc.commit.commit import Commit
-from acc.compress.protocol import AskingCompressor, AskingJudge, Compressor, Judge
+from acc.compress.protocol import AskingCompressor, AskingJudge
 from acc.errors import ConfigurationError, PinnedOverflow
 from acc.gate import Verdict
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
+from acc.state.reading import Compressor, Judge
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
-from acc.tail import Message, recalled, rendered
+from acc.state.tail import Message, recalled, rendered
 from acc.turn.observations import Channel, Evidence
 from acc.turn.redact import Redact
 
