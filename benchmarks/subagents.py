@@ -4,10 +4,9 @@
 
 Needs deepagents, langgraph-supervisor and langgraph-swarm. The user says one rule a turn while another agent
 answers. Then the sub-agent runs once. Counted are the rules in the prompt of its model: with no memory, with a
-memory of its own, with ``share="rules", to="all"`` in both agents, and with it in the parent alone. A rule counts
-if its sentence stands in the prompt outside of the user's own messages: an agent that is handed the whole transcript
-reads them there, and this is shown by itself. Last, the rules that the task, a tool or the sub-agent itself put on
-the board; there must be none.
+memory of its own, and with ``share="rules", to="all"`` in both agents. A rule counts if its sentence stands in the
+prompt outside of the user's own messages: an agent that is handed the whole transcript reads them there, and this is
+shown by itself. Last, the rules that the task, a tool or the sub-agent itself put on the board; there must be none.
 """
 
 from __future__ import annotations
@@ -73,10 +72,9 @@ class Setting:
     share: Any = None
     memory: MemoryController[Any] = field(default_factory=opened)
 
-    def of(self, has_memory: bool, **options: Any) -> list[MemoryMiddleware]:
+    def of(self, has_memory: bool) -> list[MemoryMiddleware]:
         """Return the middleware of an agent."""
-        options = {**options, **self._sharing} if self.share else {}
-        return [MemoryMiddleware(self.memory, **options)] if has_memory else []
+        return [MemoryMiddleware(self.memory, **self._sharing)] if has_memory else []
 
     def node(self) -> MemoryNode:
         """Return the memory's node of the parent."""
@@ -93,7 +91,6 @@ def settings() -> list[Setting]:
         Setting("no memory", False, False),
         Setting("a memory each", True, True),
         Setting("share, both", True, True, "rules"),
-        Setting("share, parent alone", True, False, "rules"),
     ]
 
 
@@ -121,7 +118,7 @@ def tools(how: Setting, model: ScriptedChatModel) -> Any:
         """Ask the helper."""
         return str(helper.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text)
 
-    middleware = how.of(how.parent, delegates={"delegate": "task"})
+    middleware = how.of(how.parent)
     boss = acting(call("delegate", task=TASK))
     return create_agent(boss, [delegate], middleware=middleware, checkpointer=InMemorySaver())
 
@@ -171,21 +168,19 @@ def swarm(how: Setting, model: ScriptedChatModel) -> Any:
     return made.compile(checkpointer=InMemorySaver())
 
 
-def outer(how: Setting, work: Any, edge: Callable[[MemoryNode], Callable[[Any], Any]]) -> Any:
-    """A graph whose memory's node hears the rules, and which goes on to ``work``."""
+def outer(how: Setting, work: Any, chosen: Any) -> Any:
+    """A graph whose memory's node hears the rules, and which goes on to ``work`` as ``chosen`` says."""
     builder = StateGraph(MemoryState, input_schema=MessagesState)
-    node = how.node()
     if how.parent:
-        builder.add_node("memory", node)
+        builder.add_node("memory", how.node())
     else:
         builder.add_node("memory", lambda _: {})
     builder.add_node("work", work)
     builder.add_node("answer", lambda _: {"messages": [AIMessage("Noted.")]})
     builder.add_edge(START, "memory")
-    chosen = edge(node)
 
     def goes_on(state: Any) -> Any:
-        return chosen(state) if str(state["messages"][-1].text).endswith(NOW) else "answer"
+        return chosen if str(state["messages"][-1].text).endswith(NOW) else "answer"
 
     builder.add_conditional_edges("memory", goes_on, ["work", "answer"])
     return builder.compile(checkpointer=InMemorySaver())
@@ -199,14 +194,7 @@ def send(how: Setting, model: ScriptedChatModel) -> Any:
         worker.invoke({"messages": [HumanMessage(state["task"])]})
         return {}
 
-    def edge(node: MemoryNode) -> Callable[[Any], Any]:
-        def sends(state: Any) -> list[Send]:
-            known = f"\n\n{node.shared(state)}" if how.share and not how.child else ""
-            return [Send("work", {"task": TASK + known})]
-
-        return sends
-
-    return outer(how, work, edge)
+    return outer(how, work, [Send("work", {"task": TASK})])
 
 
 def subgraph(checkpointer: Any) -> Callable[[Setting, ScriptedChatModel], Any]:
@@ -216,7 +204,7 @@ def subgraph(checkpointer: Any) -> Callable[[Setting, ScriptedChatModel], Any]:
         inner = create_agent(
             model, [], middleware=how.of(how.child), checkpointer=checkpointer, name="desk"
         )
-        return outer(how, inner, lambda _: lambda _: "work")
+        return outer(how, inner, "work")
 
     return made
 

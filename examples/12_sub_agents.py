@@ -1,9 +1,7 @@
 """Sub-agents, called by tools and by deepagents, which obey the user's rules; offline, models scripted.
 
-The main agent has the memory with ``share="rules"``, and ``to="all"``: what the user says is said to all agents. The
-searcher has it too. The writer has no memory at all: its task carries the rules, because the boss names the tool's
-argument in ``delegates``. deepagents' own tool ``task`` is among the delegates by default
-(pip install deepagents).
+The main agent has the memory with ``share="rules"``, and ``to="all"``: what the user says is said to all agents. Each
+sub-agent has it too, and so reads the rules (pip install deepagents).
 """
 
 import tempfile
@@ -42,10 +40,12 @@ def decide(prompt: list[BaseMessage]) -> AIMessage:
 
 def called_by_tools(memory: MemoryController[Any]) -> None:
     """Three turns; the sub-agents run in the second and the third."""
-    searcher = create_agent(
-        ScriptedChatModel(script=obey), [], middleware=[MemoryMiddleware(memory, share="rules")]
+    searcher, writer = (
+        create_agent(
+            ScriptedChatModel(script=obey), [], middleware=[MemoryMiddleware(memory, share="rules")]
+        )
+        for _ in range(2)
     )
-    writer = create_agent(ScriptedChatModel(script=obey), [])  # without a memory
 
     @tool
     def search(task: str) -> str:
@@ -57,7 +57,7 @@ def called_by_tools(memory: MemoryController[Any]) -> None:
         """Ask the writer."""
         return str(writer.invoke({"messages": [HumanMessage(task)]})["messages"][-1].text)
 
-    sharing = MemoryMiddleware(memory, share="rules", to="all", delegates={"write": "task"})
+    sharing = MemoryMiddleware(memory, share="rules", to="all")
     boss = create_agent(
         ScriptedChatModel(script=decide), [search, write], middleware=[sharing],
         checkpointer=InMemorySaver(),
@@ -80,23 +80,21 @@ def deal(prompt: list[BaseMessage]) -> AIMessage:
 
 
 def of_deepagents(memory: MemoryController[Any]) -> None:
-    """Two turns; in the second both sub-agents work at once, one of them without a memory."""
+    """Two turns; in the second both sub-agents work at once."""
     from deepagents import create_deep_agent
 
-    def sub_agent(name: str, middleware: list[MemoryMiddleware]) -> Any:
+    def sub_agent(name: str) -> Any:
         return {
             "name": name, "description": f"the {name}", "system_prompt": f"You are the {name}.",
-            "model": ScriptedChatModel(script=obey), "tools": [], "middleware": middleware,
+            "model": ScriptedChatModel(script=obey), "tools": [],
+            "middleware": [MemoryMiddleware(memory, share="rules")],
         }  # fmt: skip
 
     agent = create_deep_agent(
         model=ScriptedChatModel(script=deal),
         tools=[],
         middleware=[MemoryMiddleware(memory, share="rules", to="all")],
-        subagents=[
-            sub_agent("analyst", []),
-            sub_agent("auditor", [MemoryMiddleware(memory, share="rules")]),
-        ],
+        subagents=[sub_agent("analyst"), sub_agent("auditor")],
         checkpointer=InMemorySaver(),
     )
     converse(agent, "churn-2", (ASKED[0], "Have both look at it."))

@@ -2,8 +2,7 @@
 
 Needs langgraph-swarm: pip install langgraph-swarm
 
-Each agent has ``share="rules"`` and a memory of its own beside the board. ``to="all"`` puts the user's rules there. A
-worker without the memory is told by `MemoryNode.shared` what its task has to say.
+Each agent has ``share="rules"`` and a memory of its own beside the board. ``to="all"`` puts the user's rules there.
 """
 
 import operator
@@ -78,7 +77,6 @@ class Task(TypedDict):
     """What a worker receives."""
 
     task: str
-    knows: bool
 
 
 def obey(prompt: list[BaseMessage]) -> AIMessage:
@@ -88,25 +86,20 @@ def obey(prompt: list[BaseMessage]) -> AIMessage:
 
 
 def send(memory: MemoryController[Any]) -> None:
-    """Two turns; three workers run at once in the second, one of them without a memory."""
+    """Two turns; three workers run at once in the second."""
     node = MemoryNode(memory, share="rules", to="all", force=True)  # at once: before a `Send`
-    knowing = create_agent(
+    worker = create_agent(
         ScriptedChatModel(script=obey), [], middleware=[MemoryMiddleware(memory, share="rules")]
     )
-    plain = create_agent(ScriptedChatModel(script=obey), [])
 
     def deal(state: State) -> list[Send] | str:
         if "each" not in str(state["messages"][-1].text):
             return "answer"
-        asked = [f"Write a line on the {name}." for name in PRODUCTS]
-        told = f"{asked.pop()}\n\n{node.shared(state)}"
-        knows = [Send("work", {"task": task, "knows": True}) for task in asked]
-        return [*knows, Send("work", {"task": told, "knows": False})]
+        return [Send("work", {"task": f"Write a line on the {name}."}) for name in PRODUCTS]
 
     def work(state: Task) -> dict[str, Any]:
-        worker = knowing if state["knows"] else plain
         out = worker.invoke({"messages": [HumanMessage(state["task"])]})
-        return {"lines": [f"{state['task'].splitlines()[0]} {out['messages'][-1].text}"]}
+        return {"lines": [f"{state['task']} {out['messages'][-1].text}"]}
 
     builder = StateGraph(State, input_schema=MessagesState)
     builder.add_node("memory", node)

@@ -15,7 +15,7 @@ from acc.controller.acts import flushing, retiring_everywhere
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.turning import stepped
 from acc.driving import Doing, Io, awaited, beside, performed
-from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
+from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, ThreadKey
 from acc.journal.opened import Key, key_of
 from acc.state.tail import marked
@@ -150,7 +150,7 @@ class _Common(Generic[C]):
             own: Step[Any] = yield from retiring_everywhere(
                 self.memory, ids, why, thread=key, state=first.state
             )
-        except ConflictError:
+        except (ConflictError, InputError):  # another worker let them leave
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
         commits = (*first.commits, *own.commits)

@@ -9,12 +9,12 @@ current step stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
@@ -22,10 +22,8 @@ from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
-from acc.integrations.delegates import branch_of
-from acc.integrations.delegation import calling
 from acc.integrations.history import arrivals, elsewhere, taken_back
-from acc.integrations.identity import Owner
+from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
 from acc.integrations.leaving import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
@@ -101,6 +99,7 @@ class AgentMemory(Looking):
         while True:
             try:
                 looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
+                yield from self._hearing(looked)
                 step = yield from self._stepping(looked, force)
                 if step is not None and looked.new:
                     step = yield Io(partial(self._without_replaced, step, looked))
@@ -108,6 +107,12 @@ class AgentMemory(Looking):
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
                     raise
+
+    def _hearing(self, looked: Looked) -> Doing[None]:
+        """Compress and share what waits in the caller's tail, before a sub-agent reads the board."""
+        above, shared = caller(), self._shared(looked.given.config, looked.thread)
+        if above is not None and shared is not None and looked.state is None:
+            yield Io(Own(replace(shared, thread=above.thread).flush, above.branch))
 
     def _stepping(self, looked: Looked, force: bool) -> Doing[Step[Any] | None]:
         """Take what is new. Before a hand-over, compress what waits, too."""
@@ -177,9 +182,8 @@ class AgentMemory(Looking):
     def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
         if step is not None:
             notes = _with_evidence(looked, step)
-            return Passed(
-                replace(looked, notes=notes), step, step.state, step.tail, self.controller.policy
-            )
+            looked = replace(looked, notes=notes)
+            return Passed(looked, step, step.state, step.tail, self.controller.policy)
         return Passed(looked, None, looked.state, (), self.controller.policy)
 
     def _update(self, passed: Passed | None) -> dict[str, Any]:
@@ -190,16 +194,15 @@ class AgentMemory(Looking):
         update = {
             self.state_key: ccs,
             self.run_key: notes,
-            self.input_messages_key: changed(passed, is_shadow=self.is_shadow) or None,
+            self.input_messages_key: changed(passed, stay=self.is_shadow) or None,
         }
         return {key: value for key, value in update.items() if value is not None}
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[Any], Any]) -> Any:
-        """Note on the result what a human's part in the call was, and hand over what a sub-agent may read."""
+        """Note on the result what a human's part in the call was, and tell a sub-agent who calls it."""
         given, whose = self._of(request.state, request.runtime.config)
-        handed = self._performed(self._handing(request, given, whose))
-        with calling(self.delegates.caller(given)):
-            result = handler(handed)
+        with calling(self._as_caller(given, whose)):
+            result = handler(request)
         return self._reviewed(request, result, whose)
 
     async def awrap_tool_call(
@@ -207,14 +210,20 @@ class AgentMemory(Looking):
     ) -> Any:
         """Like `wrap_tool_call`."""
         given, whose = self._of(request.state, request.runtime.config)
-        handed = await self._awaited(self._handing(request, given, whose))
-        with calling(self.delegates.caller(given)):
-            result = await handler(handed)
+        with calling(self._as_caller(given, whose)):
+            result = await handler(request)
         return self._reviewed(request, result, whose)
 
-    def _handing(self, request: ToolCallRequest, given: ChannelValues, whose: Owner) -> Doing[Any]:
-        shared = self._shared(given.config, whose.thread)
-        return self.delegates.handing(request, shared, branch_of(given.raw))
+    def _as_caller(self, given: ChannelValues, whose: Owner) -> Caller:
+        above, others = caller(), {*given.notes.tasks, *given.notes.written}
+        humans = (m for m in as_messages(given.messages) if isinstance(m, HumanMessage))
+        raw = given.raw if isinstance(given.raw, Mapping) else {}
+        return Caller(
+            above.root if above is not None else thread_of(given.config, self.identity),
+            whose.thread,
+            str(raw.get("branch") or "main"),
+            frozenset(str(m.id) for m in humans if m.id not in others),
+        )
 
     def _reviewed(self, request: ToolCallRequest, result: Any, whose: Owner) -> Any:
         if self.voices.marks is None:

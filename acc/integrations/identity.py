@@ -1,26 +1,24 @@
-"""Derive the `ThreadKey` of a run's memory from the run's configuration.
+"""Whose memory a run works on, by its configuration, and which words another agent wrote for it.
 
 An agent that runs inside another graph has its own memory: a sub-agent called by a tool, a worker
 started by `Send`, an agent of a swarm or a supervisor. This prevents concurrent writes to one
-thread, and keeps a task that a model wrote for a sub-agent apart from the user's words.
+thread. A sub-agent reads its task as a human message; in its memory a task is an agent's words, and binds nobody.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
-
-T = TypeVar("T")
 
 Config = Mapping[str, Any]
 """A `RunnableConfig`."""
@@ -147,9 +145,7 @@ def owner(
         identify: Finds the conversation, the user, and the agent if the deployer names one.
         noted: The thread that an earlier pass noted beside the state. A conversation stays on it if another user
             joins, or if its user becomes known later.
-        messages: The run's input. A human message distinguishes a nested run from other runs of the same agent, and
-            identifies it when it is entered again: the first one, or the task (the last one) if a tool called the
-            agent.
+        messages: The run's input, which distinguishes a nested run from other runs of the same agent.
 
     Raises:
         ConfigurationError: The run names no thread.
@@ -202,30 +198,9 @@ def enclosing_nodes(config: Config) -> list[str]:
     return [name for name in names if not name.isdigit()]
 
 
-@contextmanager
-def within(variable: ContextVar[Any], value: T) -> Iterator[T]:
-    """Give a context variable this value in the block."""
-    token = variable.set(value)
-    try:
-        yield value
-    finally:
-        variable.reset(token)
-
-
-_TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default="")
-
-
-def transparent(config: Config) -> AbstractContextManager[str]:
-    """Make a graph that runs in the block act as the conversation's own agent."""
-    return within(_TRANSPARENT, namespace(config))
-
-
 def _enclosing(config: Config) -> list[str]:
     """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
     around, _, _ = namespace(config).rpartition("|")
-    hidden = _TRANSPARENT.get()
-    if hidden and (around == hidden or around.startswith(f"{hidden}|")):
-        around = around[len(hidden) + 1 :]
     return around.split("|") if around else []
 
 
@@ -245,3 +220,74 @@ def _id(value: Any, key: str) -> str:
         where="config['configurable']",
         hint="give text, a number or a UUID",
     )
+
+
+class Caller(NamedTuple):
+    """The agent whose tool is running.
+
+    Attributes:
+        root: The thread of the conversation at the top.
+        thread: Its own thread.
+        branch: The branch of its state.
+        users: Ids of the user's messages that it holds.
+    """
+
+    root: ThreadKey
+    thread: ThreadKey
+    branch: str
+    users: frozenset[str]
+
+
+_CALLER: ContextVar[Caller | None] = ContextVar("acc_caller", default=None)
+
+
+@contextmanager
+def calling(above: Caller) -> Iterator[None]:
+    """Run a tool for ``above``: what starts in the block is its sub-agent."""
+    token = _CALLER.set(above)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+def caller() -> Caller | None:
+    """Return the agent whose tool started this run, if that agent has the middleware."""
+    return _CALLER.get()
+
+
+def tasks_of(
+    heard: Sequence[BaseMessage],
+    config: Config,
+    knows: Callable[[Sequence[BaseMessage]], bool | None],
+    told: Callable[[Collection[str]], set[str]] | None = None,
+) -> frozenset[str]:
+    """Return the ids of the human messages that another agent wrote for this run.
+
+    Args:
+        heard: The run's human messages whose writer is not known yet.
+        config: The run's configuration.
+        knows: Whether the conversation at the top has taken one of them; None if it has no memory.
+        told: Which of them other agents have put on the board: they are no news from the user.
+    """
+    above, nodes = caller(), enclosing_nodes(config)
+    if not heard or not (above or nodes):
+        return frozenset()
+    users = {str(m.id) for m in heard}
+    if above is not None or TOOLS in nodes:
+        users &= above.users if above is not None else frozenset()
+    elif knows(heard) is False:  # a node of the graph wrote them, as for a worker of `Send`
+        users = set()
+    if users and told is not None:
+        users -= told(users)
+    return frozenset(str(m.id) for m in heard) - users
+
+
+def misplaced(messages: Sequence[BaseMessage]) -> frozenset[str]:
+    """Return the ids of human messages that no run can have been given last: they do not stand at the end.
+
+    What the user writes stands there when it is first seen, unless it takes the place of other words. A tool writes
+    anywhere.
+    """
+    last = max((i for i, m in enumerate(messages) if m.type in ("ai", "tool")), default=-1)
+    return frozenset(str(m.id) for m in messages[: last + 1] if isinstance(m, HumanMessage))

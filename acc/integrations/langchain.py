@@ -8,14 +8,15 @@ what redacts messages or writes prompts.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, Unpack
 
-from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
@@ -23,14 +24,15 @@ from acc.driving import Doing, one
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.graph_channels import OwnState, owned
-from acc.integrations.identity import Owner
-from acc.integrations.leaving import Looked, Passed, marked
-from acc.integrations.messages import as_messages, role_and_rest
+from acc.integrations.identity import Identify, Owner, owner
+from acc.integrations.leaving import ChannelValues, Looked, Passed, marked
+from acc.integrations.messages import as_messages, is_summary, role_and_rest
 from acc.integrations.notes import Notes
-from acc.integrations.opening import opened
-from acc.integrations.prompting import watching, with_memory
-from acc.integrations.settings import AgentSettings
-from acc.integrations.stepping import Controller
+from acc.integrations.prompting import LEGEND, with_memory
+from acc.integrations.speaking import AgentSettings
+from acc.integrations.stepping import Controller, opened
+from acc.state.render import render
+from acc.turn.observations import Channel
 
 with extra("langchain", "langchain cannot be imported: {error}", where="MemoryMiddleware"):
     from langchain.agents.middleware.types import (
@@ -79,7 +81,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
                 the rules without a model: then the middleware opens the memory. An `AsyncMemoryController` only for
                 an agent that always runs asynchronously.
             folder: Folder of a memory that the middleware opens; ``memory`` in the working folder by default.
-            settings: See `acc.integrations.settings.AgentSettings`.
+            settings: See `acc.integrations.speaking.AgentSettings`.
 
         Raises:
             ConfigurationError: ``controller`` is neither a memory nor a name, or the settings contradict each other.
@@ -122,16 +124,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Show the model role, state and messages.
-
-        Raises:
-            ConfigurationError: Another middleware took the state out of the prompt.
-        """
-        memory, shown = self._shown(request, get_config())
-        with watching() as watch:
-            response = handler(shown)
-        watch.check(memory)
-        return response
+        """Show the model role, state and messages."""
+        return handler(self._shown(request, get_config()))
 
     async def awrap_model_call(
         self,
@@ -139,11 +133,8 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Like `wrap_model_call`."""
-        memory, shown = await self.controller.beside(self._shown, request, get_config())
-        with watching() as watch:
-            response = await handler(shown)
-        watch.check(memory)
-        return response
+        shown = await self.controller.beside(self._shown, request, get_config())
+        return await handler(shown)
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Keep the final messages of a run. If a run does not end, the next run keeps them."""
@@ -195,20 +186,91 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         update = self._update(passed)
         return update | {PLACES: None} if "messages" in update and state.get(PLACES) else update
 
-    def _shown(
-        self, request: ModelRequest[Any], config: RunnableConfig
-    ) -> tuple[str, ModelRequest[Any]]:
-        """Return what stands behind the role, and the request with it."""
+    def _shown(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         if self.is_shadow:
-            return "", request
+            return request
         given, whose = self._of(request.state, config)
         memory, messages = self._told(given, whose, request.messages)
         role, _ = role_and_rest(as_messages(request.messages))
         whole = request.system_message
         for each in role:  # what the application put in front of its messages
             whole = with_memory(whole, str(each.text))
-        shown = request.override(system_message=with_memory(whole, memory), messages=messages)  # type: ignore[arg-type]
-        return memory, shown
+        return request.override(system_message=with_memory(whole, memory), messages=messages)  # type: ignore[arg-type]
 
 
-__all__ = ["MemoryAgentState", "MemoryMiddleware", "Notes"]
+NOTHING = "Nothing to carry on."
+"""The summary of an empty state."""
+
+
+class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
+    """The memory as the ``summarizer=`` of LangChain's own `SummarizationMiddleware`: the state is the summary.
+
+        SummarizationMiddleware(
+            model,
+            trigger=("tokens", 8_000),
+            summarizer=MemorySummarizer(memory),
+            trim_tokens_to_summarize=None,
+        )
+
+    The middleware decides when to summarize, and which messages. What the summary replaces is in the journal, rules
+    stay word for word, and the next summary is the next state. Without ``trim_tokens_to_summarize=None`` the
+    middleware passes only the last 4,000 tokens, and the memory never sees the rest.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        identity: Identify | None = None,
+        channels: Mapping[str, Channel] | None = None,
+    ) -> None:
+        """Set up the summarizer.
+
+        Args:
+            controller: The memory.
+            identity: Finds the thread of a run; by default from its ``thread_id``.
+            channels: Channel by tool name; a tool's result is a tool's by default.
+
+        Raises:
+            ConfigurationError: ``controller`` is not a memory.
+        """
+        super().__init__(
+            controller, identity=identity, channels=channels, resume=True, state_key=""
+        )
+
+    def invoke(
+        self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
+    ) -> str:
+        """Return the summary of ``input``: the state after it.
+
+        Raises:
+            ConfigurationError: The run names no thread, or the memory is asynchronous.
+            PinnedOverflow: Rules and goals exceed their room. Everything else was committed.
+            StoreError: The messages cannot be kept; nothing is summarized.
+        """
+        return self._summary(self._passed(*self._of(input, config), force=True))
+
+    async def ainvoke(
+        self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
+    ) -> str:
+        """Like `invoke`, without blocking the event loop."""
+        return self._summary(await self._apassed(*self._of(input, config), force=True))
+
+    def _of(
+        self, messages: list[AnyMessage], config: RunnableConfig | None
+    ) -> tuple[ChannelValues, Owner]:
+        """Return the messages without this memory's own summaries; another's is a document."""
+        whole = ensure_config(config)
+        own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
+        return ChannelValues(own, None, Notes(key=self.key), whole), owner(
+            whole, self.identity, None, own
+        )
+
+    def _summary(self, passed: Passed | None) -> str:
+        state = passed.state if passed is not None else None
+        text = render(state, self.controller.policy.style) if state is not None else ""
+        return f"{LEGEND}\n\n{text}" if text else NOTHING
+
+
+def _is_own(text: str) -> bool:
+    return LEGEND in text or text.endswith(NOTHING)

@@ -19,7 +19,6 @@ from langgraph.prebuilt import ToolNode
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.delegates import FOR_A_TASK
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -33,10 +32,9 @@ from acc.integrations.identity import Owner
 from acc.integrations.leaving import ChannelValues, Looked, Passed
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
-from acc.integrations.settings import AgentSettings
+from acc.integrations.speaking import AgentSettings
 from acc.integrations.stepping import Controller, Runs
 from acc.integrations.stepping import worth_retrying as worth_retrying
-from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 
 _RUNS = Runs()
@@ -80,7 +78,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             name: Name in traces.
             role: The agent's role, in that prompt.
             force: Compress at each pass, whatever the size: before a `Send`, a hand-over, a planning node.
-            settings: See `acc.integrations.settings.AgentSettings`. ``human`` needs the tools in `tool_node`.
+            settings: See `acc.integrations.speaking.AgentSettings`. ``human`` needs the tools in `tool_node`.
 
         Raises:
             ConfigurationError: The settings contradict each other.
@@ -184,26 +182,6 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             StateError: The value is not a state, or it was edited.
         """
         return self._loaded(read(state, self.state_key))
-
-    def thread(self, config: RunnableConfig | None = None, state: Any = None) -> ThreadKey:
-        """Return the thread of a run.
-
-        Args:
-            config: The run's configuration.
-            state: The graph's state, which identifies a run inside another graph.
-        """
-        return self._of(state, ensure_config(config))[1].thread
-
-    def shared(self, state: Any) -> str:
-        """Return what the board says, for the prompt of an agent without the memory; may be empty."""
-        config = ensure_config()
-        shared = self._shared(config, self.thread(config, state))
-        return FOR_A_TASK.lstrip() + text if shared is not None and (text := shared.text()) else ""
-
-    async def ashared(self, state: Any) -> str:
-        """Like `shared`, without blocking the event loop."""
-        found: str = await self.controller.beside(self.shared, state)
-        return found
 
     def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
         raw = read(state, self.state_key)

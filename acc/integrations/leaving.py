@@ -31,15 +31,7 @@ State = CompressedCognitiveState
 
 
 class ChannelValues(NamedTuple):
-    """What a graph's channels hold.
-
-    Attributes:
-        messages: The messages.
-        raw: The state as plain JSON; None if there is none.
-        notes: What the runs noted.
-        config: The run's configuration.
-        handed: The state of a parent graph, which stands in the channel and is not this run's.
-    """
+    """What a graph's channels hold: messages, state as plain JSON, notes; ``handed`` is the state of a parent graph."""
 
     messages: Sequence[Any]
     raw: Any
@@ -83,15 +75,7 @@ class Looked:
 
 
 class Passed(NamedTuple):
-    """What a pass made.
-
-    Attributes:
-        looked: What it found.
-        step: The step; None if nothing was new.
-        state: The state after it; None if nothing was ever said.
-        tail: The messages of its tail, as far as they were read.
-        policy: The memory's policy.
-    """
+    """What a pass made: no step if nothing was new, no state if nothing was ever said."""
 
     looked: Looked
     step: Step[Any] | None
@@ -146,10 +130,10 @@ def marked(looked: Looked) -> list[BaseMessage]:
     return [*summary, *(with_mark(m) for m in looked.rest if m.id in tasks and not is_marked(m))]
 
 
-def changed(passed: Passed, *, is_shadow: bool) -> list[BaseMessage]:
+def changed(passed: Passed, *, stay: bool) -> list[BaseMessage]:
     """Return the update of the messages: tasks are marked, what was compressed leaves."""
     looked = passed.looked
-    leaving = removed(passed) if not is_shadow else []
+    leaving = removed(passed) if not stay else []
     gone = {message.id for message in leaving}
     if any(getattr(m, "id", None) is None for m in looked.given.messages):
         # Without ids they are replaced all at once: from now on each has the one that the journal knows.

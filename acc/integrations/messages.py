@@ -1,9 +1,10 @@
-"""LangChain's messages: with ids, marks and results, in a form that every provider accepts."""
+"""LangChain's messages, with ids, marks and results, in a form that every provider accepts; what a guard blocked."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import (
@@ -17,7 +18,7 @@ from langchain_core.messages import (
 )
 
 from acc.errors import InputError
-from acc.integrations.reviews import NO_RESULT, calls_of
+from acc.integrations.reviews import BLOCKED, NO_RESULT, calls_of
 from acc.turn.chat_messages import SUMMARY
 
 TASK = "acc_task"
@@ -120,3 +121,25 @@ def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], l
     """Split off the leading system message (the agent's role) from the other messages."""
     first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
     return list(messages[:first]), list(messages[first:])
+
+
+def blocked(text: str) -> AIMessage:
+    """Return a guard's answer to words of the user that bind nobody: the memory keeps them as a document's.
+
+    A guard that answers before the memory's pass needs no mark. One that answers later does:
+    ``{"messages": [blocked("I cannot help with that.")], "jump_to": "end"}``. The mark only lowers trust.
+    """
+    return AIMessage(text, additional_kwargs={BLOCKED: True})
+
+
+def blocked_in(messages: Sequence[BaseMessage]) -> frozenset[str]:
+    """Return the ids of the human messages to which a marked answer is the only one, or the last of several."""
+    found: set[str] = set()
+    for place, message in enumerate(messages):
+        if isinstance(message, AIMessage) and message.additional_kwargs.get(BLOCKED):
+            before = list(messages[:place])
+            while before and isinstance(before[-1], AIMessage) and not [*calls_of(before[-1])]:
+                before.pop()
+            asked = takewhile(lambda m: isinstance(m, HumanMessage), reversed(before))
+            found |= {str(m.id) for m in asked}
+    return frozenset(found)

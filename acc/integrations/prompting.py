@@ -7,16 +7,10 @@ of the prompt's beginning holds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.tracers.context import register_configure_hook
 
-from acc.errors import ConfigurationError
-from acc.integrations.identity import within
 from acc.integrations.reviews import NO_RESULT
 from acc.integrations.tailing import current
 from acc.integrations.voices import Read
@@ -37,26 +31,14 @@ RECALLED = "(Recalled for this from earlier in the conversation and from documen
 
 
 class View(NamedTuple):
-    """What the model reads beside role and state.
-
-    Attributes:
-        earlier: Messages of the tail that do not stand among ``messages``, as text.
-        messages: The messages, in a form that every provider accepts.
-    """
+    """What the model reads beside role and state: ``earlier`` is the tail that does not stand among the messages."""
 
     earlier: tuple[str, ...]
     messages: list[BaseMessage]
 
 
 class Shown(NamedTuple):
-    """What a view is made of.
-
-    Attributes:
-        reads: The channel's messages without the role, healed, with their digests.
-        places: The tail's entries by message id (`acc.integrations.tailing.places`).
-        texts: Messages of the tail by ref, as far as they were read.
-        tail: The tail's entries, in order.
-    """
+    """What a view is made of: the channel's messages, their places in the tail, the tail's texts and its entries."""
 
     reads: Sequence[Read]
     places: Mapping[str, list[TailRef]]
@@ -72,9 +54,8 @@ class Shown(NamedTuple):
 
 def viewed(shown: Shown, policy: Policy, cadence: Cadence) -> View:
     """Return what the model reads of the tail and of what is new."""
-    ordered = _in_order(shown)
-    first = next((i for i, r in enumerate(ordered) if _may_begin(r.message)), 0)
-    lead, rest = ordered[:first], ordered[first:]
+    first = next((i for i, r in enumerate(shown.reads) if _may_begin(r.message)), 0)
+    lead, rest = shown.reads[:first], shown.reads[first:]
     refs = {entry.ref: entry for entry in shown.missing}
     texts = dict(shown.texts)
     for read in lead:
@@ -96,38 +77,6 @@ def viewed(shown: Shown, policy: Policy, cadence: Cadence) -> View:
 
 def _may_begin(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage | SystemMessage)
-
-
-def _in_order(shown: Shown) -> list[Read]:
-    """Return the messages in the order in which they were said: that of the tail, where it tells another."""
-    order = {entry.ref: place for place, entry in enumerate(shown.tail)}
-    placed = [
-        (min(order[e.ref] for e in shown.places[read.id]), i)
-        for i, read in enumerate(shown.reads)
-        if read.id in shown.places and not isinstance(read.message, ToolMessage)
-    ]
-    found = list(shown.reads)
-    if placed == sorted(placed):
-        return found
-    groups = _with_results(found)
-    slots = [i for i, group in enumerate(groups) if group[0].id in shown.places]
-    among = sorted(
-        (groups[i] for i in slots),
-        key=lambda group: min(order[e.ref] for e in shown.places[group[0].id]),
-    )
-    for slot, group in zip(slots, among, strict=True):
-        groups[slot] = group
-    return [read for group in groups for read in group]
-
-
-def _with_results(reads: Sequence[Read]) -> list[list[Read]]:
-    groups: list[list[Read]] = []
-    for read in reads:
-        if isinstance(read.message, ToolMessage) and groups:
-            groups[-1].append(read)
-        else:
-            groups.append([read])
-    return groups
 
 
 def _as_tail(read: Read, entries: Sequence[TailRef]) -> list[Message]:
@@ -234,49 +183,3 @@ def with_memory(role: SystemMessage | None, memory: str) -> SystemMessage | None
     else:
         content = [*role.content, {"type": "text", "text": f"\n\n{memory}"}]
     return role.model_copy(update={"content": content})
-
-
-class PromptWatch(BaseCallbackHandler):
-    """Collects the prompts of all chat model calls in a block, including failed attempts.
-
-    Attributes:
-        prompts: The messages of each call, in order.
-    """
-
-    run_inline = True
-
-    def __init__(self) -> None:
-        self.prompts: list[list[BaseMessage]] = []
-
-    def on_chat_model_start(
-        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **_: Any
-    ) -> None:
-        """Collect the prompts; LangChain calls this before each chat model call."""
-        self.prompts.extend(messages)
-
-    def check(self, memory: str) -> None:
-        """Check that at least one prompt contains what the memory says.
-
-        Raises:
-            ConfigurationError: There were prompts, and none does.
-        """
-        # Without any prompt the answer came without a model, for example from a cache.
-        if memory and self.prompts and not any(memory in _said(each) for each in self.prompts):
-            raise ConfigurationError(
-                "a middleware took the memory's state out of the prompt",
-                where="a middleware listed after MemoryMiddleware",
-                hint="list MemoryMiddleware after every middleware that writes prompts",
-            )
-
-
-def _said(prompt: Sequence[BaseMessage]) -> str:
-    return "\n\n".join(str(m.text) for m in prompt if isinstance(m, SystemMessage))
-
-
-_WATCH: ContextVar[PromptWatch | None] = ContextVar("acc_prompt_watch", default=None)
-register_configure_hook(_WATCH, inheritable=True)
-
-
-def watching() -> AbstractContextManager[PromptWatch]:
-    """Collect the prompts of chat models called in the block, in this thread or task."""
-    return within(_WATCH, PromptWatch())

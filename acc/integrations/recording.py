@@ -1,4 +1,4 @@
-"""Nodes that keep the agent's words and acts as soon as they exist."""
+"""A node that keeps the agent's answer as soon as it exists."""
 
 from __future__ import annotations
 
@@ -16,55 +16,12 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
+from acc.driving import Doing
 from acc.errors import ConflictError, StoreError
-from acc.integrations.graph_channels import declare, read, state_channels
+from acc.integrations.graph_channels import read
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.leaving import Looked
 from acc.integrations.messages import is_answer
-
-
-class RecordNode(Runnable[Any, dict[str, Any]]):
-    """Keeps the agent's answer: the memory's journal then has it before the user's next turn.
-
-    Use it as the last node of a graph, or as the ``post_model_hook`` of `create_react_agent`. Without it the pass of
-    the next turn keeps the answer. Repeated runs keep nothing twice. `RecordedNode` saves the graph's step.
-    """
-
-    def __init__(self, memory: MemoryNode, *, name: str = "record") -> None:
-        """Record to the memory of ``memory``, from the same channels."""
-        self.memory = memory
-        self.name = name
-        typed: dict[str, Any] = {memory.input_messages_key: list[Any]}
-        declare(self, typed | state_channels(memory.state_key, memory.run_key))
-
-    def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
-        return self.invoke(state, config)
-
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Record what no commit has taken, once the agent makes no call; update no channel.
-
-        Raises:
-            ConfigurationError: The memory is an `AsyncMemoryController`.
-            StoreError: The journal cannot be written.
-        """
-        self.memory._performed(self.memory._keeping(partial(self._due, input, config)))
-        return {}
-
-    async def ainvoke(
-        self, input: Any, config: RunnableConfig | None = None, **_: Any
-    ) -> dict[str, Any]:
-        """Like `invoke`, without blocking the event loop."""
-        await self.memory._awaited(self.memory._keeping(partial(self._due, input, config)))
-        return {}
-
-    def _due(self, state: Any, config: RunnableConfig | None) -> Looked | None:
-        """Return what is to be recorded; None while the agent still calls, and before its first pass."""
-        messages = read(state, self.memory.input_messages_key) or ()
-        if not (is_answer(messages) and read(state, self.memory.state_key)):
-            return None
-        looked = self.memory.looked(state, ensure_config(config))
-        return looked if looked.new else None
 
 
 class RecordedNode(Runnable[Any, Any]):
@@ -72,8 +29,8 @@ class RecordedNode(Runnable[Any, Any]):
 
         builder.add_node("model", RecordedNode(remember, model))
 
-    It replaces a `RecordNode` after the model, and saves one graph step and its checkpoint. If the journal fails, the
-    answer stands with a warning, and the pass of the next turn keeps it.
+    Without it the pass of the next turn keeps the answer. If the journal fails, the answer stands with a warning, and
+    the pass of the next turn keeps it. Repeated runs keep nothing twice.
     """
 
     def __init__(
@@ -87,9 +44,9 @@ class RecordedNode(Runnable[Any, Any]):
                 LangGraph for. The graph's schema must declare the memory's channels, as `MemoryState` does.
             name: Name in traces; by default the name of ``node``.
         """
+        self.memory = memory
         self.node: Runnable[Any, Any] = coerce_to_runnable(node)
         self._takes = () if isinstance(node, Runnable) else (*signature(node).parameters,)
-        self.record = RecordNode(memory)
         self.name = name or self.node.get_name()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
@@ -101,7 +58,7 @@ class RecordedNode(Runnable[Any, Any]):
         update = self.node.invoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
-                self.record.invoke(after, config)
+                self.memory._performed(self._recording(after, config))
         return update
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
@@ -109,8 +66,12 @@ class RecordedNode(Runnable[Any, Any]):
         update = await self.node.ainvoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
-                await self.record.ainvoke(after, config)
+                await self.memory._awaited(self._recording(after, config))
         return update
+
+    def _recording(self, after: dict[str, Any], config: RunnableConfig | None) -> Doing[Any]:
+        looked: Callable[[], Looked] = partial(self.memory.looked, after, ensure_config(config))
+        return self.memory._keeping(looked)
 
     def _injected(self) -> dict[str, Any]:
         """Return the arguments that LangGraph injects into a node's function, by name."""
@@ -124,19 +85,18 @@ class RecordedNode(Runnable[Any, Any]):
         return {name: value for name, value in offered.items() if name in self._takes}
 
     def _answered(self, state: Any, update: Any) -> dict[str, Any] | None:
-        """Return the memory's channels after ``update``, if the update ends the turn.
+        """Return the memory's channels after ``update``, if the update ends the turn and the memory has passed.
 
         The answer gets its id here: the channel and the journal then have the same.
         """
-        memory = self.record.memory
-        key = memory.input_messages_key
+        key = self.memory.input_messages_key
         given = read(update.update if isinstance(update, Command) else update, key)
-        if not given:
+        if not given or not read(state, self.memory.state_key):
             return None
         messages: Any = add_messages(read(state, key) or [], given)
         if not is_answer(messages):
             return None
-        others = (memory.state_key, memory.run_key)
+        others = (self.memory.state_key, self.memory.run_key)
         return {key: messages, **{name: read(state, name) for name in others}}
 
 

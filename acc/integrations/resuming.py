@@ -52,14 +52,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class Resuming:
-    """Finds where a run's memory stands.
-
-    Attributes:
-        policy: The memory's policy.
-        wanted: What a run without a state does: True goes on from the thread's last state, False begins anew, None
-            begins anew if the checkpointer holds states of the thread.
-        state_key: Channel of the state.
-    """
+    """Finds where a run's memory stands. ``wanted`` is the setting ``resume``."""
 
     policy: Policy
     wanted: bool | None

@@ -43,14 +43,7 @@ _SCRATCHPAD = "__pregel_scratchpad"
 
 
 class Outcome(NamedTuple):
-    """What became of a call.
-
-    Attributes:
-        fate: A note for who reads the result; empty for a call that ran as it was made.
-        words: What a human said, in order.
-        is_tools: Whether the result's text is the tool's; not if it is the human's.
-        who: The human's name, if the hook knows it.
-    """
+    """What became of a call: a note for who reads the result, what a human said, and whether the text is the tool's."""
 
     fate: str = ""
     words: tuple[str, ...] = ()

@@ -1,8 +1,7 @@
 """The board that the agents of one conversation share: `MemoryMiddleware(memory, share="rules", to="all")`.
 
 The agents share the rules that somebody said to all of them (`acc.board.board.Board`). The board belongs to the
-conversation at the top: its tenant, user and thread. Each agent reads it before its own state. An agent without the
-memory reads it in its task, if the tool that hands the task over is listed in ``delegates``.
+conversation at the top: its tenant, user and thread. Each agent that has the memory reads it before its own state.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, InputError
-from acc.integrations.delegation import caller
-from acc.integrations.identity import Config, Identify, thread_of
+from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
 from acc.step.step import Step
@@ -82,14 +80,7 @@ class Sharing:
 
 @dataclass(frozen=True)
 class Shared:
-    """The board of one run.
-
-    Attributes:
-        memory: The memory with the board.
-        board: The board.
-        thread: The thread of the run's agent.
-        to: Whom the user speaks to.
-    """
+    """The board of one run: of the agent of ``thread``, whose user speaks to ``to``."""
 
     memory: Any
     board: Board

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from acc.clock import SystemClock
 from acc.errors import ConfigurationError
-from acc.integrations.delegates import DELEGATES, Delegates
-from acc.integrations.delegation import misplaced, tasks_of
-from acc.integrations.guards import blocked_in
 from acc.integrations.history import Came, arrivals
-from acc.integrations.identity import Identify, Identity, Owner, thread_of
+from acc.integrations.identity import Identify, Identity, Owner, misplaced, tasks_of, thread_of
 from acc.integrations.leaving import ChannelValues
-from acc.integrations.messages import is_marked
+from acc.integrations.messages import blocked_in, is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming
 from acc.integrations.reviews import ReviewMarks, is_decided
@@ -31,6 +29,38 @@ from acc.integrations.voices import Voices, heard_by
 from acc.journal import Head, Journal, ThreadKey
 from acc.state.tail import Message
 from acc.turn.observations import Channel
+
+
+class AgentSettings(TypedDict, total=False):
+    """What an agent's memory can be told, beside which memory it is.
+
+    Attributes:
+        channels: Channel by tool name (``{"ask": Channel.USER}``), and by name of human messages that are not the
+            user's. A tool's result is a tool's by default.
+        speakers: Names of people who speak as the user; other names are documents. None accepts every name.
+        human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an interrupt. By default
+            an operator, whose rules the user cannot end. ``"user"`` where the user reviews; ``"document"`` where a
+            reviewer's words shall bind nobody.
+        identity: Finds the thread of a run; `Identity()` by default.
+        resume: If the checkpoint has no state, continue from the thread's last state. None does so unless the
+            checkpointer holds states of the thread: the run then goes back to before the first turn. False begins
+            anew, without the thread's rules.
+        tell_time: The model reads the time of the controller's clock after the state.
+        share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to all
+            of them (`acc.integrations.sharing`).
+        to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
+        mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
+    """
+
+    channels: Mapping[str, Channel] | None
+    speakers: Collection[str] | None
+    human: Channel | str
+    identity: Identify | None
+    resume: bool | None
+    tell_time: bool
+    share: Share | None
+    to: To
+    mode: str
 
 
 class Speaking:
@@ -51,7 +81,6 @@ class Speaking:
         tell_time: bool = False,
         share: Share | None = None,
         to: To = "",
-        delegates: Mapping[str, str] = DELEGATES,
         mode: str = "memory",
     ) -> None:
         check_controller(controller)
@@ -66,7 +95,6 @@ class Speaking:
         )
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.own_channels = (state_key, run_key)
-        self.delegates = Delegates(delegates, self.identity, self.own_channels)
         self.resuming = Resuming(controller.policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):

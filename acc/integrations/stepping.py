@@ -1,10 +1,11 @@
-"""Run a memory's steps inside a graph: traces, streams, retries; and what a node may retry."""
+"""Open a memory, and run its steps inside a graph: traces, streams, retries."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from langchain_core.runnables import RunnableLambda
@@ -14,7 +15,9 @@ from langgraph.constants import TAG_NOSTREAM
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import AccError, ConfigurationError
+from acc.folders import expanded
 from acc.journal import ThreadKey
+from acc.journal.opened import is_url
 from acc.step.step import Step
 from acc.turn.turn import Turn
 
@@ -22,6 +25,41 @@ Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
 RUN = "acc_memory"
 """Name of the run of a step in traces, and its ``lc_source``."""
+
+
+KEYLESS = "keyless"
+"""Names the memory without a model."""
+
+FOLDER = "memory"
+"""The memory's folder, if none is named: in the working folder."""
+
+_OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
+_GUARD = threading.Lock()
+
+
+def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
+    """Return a memory, or open the one whose model is named; agents of a process share one of the same folder.
+
+    Raises:
+        ConfigurationError: A folder is given beside a memory, or the model cannot be reached.
+        StoreError: The memory cannot be opened.
+    """
+    if not isinstance(memory, str):
+        if folder is not None:
+            raise ConfigurationError(
+                "a folder beside a memory that is open",
+                where="folder",
+                hint='give a folder with a model\'s name: MemoryMiddleware("openai:NAME", folder=...)',
+            )
+        return memory
+    named = folder or FOLDER
+    where = str(named) if is_url(named) else expanded(named).absolute()
+    with _GUARD:
+        held = _OPEN.get((where, memory))
+        if held is None:
+            model = None if memory == KEYLESS else memory
+            held = _OPEN[where, memory] = MemoryController.open(where, model=model)
+        return held
 
 
 def check_controller(controller: Any) -> None:
@@ -102,21 +140,19 @@ class Runs:
 
     def __init__(self, most: int = 256) -> None:
         self._most = most
-        self._seen: OrderedDict[int, tuple[Any, set[ThreadKey]]] = OrderedDict()
+        self._seen: OrderedDict[tuple[int, ThreadKey], Any] = OrderedDict()
         self._guard = threading.Lock()
 
     def has(self, config: Mapping[str, Any], thread: ThreadKey) -> bool:
         """Return whether the run of ``config`` has passed with ``thread``."""
         control = _control(config)
-        with self._guard:
-            held, seen = self._seen.get(id(control), (None, set[ThreadKey]()))
-        return control is not None and held is control and thread in seen
+        return control is not None and self._seen.get((id(control), thread)) is control
 
     def passed(self, config: Mapping[str, Any], thread: ThreadKey) -> None:
-        """Note that a run has passed. The last runs are known."""
+        """Note that a run has passed. The last ones are known."""
         control = _control(config)
         with self._guard:
-            self._seen.setdefault(id(control), (control, set()))[1].add(thread)
+            self._seen[id(control), thread] = control
             while len(self._seen) > self._most:
                 self._seen.popitem(last=False)
 

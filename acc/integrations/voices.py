@@ -55,13 +55,7 @@ class Read(NamedTuple):
 
 
 class Voiced(NamedTuple):
-    """What a run noted of its human messages, by their ids.
-
-    Attributes:
-        tasks: Tasks that another agent wrote.
-        written: Messages that a tool or a middleware wrote, or that a guard kept from the agent.
-        speakers: Who spoke, where the run knew it and the message does not say it.
-    """
+    """What a run noted of its human messages, by their ids (`acc.integrations.notes.Notes`)."""
 
     tasks: Collection[str] = ()
     written: Collection[str] = ()
@@ -216,26 +210,17 @@ def _readable(message: BaseMessage) -> BaseMessage:
     if isinstance(message, ChatMessage) and message.role not in LANGCHAIN:
         message = HumanMessage(message.content, id=message.id, name=message.role)
         told = {**told, MADE: True}
-    odd = [name for name in TIMES if name in told and not _is_time(told[name])]
-    for name in odd:
-        log_event(
-            _LOG, logging.WARNING, "no_time",
-            f"{name} of a message is no time that can be read, and is left out",
-        )  # fmt: skip
-    left = {name: value for name, value in told.items() if name not in odd}
-    return (
-        message.model_copy(update={"additional_kwargs": left})
-        if left != message.additional_kwargs
-        else message
-    )
-
-
-def _is_time(given: Any) -> bool:
-    try:
-        time_in(given, "")
-    except InputError:
-        return False
-    return True
+    for name in TIMES & told.keys():
+        try:
+            time_in(told[name], "")
+        except InputError as error:
+            told = {key: value for key, value in told.items() if key != name}
+            log_event(
+                _LOG, logging.WARNING, "no_time", f"the time of a message is left out: {error}"
+            )
+    if told == message.additional_kwargs:
+        return message
+    return message.model_copy(update={"additional_kwargs": told})
 
 
 def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:

@@ -2,7 +2,7 @@
 
     memory -> plan -> act <-> tools         each step of the plan in turn
                        |
-                    commit -> reflect -> act, plan again, or record
+                    commit -> reflect -> act, plan again, or end
 
 What a step brought in is compressed and committed before it is reflected upon, whatever its size. PLAN and REFLECT read
 the state and the user's message, and nothing of what the tools said: what the commit refused cannot sway them. The
@@ -29,7 +29,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, RetryPolicy
 
 from acc.integrations.langgraph import MemoryNode, MemoryState
-from acc.integrations.recording import RecordNode
+from acc.integrations.recording import RecordedNode
 from acc.integrations.stepping import Controller, worth_retrying
 from acc_graphs.deployment import chat_model, opening_evidence, served_memory, served_model
 from acc_graphs.planning_prompts import Plan, Prompts, Reflection, structured
@@ -86,10 +86,9 @@ def build(
     graph.add_node("fold", remember, retry_policy=again)
     graph.add_node("commit", commit, retry_policy=again)
     reflecting = _asking(prompts.reflect, structured(chat, Reflection)) | _decided(rounds)
-    graph.add_node("reflect", reflecting, destinations=("act", "plan", "record"))
-    graph.add_node("record", RecordNode(remember))
+    graph.add_node("reflect", RecordedNode(remember, reflecting), destinations=("act", "plan", END))
     for edge in ((START, "memory"), ("memory", "begin"), ("begin", "plan"), ("tools", "fold"),
-                 ("fold", "act"), ("commit", "reflect"), ("record", END)):  # fmt: skip
+                 ("fold", "act"), ("commit", "reflect")):  # fmt: skip
         graph.add_edge(*edge)
     graph.add_conditional_edges("plan", _anything_planned, {True: "act", False: "reflect"})
     graph.add_conditional_edges("act", tools_condition, {"tools": "tools", END: "commit"})
@@ -130,7 +129,7 @@ def _decided(rounds: int) -> Callable[[Mapping[str, Any]], Command[Any]]:
             return Command(goto="act", update={"plan": left})
         if found.decision == "revise" and of["state"]["rounds"] < rounds:
             return Command(goto="plan")
-        return Command(goto="record", update={"messages": [AIMessage(found.answer)]})
+        return Command(goto=END, update={"messages": [AIMessage(found.answer)]})
 
     return decided
 

@@ -15,7 +15,7 @@ from acc_graphs.deployment import prepare
 NODES = {
     "react": ("memory", "reason", "act"),
     "plan_execute_reflect": (
-        "memory", "begin", "plan", "act", "tools", "fold", "commit", "reflect", "record",
+        "memory", "begin", "plan", "act", "tools", "fold", "commit", "reflect",
     ),
 }  # fmt: skip
 

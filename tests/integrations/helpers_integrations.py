@@ -17,7 +17,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
-from acc.integrations.recording import RecordNode
+from acc.integrations.recording import RecordedNode
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 from acc.step.step import Cadence
@@ -88,16 +88,14 @@ def graph_of(
     prompt = node.prompt("You are on call.")
     graph = StateGraph(schema)
     graph.add_node("memory", node)
-    graph.add_node("reason", lambda state: {"messages": [model.invoke(prompt(state))]})
+    reason: Any = lambda state: {"messages": [model.invoke(prompt(state))]}  # noqa: E731
+    graph.add_node("reason", RecordedNode(node, reason) if record else reason)
     graph.add_node("act", ToolNode(list(tools)))
     graph.add_edge(START, "memory")
     graph.add_edge("memory", "reason")
     graph.add_edge("act", "memory")
     ends = {"tools": "act", "__end__": "__end__"}
-    if record:
-        graph.add_node("record", RecordNode(node))
-        graph.add_edge("reason", "record")
-    graph.add_conditional_edges("record" if record else "reason", tools_condition, ends)
+    graph.add_conditional_edges("reason", tools_condition, ends)
     return graph.compile(checkpointer=InMemorySaver() if checkpointer == "memory" else checkpointer)
 
 

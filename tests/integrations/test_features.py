@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import random
-import time
 from typing import Any
 
 import pytest
@@ -44,11 +41,9 @@ from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.integrations.evidence_tool import evidence_tool
 from acc.integrations.graph_channels import MemoryState
-from acc.integrations.langchain import MemoryMiddleware
+from acc.integrations.langchain import MemoryMiddleware, MemorySummarizer
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
-from acc.integrations.subgraph import PrunedSubgraph
-from acc.integrations.summarizer import MemorySummarizer
 from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 
@@ -205,39 +200,6 @@ def test_a_middle_that_repeats_the_first_line_is_labelled_in_its_place() -> None
     say(graph_of(patient(policy=Policy(pasted="ask")), model), "Stop.\nStop.\nGo.")
     shown = "Stop.\n[document pasted?] Stop.\n[end of pasted?]\nGo."
     assert spoken(model.prompts[-1]) == [("human", shown)]
-
-
-def test_four_megabytes_of_base64_block_no_event_loop() -> None:
-    data = base64.b64encode(random.Random(7).randbytes(2_900_000)).decode()
-
-    @tool
-    def capture() -> str:
-        """Capture."""
-        return '{"screenshot": "data:image/png;base64,' + data + '"}'
-
-    def script(prompt: Any) -> Any:
-        if prompt[-1].type == "human":
-            return AIMessage("", tool_calls=[call("capture", "s1")])
-        return "Seen."
-
-    graph = graph_of(patient(), ScriptedChatModel(script=script), tools=[capture])
-
-    async def main() -> float:
-        longest, last, ended = 0.0, time.monotonic(), False
-
-        async def beat() -> None:
-            nonlocal longest, last
-            while not ended:
-                await asyncio.sleep(0.01)
-                longest, last = max(longest, time.monotonic() - last), time.monotonic()
-
-        other = asyncio.create_task(beat())
-        await graph.ainvoke({"messages": [("user", "Look.")]}, CONFIG)
-        ended = True
-        await other
-        return longest
-
-    assert asyncio.run(main()) < 5
 
 
 # Streams
@@ -442,20 +404,6 @@ def test_the_memory_as_a_summarizer_keeps_rules_word_for_word(asynchronous: bool
     assert read.count(RULE) == 1
     assert [t for c, t in stored(memory) if t == RULE] == [RULE]
     assert "What you remember" not in "".join(t for _, t in stored(memory))
-
-
-def test_a_subgraph_leaves_its_remaining_messages_in_the_parent() -> None:
-    memory, model = memory_of(), fine()
-    inner = graph_of(memory, model, checkpointer=None)
-    builder = StateGraph(MemoryState)
-    builder.add_node("desk", PrunedSubgraph(inner))
-    builder.add_edge(START, "desk")
-    graph = builder.compile(checkpointer=InMemorySaver())
-    for text in (RULE, "Why?", "And now?"):
-        out = say(graph, text)
-    assert rules(out) == [RULE]
-    assert [m.type for m in out["messages"]] == ["human", "ai", "human", "ai"]
-    assert [t.agent for t in memory.threads()] == [""]
 
 
 # Shadow, behind, force, erasure

@@ -11,14 +11,15 @@ from langchain.agents.middleware import (
     AgentMiddleware,
     ModelResponse,
     after_model,
+    before_agent,
     before_model,
     wrap_model_call,
 )
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc.integrations.guards import blocked, blocked_in
 from acc.integrations.langchain import MemoryMiddleware
+from acc.integrations.messages import blocked, blocked_in
 from acc.testing.chat_model import call
 
 KEPT = "Never page Ann."
@@ -28,6 +29,11 @@ BAD = "Always refund everybody."
 def _is_bad(state: Any) -> bool:
     said = [m for m in state["messages"] if isinstance(m, HumanMessage)]
     return said[-1].text == BAD
+
+
+@before_agent(can_jump_to=["end"])
+def entering(state: Any, _: Any) -> Any:
+    return {"messages": [AIMessage("No.")], "jump_to": "end"} if _is_bad(state) else None
 
 
 @before_model(can_jump_to=["end"])
@@ -53,7 +59,7 @@ def around(request: Any, handler: Any) -> Any:
 
 @pytest.mark.parametrize("make", [memory_of, pytest.param(patient, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_first", [True, False])
-@pytest.mark.parametrize("guard", [before, replacing, appending, around])
+@pytest.mark.parametrize("guard", [entering, before, replacing, appending, around])
 def test_what_a_guard_blocked_is_a_document(
     guard: AgentMiddleware, is_first: bool, make: Any
 ) -> None:

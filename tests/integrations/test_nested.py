@@ -17,6 +17,7 @@ from helpers_integrations import (
     graph_of,
     looping,
     memory_of,
+    patient,
     rules,
     stored,
     system,
@@ -24,7 +25,6 @@ from helpers_integrations import (
 )
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import EmptyChannelError
@@ -143,18 +143,6 @@ def test_a_graph_that_deepagents_calls_begins_with_its_own_state(
     for text in (RULE, "What must not be restarted?"):
         assert rules(say(deep, text, asynchronous)) == [RULE]
     assert len(nested(memory, "finder")) == tasks
-
-
-def test_a_sub_agent_does_not_receive_its_callers_state() -> None:
-    given: list[dict[str, Any]] = []
-
-    def find(state: dict[str, Any]) -> dict[str, Any]:
-        given.append(state)
-        return {"messages": [AIMessage("Ana.")]}
-
-    say(deep_agent(memory_of(), {"runnable": RunnableLambda(find)}), RULE)
-    assert [m.text for m in given[0]["messages"]] == [f"{TASK} 0"]
-    assert not {"ccs", "ccs_run"} & given[0].keys()
 
 
 @ASYNC
@@ -321,12 +309,12 @@ def _asking(model: ScriptedChatModel, prompt: Any) -> Any:
 
 
 @ASYNC
-@pytest.mark.parametrize("has_memory", [False, True])
+@pytest.mark.parametrize("memory_with", [memory_of, patient])
 def test_a_sub_agent_that_a_tool_calls_reads_the_board(
-    has_memory: bool, asynchronous: bool
+    memory_with: Any, asynchronous: bool
 ) -> None:
-    memory, model = memory_of(), answers("Two.")
-    helper = create_agent(model, [], middleware=sharing(memory) if has_memory else [])
+    memory, model = memory_with(), answers("Two.")
+    helper = create_agent(model, [], middleware=sharing(memory))
 
     @tool
     def research(task: str) -> str:
@@ -335,21 +323,19 @@ def test_a_sub_agent_that_a_tool_calls_reads_the_board(
 
     boss = create_agent(
         answers(asking(call("research", task=TASK)), "Two."), [research],
-        middleware=sharing(memory, delegates={"research": "task"}), checkpointer=InMemorySaver(),
+        middleware=sharing(memory), checkpointer=InMemorySaver(),
     )  # fmt: skip
     say(boss, RULE, asynchronous)
-    assert RULE in (system(model.prompts[0]) if has_memory else model.prompts[0][-1].text)
+    assert RULE in system(model.prompts[0])
     assert on_board(memory) == [RULE]
 
 
 @ASYNC
-@pytest.mark.parametrize("has_memory", [False, True])
-def test_sub_agents_of_deepagents_read_the_board(has_memory: bool, asynchronous: bool) -> None:
+def test_sub_agents_of_deepagents_read_the_board(asynchronous: bool) -> None:
     memory, model = memory_of(), answers("It is Ana.")
-    own = sharing(memory) if has_memory else []
-    deep = deep_agent(memory, finder(model, *own), 2, share="rules", to="all")
+    deep = deep_agent(memory, finder(model, *sharing(memory)), 2, share="rules", to="all")
     say(deep, RULE, asynchronous)
-    read = [system(p) if has_memory else p[-1].text for p in model.prompts]
+    read = [system(p) for p in model.prompts]
     assert len(read) == 2
     assert all(RULE in text for text in read)
     assert on_board(memory) == [RULE]
@@ -357,7 +343,8 @@ def test_sub_agents_of_deepagents_read_the_board(has_memory: bool, asynchronous:
 
 def test_what_nobody_said_to_all_stays_private() -> None:
     memory, model = memory_of(), answers("Booked.")
-    deep = deep_agent(memory, finder(model), share="rules")
+    own = MemoryMiddleware(memory, share="rules")
+    deep = deep_agent(memory, finder(model, own), share="rules")
     say(deep, "Never tell anybody that I am ill.")
     assert "ill" not in str(model.prompts[0])
     assert on_board(memory) == []
@@ -392,12 +379,12 @@ def test_private_words_reach_no_sub_agent_though_all_are_spoken_to(asynchronous:
     deep = create_deep_agent(
         model=answers("Noted.", asked, "Booked."), tools=[],
         middleware=[*sharing(memory)], checkpointer=InMemorySaver(),
-        subagents=[{"name": "finder", "description": "finds", **finder(model)}],
+        subagents=[{"name": "finder", "description": "finds", **finder(model, *sharing(memory))}],
     )  # fmt: skip
     say(deep, "Confidential: never tell the craftsmen of my divorce.", asynchronous)
     say(deep, "Never let anybody in before 9 am.", asynchronous)
     assert on_board(memory) == ["Never let anybody in before 9 am."]
-    assert "before 9 am" in model.prompts[0][-1].text
+    assert "before 9 am" in system(model.prompts[0])
     assert "divorce" not in str(model.prompts[0])
 
 
@@ -433,11 +420,15 @@ def test_deep_agents_whose_messages_have_no_ids_go_on() -> None:
     assert [t for c, t in stored(memory) if c == "user"][:2] == list(texts[:2])
 
 
-def test_a_filter_shares_what_the_deployer_allows() -> None:
-    memory, model = memory_of(), answers("Booked.")
+@ASYNC
+@pytest.mark.parametrize("memory_with", [memory_of, patient])
+def test_a_filter_shares_what_the_deployer_allows(memory_with: Any, asynchronous: bool) -> None:
+    """What waits in the caller's tail is shared before the sub-agent reads the board."""
+    memory, model = memory_with(), answers("Booked.")
     board = Board("house", allow=lambda item: "db-2" in item.text)
-    deep = deep_agent(memory, finder(model), share=board)
-    say(deep, "Never restart db-2. Never tell anybody that I am ill.")
+    own = MemoryMiddleware(memory, share=board)
+    deep = deep_agent(memory, finder(model, own), 2, share=board)
+    say(deep, "Never restart db-2. Never tell anybody that I am ill.", asynchronous)
     assert "Never restart db-2." in str(model.prompts[0])
     assert "that I am ill" not in str(model.prompts[0])
 
@@ -462,29 +453,25 @@ def test_a_rule_does_not_stand_again_when_one_more_agent_reads_the_conversation(
     assert [t for _, t in stored(memory, board)] == told
 
 
-@pytest.mark.parametrize("has_memory", [False, True])
-def test_workers_of_a_send_read_the_board(has_memory: bool) -> None:
+def test_workers_of_a_send_read_the_board() -> None:
     memory, model = memory_of(), answers("Found.")
     node = MemoryNode(memory, share="rules", to="all")
-    worker = create_agent(model, [], middleware=sharing(memory) if has_memory else [])
+    worker = create_agent(model, [], middleware=sharing(memory))
 
     def work(state: dict[str, Any]) -> dict[str, Any]:
         worker.invoke({"messages": [HumanMessage(state["task"])]})
         return {}
-
-    def sends(state: dict[str, Any]) -> list[Send]:
-        told = "" if has_memory else f"\n{node.shared(state)}"
-        return [Send("work", {"task": f"{TASK} {n}{told}"}) for n in range(3)]
 
     builder = StateGraph(MemoryState, input_schema=MessagesState)
     builder.add_node("memory", node)
     builder.add_node("work", work)
     builder.add_node("model", lambda s: {"messages": [AIMessage(str(node.prompt()(s)[0].text))]})
     builder.add_edge(START, "memory")
-    builder.add_conditional_edges("memory", sends, ["work"])
+    sends = [Send("work", {"task": f"{TASK} {n}"}) for n in range(3)]
+    builder.add_conditional_edges("memory", lambda _: sends, ["work"])
     builder.add_edge("work", "model")
     out = say(builder.compile(checkpointer=InMemorySaver()), RULE)
-    read = [system(p) if has_memory else p[-1].text for p in model.prompts]
+    read = [system(p) for p in model.prompts]
     assert len(read) == 3
     assert all(RULE in text for text in read)
     assert RULE in out["messages"][-1].text
@@ -605,15 +592,3 @@ def test_users_do_not_share_what_they_said() -> None:
         its: Any = {"configurable": {"thread_id": f"{user}-1", "user_id": user}}
         say(graph, f"I am {user}.", config=its)
     assert sorted(t.user for t in threads(memory)) == ["alice", "bob"]
-
-
-def test_each_users_words_in_one_thread_have_their_speaker() -> None:
-    memory = memory_of()
-    graph = graph_of(memory, answers("Yes."))
-    for user, text in (("alice", "Never page Ravi."), ("bob", RULE), ("alice", "And now?")):
-        out = say(graph, text, config={"configurable": {"thread_id": "t", "user_id": user}})
-    found = {
-        rule["words"]["text"]: rule["words"].get("speaker", "")
-        for rule in out["ccs"]["constraints"]
-    }
-    assert found == {"Never page Ravi.": "", RULE: "bob"}
