@@ -41,8 +41,8 @@ from injection_corpora import READERS, Case
 from injection_liars import Liar, LyingModel, agree
 
 from acc.compress.compressor import ModelCompressor
-from acc.keyless.compressor import compress
-from acc.keyless.judge import judge
+from acc.compress.keyless.compressor import compress
+from acc.compress.keyless.judge import judge
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

@@ -25,7 +25,7 @@ from workload import observed
 
 from acc.controller.controller import MemoryController
 from acc.state.model import CompressedCognitiveState
-from acc.telemetry.otel import OpenTelemetry
+from acc.telemetry import OpenTelemetry
 
 WARM_UP = 20
 """Turns before the measured ones: imports, caches, and the tables of the store."""

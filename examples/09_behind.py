@@ -3,8 +3,8 @@
 import tempfile
 import threading
 
+from acc.compress.keyless.compressor import compress
 from acc.controller.controller import MemoryController
-from acc.keyless.compressor import compress
 from acc.state.proposal import Proposal
 from acc.state.reading import Reading
 from acc.turn.observations import Channel, Observation

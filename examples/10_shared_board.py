@@ -5,9 +5,9 @@ from typing import Any
 
 from acc.board.board import Board, To
 from acc.board.memory import BoardMemory
-from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
 from acc.journal import ThreadKey
+from acc.journal.boards import Origin
 from acc.turn.turn import Turn
 
 TALK: tuple[tuple[str, To, str], ...] = (

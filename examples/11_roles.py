@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from acc.board.board import Board
 from acc.board.roles import Role, RoleMemory
+from acc.compress.keyless.compressor import compress
 from acc.controller.controller import MemoryController
-from acc.keyless.compressor import compress
 from acc.state.items import Name, Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

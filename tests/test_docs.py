@@ -176,12 +176,10 @@ NOT_CODE = {"acc.memories", "acc.schemas", "acc.commands", "acc.gate", "acc.comm
 
 def _telemetry() -> set[str]:
     """The names of attributes and metrics, as they stand in the code."""
-    code = {
-        name: (ROOT / f"acc/telemetry/{name}.py").read_text("utf-8")
-        for name in ("otel", "step_log")
-    }
-    facts = {f"acc.{name}" for name in re.findall(r'^        "([\w.]+)":', code["step_log"], re.M)}
-    return facts | set(re.findall(r'"(acc\.[\w.]+)"', code["otel"]))
+    spans = (ROOT / "acc/telemetry.py").read_text("utf-8")
+    log = (ROOT / "acc/controller/step_log.py").read_text("utf-8")
+    facts = {f"acc.{name}" for name in re.findall(r'^        "([\w.]+)":', log, re.M)}
+    return facts | set(re.findall(r'"(acc\.[\w.]+)"', spans))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

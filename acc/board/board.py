@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from acc.errors import ConfigurationError
 from acc.journal import ThreadKey
+from acc.journal.boards import AGENT, BoardState
 from acc.journal.opened import key_of
 from acc.state.items import Rule, Words
-from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step.update import check_types
 
-AGENT = "board"
-"""The agent of a board's thread."""
-
 To = Literal["", "all"]
-
-
-class BoardState(CompressedCognitiveState):
-    """The state of a board. It is the generic one with a smaller bound: each agent reads it beside its own."""
-
-    max_tokens: ClassVar[int] = 600
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from acc.board.board import Board, Shareable
 from acc.board.listening import Hearing, LaterWords, is_earlier
-from acc.board.writing import Batch, Known, Origin, State
+from acc.board.writing import Batch, Known, State
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
+from acc.journal.boards import Origin
 from acc.state.items import Rule, Words
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin
 from acc.state.tail import Message

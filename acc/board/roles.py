@@ -16,12 +16,13 @@ from typing import Any
 
 from pydantic import create_model
 
-from acc.board.board import AGENT, Board, To
+from acc.board.board import Board, To
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.compress.compressor import ModelCompressor
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
+from acc.journal.boards import AGENT
 from acc.journal.opened import key_of
 from acc.state.model import CompressedCognitiveState
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter

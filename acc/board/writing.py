@@ -8,7 +8,6 @@ step finds what it brought, and an erasure the copies of what it takes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -20,6 +19,7 @@ from acc.controller.indexing import Indexing
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.journal import Entry, Journal, Latest, StoredCommit, ThreadKey
+from acc.journal.boards import Origin
 from acc.journal.names import MAIN
 from acc.journal.record import notes_of
 from acc.models.protocol import Usage
@@ -99,46 +99,6 @@ def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doin
         tuple(m for m in texts if m.ref in taken and m.channel in LAWFUL),
         tuple(rule for rule in state.constraints if rule.id in ids),
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a message of a board comes from.
-
-    Attributes:
-        thread: The agent's thread.
-        branch: Its branch.
-        version: The agent's commit that brought it.
-        ref: The agent's message that holds the words.
-        is_to_all: Whether it says of the agent's message that its speaker said it to all, without its words.
-    """
-
-    thread: ThreadKey
-    branch: str
-    version: int
-    ref: str
-    is_to_all: bool = False
-
-    @property
-    def mark(self) -> str:
-        """The origin as the id of a board's message."""
-        names = list(vars(self.thread).values())
-        body = [*names, self.branch, self.version, self.ref, self.is_to_all]
-        return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
-
-    @classmethod
-    def of(cls, message: Message) -> Origin | None:
-        """Return the origin of a board's message; None if it has none."""
-        try:
-            *names, branch, version, ref, is_to_all = json.loads(message.observation.message)
-            return cls(ThreadKey(*names), branch, version, ref, is_to_all)
-        except (ValueError, TypeError):
-            return None
-
-    @property
-    def place(self) -> tuple[ThreadKey, str, str]:
-        """The agent's message: thread, branch, ref."""
-        return self.thread, self.branch, self.ref
 
 
 class Known:

@@ -20,6 +20,7 @@ from acc.cli import terminal
 from acc.cli.opening import Memory, opened, plain_policy
 from acc.cli.terminal import argument, flag, model_named, option
 from acc.controller.controller import MemoryController
+from acc.controller.step_log import facts
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
 from acc.journal import ThreadKey
@@ -32,7 +33,6 @@ from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.step.step import Cadence, Step
 from acc.step.update import KEYLESS, WITH_A_MODEL
-from acc.telemetry.step_log import facts
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated

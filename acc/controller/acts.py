@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
+from acc.controller.behind import compressing
+from acc.controller.common import Common
 from acc.controller.indexing import document
 from acc.controller.settings import Parts
 from acc.driving import Doing, Io
@@ -20,14 +21,10 @@ from acc.journal.record import notes_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.state.tail import Message, marked, messages_of
+from acc.state.tail import Message, messages_of
 from acc.step.step import Step, raise_overflow
-from acc.step.stepping import stepping
 from acc.turn.observations import Evidence, Observation, as_observations, is_ingested
 from acc.turn.turn import Turn
-
-if TYPE_CHECKING:
-    from acc.controller.common import Common
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
@@ -170,54 +167,6 @@ def flushing(memory: Common[S], thread: Key, *, branch: str = MAIN) -> Doing[Ste
         yield Io(lambda: behind.settle(key))
     step: Step[S] | None = yield from compressing(memory.parts, key, branch)
     return None if step is None else raise_overflow(memory.parts.signed(step, key))
-
-
-def compressing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
-    """Compress what waits in a thread's tail; return None if nothing does.
-
-    Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
-    nothing else was compressed, the result is committed anew on it. Else it is dropped: the tail still has the words.
-
-    Raises:
-        ConflictError: Something else was compressed meanwhile.
-    """
-    latest: Latest[S] = yield parts.latest(key, branch)
-    state = latest.state
-    if state is None or all(entry.status == "read" for entry in state.unread):
-        return None
-    nothing = Turn(observations=()).numbered(state.turn)
-    step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
-    while True:
-        try:
-            yield parts.committing(latest.head, parts.entries(step))
-        except ConflictError:
-            earlier, latest = latest, (yield parts.latest(key, branch))
-            if not _only_turns_since(earlier, latest):
-                raise
-            step = _rebased(step, latest)
-        else:
-            return step
-
-
-def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
-    """Whether nothing changed since but the tail, at its end."""
-    before, after = earlier.state, latest.state
-    if before is None or after is None or earlier.head.epoch != latest.head.epoch:
-        return False
-    is_same = list(before.items()) == list(after.items()) and before.gone == after.gone
-    return is_same and after.unread[: len(before.unread)] == before.unread
-
-
-def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
-    """Commit what a step proposed anew on a state that has a longer tail."""
-    state: Any = latest.state
-    commits: list[Commit[S]] = []
-    for each in step.commits:
-        given = {**vars(each.given), "number": state.turn}
-        commits.append(commit(state, step.policy, **given))
-        state = commits[-1].state
-    tail = marked(state.unread, latest.tail)
-    return replace(step, state=state, tail=tail, commits=tuple(commits))
 
 
 def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Doing[Step[S]]:

@@ -125,7 +125,7 @@ class MemoryController(Common[S]):
             InputError: The thread has no such branch.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return self.withdrawn(refs, reason, thread=thread, branch=branch)
+        return perform(withdrawing(self, refs, reason, thread=thread, branch=branch))
 
     def last_state(self, thread: Key, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""

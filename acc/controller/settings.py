@@ -15,6 +15,8 @@ from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
 from acc.compress.protocol import AskingCompressor, AskingJudge
 from acc.controller.indexing import Indexing
+from acc.controller.step_log import StepLog
+from acc.controller.watching import Observer, Observers
 from acc.driving import Io
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.gate import Gate, Verdict
@@ -26,8 +28,6 @@ from acc.state.reading import Compressor, Judge
 from acc.state.tail import Message, marked
 from acc.step.step import Cadence, Memory, Step
 from acc.step.update import Options, bound_of, check_types, memory_of
-from acc.telemetry import Observer, Observers
-from acc.telemetry.step_log import StepLog
 from acc.turn.redact import Redact, redacted_turn, redactor
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
@@ -84,7 +84,7 @@ class Settings:
             another process commits first, the step is made again from there. 0: a `ConflictError` tells the caller.
         state_key: Signs states: 16 random bytes or more, or a list of keys, of which the first signs. A state that the
             journal does not hold is then taken if its signature is right, and only then.
-        telemetry: Is told of each step, such as `acc.telemetry.otel.OpenTelemetry`; None for the log alone.
+        telemetry: Is told of each step, such as `acc.telemetry.OpenTelemetry`; None for the log alone.
         clock: Dates turns that carry no time.
 
     Raises:

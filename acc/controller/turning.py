@@ -12,14 +12,16 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.protocol import Asking, Call
 from acc.controller.acts import again, retiring_everywhere
 from acc.controller.beginning import beginning, joining, with_waiting
+from acc.controller.common import Common
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
+from acc.controller.watching import Watch
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, qualify
@@ -32,12 +34,8 @@ from acc.state.render import render
 from acc.state.tail import Message, messages_of, rendered
 from acc.step.step import Step, overflow_of
 from acc.step.stepping import stepping
-from acc.telemetry import Watch
 from acc.turn.observations import Channel, Evidence
 from acc.turn.turn import Turn
-
-if TYPE_CHECKING:
-    from acc.controller.common import Common
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from acc.board.board import BoardState
 from acc.compress.protocol import AskingCompressor
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
@@ -23,6 +22,7 @@ from acc.evidence.replay import Replay
 from acc.evidence.target import Target, Targeted, TargetRow
 from acc.evidence.traces import ErasedTraces, Searched, Trace
 from acc.journal import Head, ThreadKey
+from acc.journal.boards import BoardState
 from acc.journal.erasing import Anew
 from acc.journal.names import is_home
 from acc.models.protocol import Usage

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from acc.board.board import AGENT
 from acc.commit.commit import Commit, commit
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
@@ -28,6 +27,7 @@ from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, re
 from acc.evidence.traces import strings_of
 from acc.gate import Verdict
 from acc.journal import Entry, StoredCommit
+from acc.journal.boards import AGENT
 from acc.journal.branching import successor
 from acc.journal.erasing import Anew, Made
 from acc.journal.recompute import policy_of

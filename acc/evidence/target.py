@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from acc.board.board import AGENT
-from acc.board.writing import Origin
 from acc.errors import InputError
 from acc.evidence.base import rows_of
 from acc.evidence.traces import ErasedTraces, Wanted
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
+from acc.journal.boards import AGENT, Origin
 from acc.journal.names import MAIN, is_home, may_read, whole_of
 from acc.journal.opened import Key, key_of
 from acc.turn.observations import Channel, is_ingested

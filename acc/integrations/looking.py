@@ -11,6 +11,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
+from acc.controller.acts import withdrawing
+from acc.driving import perform
 from acc.errors import StateError
 from acc.integrations.graph_channels import read
 from acc.integrations.history import is_running_summary, results_left, taken_back
@@ -155,7 +157,7 @@ class Looking(Speaking):
 
     def _withdraw(self, looked: Looked, reason: str, refs: list[str]) -> None:
         branch = looked.state.branch if looked.state is not None else "main"
-        self.controller.withdrawn(refs, reason, thread=looked.thread, branch=branch)
+        perform(withdrawing(self.controller, refs, reason, thread=looked.thread, branch=branch))
         log_event(
             _LOG, logging.WARNING, "withdrawn",
             f"nothing in the state rests on {len(refs)} messages any more: {reason}",

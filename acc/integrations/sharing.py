@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from acc.board.board import Board
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.writing import Origin
 from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.integrations.stepping import Controller
 from acc.journal import ThreadKey
+from acc.journal.boards import Origin
 from acc.step.step import Step
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
@@ -114,6 +115,9 @@ class ChatModel(Protocol):
 _JSON = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
 """Reads raw newlines in strings, and NaN as null."""
 
+_OPENED = re.compile(r"\s*[<\[](\w+)[^>\]]{0,200}[>\]]")
+"""A mark that opens an answer, as thoughts have it."""
+
 _MOST_BROKEN = 64
 """Broken objects that are tried: each can cost a reading of the whole text."""
 
@@ -131,6 +135,8 @@ def object_in(text: str, names: Collection[str]) -> dict[str, Any]:
         AnswerError: There is none.
     """
     answer, seen, broken = None, "no JSON object", 0
+    if (thoughts := _OPENED.match(text)) and f"/{thoughts[1]}" not in text:
+        raise AnswerError("thoughts that break off")
     at = text.find("{")
     while at >= 0:
         try:

@@ -165,8 +165,8 @@ def memory_of(options: Options, policy: Policy) -> Memory[CompressedCognitiveSta
         raise ConfigurationError(
             "both a compressor and a model", where="update_state", hint="give one of the two"
         )
-    from acc.keyless.compressor import compress as keyless
-    from acc.keyless.judge import judge as keyless_judge
+    from acc.compress.keyless.compressor import compress as keyless
+    from acc.compress.keyless.judge import judge as keyless_judge
 
     compressor: Compressor | AskingCompressor = options.compressor or keyless
     judge: Judge | AskingJudge = options.judge or keyless_judge

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from acc.keyless.acts import Trees
+from acc.compress.keyless.acts import Trees
 
 DEPTH = 6
 

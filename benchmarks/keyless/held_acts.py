@@ -16,7 +16,7 @@ from conversations import HELD, PLAIN
 from liftings import UNSEEN
 from train_acts import Example, of_conversations, of_messages, recall_at
 
-from acc.keyless.acts import Linear, Network, features, mixed
+from acc.compress.keyless.acts import Linear, Network, features, mixed
 
 PRECISION = 0.85
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from dataset import read_files
 
-from acc.keyless.lifting import EndingClause
-from acc.keyless.words import Clause, clauses, plain
+from acc.compress.keyless.lifting import EndingClause
+from acc.compress.keyless.words import Clause, clauses, plain
 from acc.text.sentences import sentences
 
 SEEN, UNSEEN = "train", "held"

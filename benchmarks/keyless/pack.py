@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from softmax import fit
 from stored import TRAINED, asked_to_write
 
-from acc.keyless import acts as reader
-from acc.keyless.facts import GRADES, worth_features
-from acc.keyless.words import clauses, plain
+from acc.compress.keyless import acts as reader
+from acc.compress.keyless.facts import GRADES, worth_features
+from acc.compress.keyless.words import clauses, plain
 from acc.text.sentences import sentences
 from acc.turn.observations import Channel
 from acc_eval.ground_truth import Matcher

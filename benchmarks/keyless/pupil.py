@@ -13,8 +13,8 @@ from teacher import FIRST_WORD, batches
 from torch import nn
 from torch.nn import functional
 
-from acc.keyless.acts import ACTS, ENDS, NUMBER, OPENS, UNKNOWN, Layer, Network, framed
-from acc.keyless.words import Clause
+from acc.compress.keyless.acts import ACTS, ENDS, NUMBER, OPENS, UNKNOWN, Layer, Network, framed
+from acc.compress.keyless.words import Clause
 
 DIMENSIONS, WIDTH = 64, 128
 PASSES, BATCH, RATE, SEED = 7, 64, 2e-3, 0

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.keyless.words import Clause
+from acc.compress.keyless.words import Clause
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _JOINT = re.compile(r"[,;:–—]\s|\s(?=(?:and|but|because|until|unless|if|so|when|before|after)\s)")

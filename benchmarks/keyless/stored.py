@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from softmax import Softmax
 
-from acc.keyless.acts import Linear
+from acc.compress.keyless.acts import Linear
 
 TRAINED = Path(__file__).with_name("trained")
 

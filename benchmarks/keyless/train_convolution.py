@@ -24,7 +24,7 @@ from rewording import LikeWords, reworded
 from teacher import Teacher, tuned, vectors
 from train_acts import WEIGHTS, Example, in_messages, recall_at, trained
 
-from acc.keyless.acts import ACTS, Network, features, mixed
+from acc.compress.keyless.acts import ACTS, Network, features, mixed
 
 NETWORK = WEIGHTS.with_name("convolution.npz")
 TIMES = 8

@@ -28,9 +28,9 @@ from stored import TRAINED, asked_to_write, folds
 from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
-from acc.keyless.acts import Trees
-from acc.keyless.lifting import EndingClause, features_of
-from acc.keyless.words import stems
+from acc.compress.keyless.acts import Trees
+from acc.compress.keyless.lifting import EndingClause, features_of
+from acc.compress.keyless.words import stems
 
 Floats = NDArray[np.float64]
 Row = Mapping[str, float]

@@ -20,7 +20,7 @@ from pupil import SEED, Pupil, network_in, taught
 from train_acts import Example, examples
 from train_convolution import NETWORK, compared, labels, said_by
 
-from acc.keyless.acts import Network
+from acc.compress.keyless.acts import Network
 
 LABELLED, PASSES, RATE = 0.6, 2, 5e-4
 TOLD = 0.98

@@ -21,8 +21,8 @@ from train_acts import Example, examples, trained
 from train_convolution import NETWORK, labels
 from tune_convolution import TOLD
 
-from acc.keyless.acts import ACTS, Act, features, mixed
-from acc.keyless.words import Clause
+from acc.compress.keyless.acts import ACTS, Act, features, mixed
+from acc.compress.keyless.words import Clause
 
 FOLDS, PASSES = 4, 6
 

@@ -54,7 +54,7 @@ API = {
     "acc.integrations.evidence_tool": "Evidence tool",
     "acc.integrations.recording": "Recording",
     "acc.mcp_server": "MCP server",
-    "acc.telemetry.otel": "OpenTelemetry",
+    "acc.telemetry": "OpenTelemetry",
     "acc.testing": "Testing",
     "acc.controller.queues": "Queues",
     "acc.errors": "Errors",

@@ -23,14 +23,14 @@ from helpers_board import (
     takes_all,
 )
 
-from acc.board.board import AGENT, Board, BoardState, Shareable
+from acc.board.board import Board, Shareable
 from acc.board.choosing import SAID_TO_ALL
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
-from acc.board.writing import Origin
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey
+from acc.journal.boards import AGENT, BoardState, Origin
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedPin
 from acc.state.reading import Reading

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import pytest
 from helpers_board import RULE, said, takes_all
 
-from acc.board.board import AGENT, Board, BoardState
+from acc.board.board import Board
 from acc.board.roles import Role, RoleMemory, for_role
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
+from acc.journal.boards import AGENT, BoardState
 from acc.models.protocol import Completion, Usage
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState

@@ -15,10 +15,10 @@ import pytest
 from helpers_controller import Gated, committed, is_clean
 
 from acc import AsyncMemoryController, MemoryController, Turn
+from acc.compress.keyless.compressor import compress
 from acc.compress.protocol import Call
 from acc.controller.queues import Queues
 from acc.errors import ConflictError
-from acc.keyless.compressor import compress
 from acc.state.proposal import Proposal
 from acc.step.step import Cadence
 from acc.turn.observations import Channel, Observation

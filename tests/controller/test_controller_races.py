@@ -12,13 +12,13 @@ import pytest
 from helpers_controller import Gated, committed, is_clean
 
 from acc import MemoryController, Turn
+from acc.compress.keyless.compressor import compress
 from acc.controller import beginning
 from acc.errors import ConflictError, StateError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.keyless.compressor import compress
 from acc.models.choosing import OpenAIModel
 from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer

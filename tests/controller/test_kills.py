@@ -20,11 +20,11 @@ import pytest
 from sqlalchemy import Engine, event
 
 from acc import Board, MemoryController, Turn
-from acc.board.board import BoardState
 from acc.board.memory import BoardMemory
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import Journal, ThreadKey
+from acc.journal.boards import BoardState
 from acc.journal.journal import FILE
 from acc.models.protocol import Completion, Usage
 from acc.state.policy import Policy

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from acc.compress.keyless.compressor import compress as keyless
 from acc.errors import CompressionError
-from acc.keyless.compressor import compress as keyless
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read

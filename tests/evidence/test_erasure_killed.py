@@ -15,7 +15,6 @@ from helpers_evidence import evidence_of, left_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.rows import lane_of, place_of
-from acc.board.board import BoardState
 from acc.controller.controller import MemoryController
 from acc.evidence.erasure import Receipt
 from acc.evidence.evidence import Evidence
@@ -23,6 +22,7 @@ from acc.evidence.policies import Capacity
 from acc.evidence.target import Target
 from acc.evidence.traces import ErasedTraces
 from acc.journal import Journal, ThreadKey
+from acc.journal.boards import BoardState
 from acc.journal.names import home
 from acc.state.policy import Policy
 from acc.turn.turn import Turn

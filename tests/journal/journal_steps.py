@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from acc.compress.keyless.compressor import compress
+from acc.compress.keyless.judge import judge
 from acc.driving import perform
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
-from acc.keyless.compressor import compress
-from acc.keyless.judge import judge
 from acc.state.policy import Policy
 from acc.state.tail import messages_of
 from acc.step.step import Cadence, Memory

@@ -25,11 +25,11 @@ from helpers_mcp_server import (
 )
 from mcp import Client
 
+from acc.compress.keyless.compressor import compress
 from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
-from acc.keyless.compressor import compress
 from acc.mcp_server import Serving
 from acc.mcp_server.tools import MOST_TOKENS, Tools
 from acc.state.policy import Policy

@@ -14,15 +14,15 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from acc.compress.keyless.compressor import compress
+from acc.controller.watching import Observers
 from acc.driving import aperform, perform
 from acc.gate import Verdict
 from acc.journal.names import ThreadKey
-from acc.keyless.compressor import compress
 from acc.state.policy import Policy
 from acc.step.step import Cadence, Memory, Step
 from acc.step.stepping import stepping
-from acc.telemetry import Observers
-from acc.telemetry.otel import OpenTelemetry
+from acc.telemetry import OpenTelemetry
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
 

@@ -15,13 +15,13 @@ from helpers_telemetry import Exported, Lines, Watched, listening
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acc.controller.step_log import USUAL, StepLog
 from acc.errors import CompressionError, ConflictError, StoreError
 from acc.journal.names import ThreadKey
 from acc.logs import cause, code, log_event
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.state.reasons import Reason
-from acc.telemetry.step_log import USUAL, StepLog
 
 MARK = "qzxvkw"
 """What no code, id or ref contains: where it turns up, somebody's words do."""
@@ -238,7 +238,7 @@ class TestTheForm:
 
     def test_no_logger_of_the_library_has_a_handler(self) -> None:
         code = (
-            "import logging, acc.controller.controller, acc.telemetry.otel\n"
+            "import logging, acc.controller.controller, acc.telemetry\n"
             "names = [n for n in logging.root.manager.loggerDict if n.startswith('acc')]\n"
             "print(len(names), [n for n in names if logging.getLogger(n).handlers])"
         )

@@ -17,7 +17,7 @@ from acc.errors import CompressionError, ConflictError
 from acc.journal.names import ThreadKey
 from acc.models.protocol import Completion, Usage
 from acc.state.reasons import REFUSED, Reason
-from acc.telemetry.otel import OpenTelemetry
+from acc.telemetry import OpenTelemetry
 
 STAGES = ["search_memory", "acc.qualify", "create_memory", "acc.commit", "acc.persist"]
 ASKED = ["search_memory", "acc.qualify", "create_memory", "acc.commit", "acc.compress", "acc.commit",
@@ -218,7 +218,7 @@ def test_the_global_providers_are_used_where_none_is_given() -> None:
 def test_without_being_asked_opentelemetry_is_not_imported() -> None:
     code = (
         "import sys\n"
-        "import acc.telemetry.otel\n"
+        "import acc.telemetry\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -229,7 +229,7 @@ def test_without_the_extra_the_error_names_it() -> None:
     code = (
         "import sys; sys.modules['opentelemetry'] = None\n"
         "from acc.errors import ConfigurationError\n"
-        "from acc.telemetry.otel import OpenTelemetry\n"
+        "from acc.telemetry import OpenTelemetry\n"
         "try: OpenTelemetry()\n"
         "except ConfigurationError as error: assert '[otel]' in str(error)\n"
         "else: raise SystemExit(1)"

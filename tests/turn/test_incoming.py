@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from strategies import agent, document, hostile_texts, tool, user
 
+from acc.compress.keyless.compressor import compress
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import InputError
-from acc.keyless.compressor import compress
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.state.reading import Reading

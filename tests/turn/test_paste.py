@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import hostile_texts
 from timing import is_linear
 
-from acc.keyless.words import plain
+from acc.compress.keyless.words import plain
 from acc.text.quoting import Quotable
 from acc.text.ranking import terms
 from acc.turn.paste.split import MARK, MOST_PASSAGES, split_pasted, without_html

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timing import is_linear
 
+from acc.compress.keyless.compressor import compress
+from acc.compress.keyless.judge import judge
 from acc.driving import perform
-from acc.keyless.compressor import compress
-from acc.keyless.judge import judge
 from acc.state.items import Goal, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

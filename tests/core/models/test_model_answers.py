@@ -40,6 +40,7 @@ def test_the_answer_is_found(text: str, found: object) -> None:
         ('Here: {"unexpected": 1}.', "fields 'unexpected'"),
         (RULES + ' and now {"rules": ["a", "b', "broken"),
         ("{} is empty, so I go on", "fields none"),
+        (f"<think>Say {RULES}? No, since", "break off"),
     ],
 )
 def test_what_stands_there_instead_is_said(text: str, found: str) -> None:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from acc.keyless.acts import acts
-from acc.keyless.reading import HeardClauses, SaidSentence
-from acc.keyless.words import Clause, is_negative, one_of, stems
+from acc.compress.keyless.acts import acts
+from acc.compress.keyless.reading import HeardClauses, SaidSentence
+from acc.compress.keyless.words import Clause, is_negative, one_of, stems
 from acc.state.items import Goal
 from acc.state.proposal import ProposedDone
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acc.keyless.acts import ACTS, Act, Trees, acts, word_vectors
-from acc.keyless.reading import HeardClauses, SaidSentence
-from acc.keyless.words import (
+from acc.compress.keyless.acts import ACTS, Act, Trees, acts, word_vectors
+from acc.compress.keyless.reading import HeardClauses, SaidSentence
+from acc.compress.keyless.words import (
     Clause,
     content,
     figures,

@@ -1,6 +1,6 @@
 """OpenTelemetry: a span and metrics for each step, for an application that asks for them.
 
-    from acc.telemetry.otel import OpenTelemetry
+    from acc.telemetry import OpenTelemetry
 
     memory = MemoryController.open("memory", telemetry=OpenTelemetry())
 
@@ -16,6 +16,8 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from acc.controller.step_log import facts
+from acc.controller.watching import Named, Stage
 from acc.errors import CompressionError, extra
 from acc.journal.names import ThreadKey
 from acc.logs import code
@@ -23,8 +25,6 @@ from acc.models.protocol import Completion
 from acc.state.policy import Policy
 from acc.state.reasons import REFUSED, Reason
 from acc.step.step import Step
-from acc.telemetry import Named, Stage
-from acc.telemetry.step_log import facts
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter, MeterProvider
@@ -67,7 +67,7 @@ class OpenTelemetry:
         self._instruments = _Instruments(metrics.get_meter("acc", meter_provider=meter_provider))
 
     def begins(self, thread: ThreadKey, policy: Policy) -> _Step:
-        """See `acc.telemetry.Observer.begins`. The span is a child of the caller's current span."""
+        """See `acc.controller.watching.Observer.begins`. The span is a child of the caller's current span."""
         return _Step(self._tracer, self._instruments, _about(thread, policy))
 
 
@@ -106,7 +106,7 @@ class _Instruments:
 
 
 class _Step:
-    """The span of a step, and those of its stages. See `acc.telemetry.StepObserver`."""
+    """The span of a step, and those of its stages. See `acc.controller.watching.StepObserver`."""
 
     def __init__(self, tracer: Any, instruments: _Instruments, about: Mapping[str, str]) -> None:
         from opentelemetry import context, trace

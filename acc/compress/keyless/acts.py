@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from acc.keyless.words import Clause, content_word, words_of
+from acc.compress.keyless.words import Clause, content_word, words_of
 
 _ALONE = RLock()
 """The setting is global to the process. Overlapping threads could restore each other's value."""
@@ -48,7 +48,7 @@ _libraries = cache(ThreadpoolController)
 @cache
 def stored(name: str) -> Mapping[str, NDArray[Any]]:
     """Return the arrays whose names begin with ``name`` and a point, without that beginning."""
-    path = files("acc.keyless").joinpath("weights.npz")
+    path = files("acc.compress.keyless").joinpath("weights.npz")
     with path.open("rb") as file, np.load(file) as found:
         names = [each for each in found.files if each.startswith(f"{name}.")]
         return {each.removeprefix(f"{name}."): found[each] for each in names}

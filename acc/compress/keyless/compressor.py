@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from acc.keyless.acts import one_thread
-from acc.keyless.facts import FactCandidate, replaced_by, told_in, worth_of
-from acc.keyless.lifting import ENDS, SHOWN, Standing, later_in
-from acc.keyless.reading import HeardClauses, SaidSentence, heard
-from acc.keyless.rules import done_in, is_goal, is_rule
-from acc.keyless.words import plain
+from acc.compress.keyless.acts import one_thread
+from acc.compress.keyless.facts import FactCandidate, replaced_by, told_in, worth_of
+from acc.compress.keyless.lifting import ENDS, SHOWN, Standing, later_in
+from acc.compress.keyless.reading import HeardClauses, SaidSentence, heard
+from acc.compress.keyless.rules import done_in, is_goal, is_rule
+from acc.compress.keyless.words import plain
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

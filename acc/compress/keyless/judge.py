@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acc.keyless.acts import acts, one_thread
-from acc.keyless.facts import names_in, values_in
-from acc.keyless.reading import is_english
-from acc.keyless.words import (
+from acc.compress.keyless.acts import acts, one_thread
+from acc.compress.keyless.facts import names_in, values_in
+from acc.compress.keyless.reading import is_english
+from acc.compress.keyless.words import (
     Clause,
     clauses,
     content,

@@ -9,9 +9,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from acc.keyless.acts import Linear, acts
-from acc.keyless.reading import HeardClauses, SaidSentence
-from acc.keyless.words import marks, one_of, plain, stems, words_of
+from acc.compress.keyless.acts import Linear, acts
+from acc.compress.keyless.reading import HeardClauses, SaidSentence
+from acc.compress.keyless.words import marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
 
 _MONTH = one_of(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from acc.controller.watching import Stage
 from acc.errors import ConflictError
 from acc.journal.names import ThreadKey
 from acc.logs import cause, code, log_event
@@ -21,7 +22,6 @@ from acc.state.proposal import LISTS
 from acc.state.reasons import REFUSED, Note, Reason
 from acc.state.render import render
 from acc.step.step import Step
-from acc.telemetry import Stage
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,12 +88,12 @@ class StepLog:
     """The observer that writes the log."""
 
     def begins(self, thread: ThreadKey, policy: Policy) -> _StepLog:
-        """See `acc.telemetry.Observer.begins`. `acc.logs.CONVERSATION` names the thread."""
+        """See `acc.controller.watching.Observer.begins`. `acc.logs.CONVERSATION` names the thread."""
         return _StepLog()
 
 
 class _StepLog:
-    """See `acc.telemetry.StepObserver`."""
+    """See `acc.controller.watching.StepObserver`."""
 
     def __init__(self) -> None:
         self._ms: Counter[str] = Counter()

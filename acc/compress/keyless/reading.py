@@ -13,7 +13,7 @@ from typing import Any
 
 from py3langid.langid import LanguageIdentifier
 
-from acc.keyless.words import Clause, clauses, one_of, plain
+from acc.compress.keyless.words import Clause, clauses, one_of, plain
 from acc.state.reading import Reading
 from acc.state.tail import Message
 from acc.text.sentences import Sentence, identifier, sentences
