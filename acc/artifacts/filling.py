@@ -1,4 +1,4 @@
-"""Fills the artifact store behind the journal's commit.
+"""Fills the artifact store behind the journal's commit: at once, or by a worker.
 
 The journal is the truth, the store is an index of it. A store that fails never fails a step: the lag is told, and
 the branch's next commit, `Filling.drain` or the end fills from the journal what is missing. Nothing of this has to
@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from itertools import islice
 from typing import Literal
 
@@ -18,13 +20,16 @@ from acc.artifacts.rows import Artifact, ThreadName, key_of
 from acc.artifacts.store import BATCH, Store
 from acc.errors import AccError
 
-Index = Literal["now", "none"]
+Index = Literal["now", "behind", "none"]
 
 After = Callable[[ThreadName, str, int], Iterable[Artifact]]
 """Reads from the journal the messages of a thread's branch with a seq above the given one, in order."""
 
 Held = Callable[[ThreadName, str, Sequence[Artifact]], Sequence[Artifact]]
 """Returns those messages of a thread's branch that the journal still holds."""
+
+_CLOSING = 30.0
+"""Seconds that a worker has for what waits at the end."""
 
 MOST = 10_000
 """Branches that wait at most. One that finds no room is filled with its next commit."""
@@ -38,6 +43,7 @@ class Filling:
     Args:
         store: The store.
         after: Reads the journal.
+        index: ``now``: `committed` returns when the store has the messages; ``behind``: one worker adds them.
         patience: Seconds until a store that failed is asked again.
         held: Tells what was erased while it was added.
 
@@ -49,6 +55,7 @@ class Filling:
         self,
         store: Store,
         after: After,
+        index: Index = "now",
         *,
         patience: float = 5.0,
         held: Held = lambda _, __, added: added,
@@ -58,6 +65,7 @@ class Filling:
         self._filled: dict[_Place, int] = {}
         self._waiting: dict[_Place, tuple[ThreadName, str]] = {}
         self._adding, self._rested = threading.RLock(), 0.0
+        self._worker = ThreadPoolExecutor(1, "acc-filling") if index == "behind" else None
 
     def committed(self, thread: ThreadName, branch: str, artifacts: Sequence[Artifact]) -> None:
         """Add the messages that the journal has committed at the end of a branch. No store fails it."""
@@ -66,7 +74,10 @@ class Filling:
             return
         if place in self._waiting or len(self._waiting) < MOST:
             self._waiting[place] = (thread, branch)
-        if time.monotonic() >= self._rested:
+        if self._worker is not None:
+            with suppress(RuntimeError):  # somebody closes it just now
+                self._worker.submit(self._fill_waiting)
+        elif time.monotonic() >= self._rested:
             self._try(place, thread, branch, artifacts)
 
     def forget(self, thread: ThreadName) -> None:
@@ -75,14 +86,29 @@ class Filling:
             for place in [place for place in self._filled if place[0] == key_of(thread)]:
                 del self._filled[place]
 
-    def drain(self) -> bool:
-        """Let the store have everything; return False if it fails."""
+    def drain(self, timeout: float | None = None) -> bool:
+        """Let the store have everything; return False if it fails, or the time of a worker is over."""
         self._rested = 0.0
+        if self._worker is None:
+            self._fill_waiting()
+        else:
+            wait([self._worker.submit(self._fill_waiting)], timeout)
+        return not self._waiting
+
+    def close(self) -> bool:
+        """Drain and stop; return whether the store has everything. The store stays open."""
+        drained, worker = self.drain(_CLOSING), self._worker
+        if worker is not None:
+            worker.shutdown(wait=False, cancel_futures=True)
+            self._worker = None
+        return drained
+
+    def _fill_waiting(self) -> None:
+        """Fill the branches that wait until the store fails."""
         with self._adding:
             for place, (thread, branch) in self._waiting.copy().items():
                 if time.monotonic() >= self._rested:
                     self._try(place, thread, branch)
-        return not self._waiting
 
     def _try(
         self, place: _Place, thread: ThreadName, branch: str, given: Sequence[Artifact] = ()

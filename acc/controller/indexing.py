@@ -43,7 +43,7 @@ class Indexing:
     Args:
         journal: The journal.
         store: The store, which `close` closes; None to read the journal alone.
-        index: ``now``: a step returns when the store has its messages; ``none``: the store is neither filled nor asked.
+        index: When the store is filled (`acc.controller.settings.Settings`).
         problem: Why there is no store, if there should be one.
         place: Where the journal notes that the store is; by default its own address.
     """
@@ -62,7 +62,7 @@ class Indexing:
         self._is_noted = not self._place
         self._filling: Filling | None = None
         if used is not None:
-            self._filling = Filling(used, self._after, held=self._held)
+            self._filling = Filling(used, self._after, index, held=self._held)
         self._recall = Recall(used)
 
     @classmethod
@@ -210,14 +210,14 @@ class Indexing:
             self.note()
             self._filling.committed(thread, branch, [_searchable(each) for each in artifacts])
 
-    def drain(self) -> bool:
-        """Let the store have everything; return False if it failed."""
-        return self._filling is None or self._filling.drain()
+    def drain(self, timeout: float | None = None) -> bool:
+        """Let the store have everything; return False if it failed, or the time is over."""
+        return self._filling is None or self._filling.drain(timeout)
 
     def close(self) -> None:
         """Fill what is missing, and close the store. What a failing store lacks is filled with the next commit."""
         if self._filling is not None:
-            self._filling.drain()
+            self._filling.close()
         if self.store is not None:
             self.store.close()
 

@@ -72,8 +72,8 @@ class Settings:
         redact: Removes secrets before anything is kept.
         store: Where artifacts are indexed, which `close` closes: a store, or the address of a Chroma server such as
             ``http://chroma:8000``; None for Chroma in the memory's folder.
-        index: ``now``: a step returns when the store has its messages; ``none``: recall reads the journal alone, and
-            finds by words.
+        index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``:
+            recall reads the journal alone, and finds by words.
         gate: Bounds of the evidence that is admitted.
         on_overflow: Gets the `PinnedOverflow` that would end a step, and returns ids of items to retire as the
             operator. The words that found no room are then read again. Without ids the error is raised.
