@@ -176,7 +176,7 @@ def one_thread(folder: Path, turns: int) -> None:
         f"  at turn {turns} / at turn 50: {slower:.2f}; computing {computing:.2f} (to reach 1.05)"
     )
     print(f"bytes written for a step of 1 KB: {total / (turns - 50) / 1000:.1f} KB")
-    print(f"disk for a turn of 1 KB: {size / turns / 1000:.2f} KB (to reach 10)")
+    print(f"disk for a turn of 1 KB: {size / turns / 1000:.2f} KB (to reach 6)")
     at = min(3000, turns)
     print(
         f"RSS at turn {at} / 50: {memory.get(at, 0) / memory[50]:.2f} (to reach 1.3; {memory[50]:.0f} MB)"
@@ -219,7 +219,7 @@ def four_kilobytes(folder: Path) -> None:
         for _ in range(400):
             step(journal, "t", 4000, clock)
         print(
-            f"bytes written for a step of 4 KB: {(written() - before) / 400_000:.1f} KB (to reach 70)"
+            f"bytes written for a step of 4 KB: {(written() - before) / 400_000:.1f} KB (to reach 60)"
         )
 
 

@@ -15,7 +15,7 @@ from acc.errors import ConflictError, InputError, StateError
 from acc.journal.committing import ADD_COMMIT, Committing, commit_row
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
-from acc.journal.tables import read_state
+from acc.journal.rows import read_state
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message
 from acc.text.lines import sha256_of

@@ -6,18 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import bindparam, select, text
 
 from acc.errors import ConflictError, StateError
 from acc.journal.appending import RECORD, TAKEN, Appending
 from acc.journal.names import MAIN, Appended, Head, Place
 from acc.journal.opened import Key, key_of, writes
 from acc.journal.record import Entry, record_of
-from acc.journal.tables import COMMITS, HEADS, TURNS, packed
+from acc.journal.rows import packed
+from acc.journal.tables import COMMITS, HEADS, TURNS
 from acc.state.tail import Message
 from acc.text.lines import canonical_json
 
 ADD_COMMIT = COMMITS.insert()
+
+EVERY = 16
+"""Versions of which one is written whole: a state is read from two rows at most."""
+
+_LAST_WHOLE = select(COMMITS.c.version, COMMITS.c.state).where(
+    COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.base == 0,
+    COMMITS.c.version.between(bindparam("after"), bindparam("version")),
+).order_by(COMMITS.c.version.desc()).limit(1)  # fmt: skip
 _MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
 _MARK = text(
     "UPDATE messages SET version = :version WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last"
@@ -180,16 +189,29 @@ class Committing(Appending):
         head = place.head
         seq = head.seq if turn is None else turn.last
         rows = []
+        base, whole = self._base(place)
         for number, entry in enumerate(entries):
             state = entry.commit.state
             span = (turn.first, turn.last) if turn is not None and number == 0 else (0, 0)
             made = state.canonical(), entry.kind, record_of(entry)
-            rows.append(commit_row(place, *made, at=self._now(), span=span, seq=seq))
+            row = commit_row(place, *made, at=self._now(), span=span, seq=seq)
+            if base and row["version"] - base < EVERY:
+                row |= {"base": base, "state": packed(made[0], whole)}
+            else:
+                base, whole = row["version"], row["state"]
+            rows.append(row)
             self._recent.put(state)
             self._keep_policy(entry)
         self._execute(ADD_COMMIT, rows)
         last = entries[-1].commit.state
         return self._move_head(place, last.hash, last.version, seq)
+
+    def _base(self, place: Place) -> tuple[int, bytes]:
+        """Return the last version of a branch that is written whole, and its state; 0 if there is none."""
+        version = place.head.version
+        given = {"branch_id": place.branch_id, "after": version - EVERY, "version": version}
+        row = self._execute(_LAST_WHOLE, given).first()
+        return (row.version, row.state) if row is not None else (0, b"")
 
     def _keep_policy(self, entry: Entry[Any]) -> None:
         """Keep the numbers of a policy that is not known yet."""
@@ -246,5 +268,5 @@ def commit_row(
         "branch_id": place.branch_id, "version": body.get("version", 0), "kind": kind,
         "parent": body.get("parent", ""), "hash": body["hash"], "policy": body.get("policy", ""),
         "turn": body.get("turn", 0), "first_seq": span[0], "last_seq": span[1],
-        "seq": seq, "at": at, "record": packed(record), "state": packed(body),
+        "seq": seq, "at": at, "record": packed(record), "state": packed(body), "base": 0,
     }  # fmt: skip

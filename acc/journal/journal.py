@@ -35,7 +35,8 @@ from acc.journal.listing import PAGE
 from acc.journal.names import MAIN, Head, Report, Size, ThreadKey
 from acc.journal.opened import FILE, Key, key_of, reads
 from acc.journal.reading import Latest
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS, message_of
+from acc.journal.rows import message_of
+from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
 from acc.journal.verify import verify
 from acc.state.policy import Policy
 from acc.state.tail import Message

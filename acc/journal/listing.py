@@ -14,15 +14,8 @@ from acc.errors import StateError
 from acc.journal.database import damaged
 from acc.journal.names import MAIN, Head, Place, StoredCommit, StoredMessage, ThreadKey
 from acc.journal.opened import Key, Opened, key_of, reads
-from acc.journal.tables import (
-    BRANCHES,
-    COMMITS,
-    MESSAGES,
-    THREADS,
-    TOMBSTONES,
-    commit_of,
-    message_of,
-)
+from acc.journal.rows import commit_of, message_of
+from acc.journal.tables import BRANCHES, COMMITS, MESSAGES, THREADS, TOMBSTONES, WHOLE_COMMITS
 
 PAGE = 500
 
@@ -283,9 +276,7 @@ class Listing(Opened):
         place = self._find(thread, branch)
         if place is None:
             return []
-        own = select(COMMITS).where(
-            COMMITS.c.branch_id == place.branch_id, COMMITS.c.version > after
-        )
+        own = WHOLE_COMMITS.where(COMMITS.c.branch_id == place.branch_id, COMMITS.c.version > after)
         rows = self._execute(own.order_by(COMMITS.c.version).limit(limit))
         return [commit_of(row, branch) for row in rows]
 

@@ -21,8 +21,9 @@ from acc.folders import file_system as of_folder
 from acc.journal.database import Database, told
 from acc.journal.names import Place, ThreadKey
 from acc.journal.postgresql import Postgresql
+from acc.journal.rows import Recent
 from acc.journal.sqlite import Sqlite
-from acc.journal.tables import Recent, prepare
+from acc.journal.tables import prepare
 from acc.turn.observations import storable
 
 FILE = "journal.sqlite3"

@@ -11,7 +11,8 @@ from sqlalchemy import Row, bindparam, select, text
 from acc.journal.listing import PAGE, Listing
 from acc.journal.names import MAIN, NOTHING, Appended, Head, Place, Waiting
 from acc.journal.opened import Key, key_of, reads
-from acc.journal.tables import COMMITS, message_of, read_state
+from acc.journal.rows import message_of, read_state
+from acc.journal.tables import COMMITS
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message
 

@@ -1,16 +1,6 @@
-"""The tables, and messages, states and records as their rows hold them.
-
-SQLAlchemy makes the tables from here, in SQLite as in PostgreSQL (`prepare`).
-"""
+"""The tables of a journal."""
 
 from __future__ import annotations
-
-import json
-import zlib
-from collections import OrderedDict
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -22,23 +12,15 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
-    Row,
     Table,
     Text,
     UniqueConstraint,
     inspect,
     select,
-    text,
 )
 
 from acc.errors import InputError, StoreError
-from acc.journal.database import Database, damaged, told
-from acc.journal.names import StoredCommit
-from acc.state.model import CompressedCognitiveState
-from acc.state.tail import Message
-from acc.turn.observations import Channel, Observation
-
-S = TypeVar("S", bound=CompressedCognitiveState)
+from acc.journal.database import Database, told
 
 METADATA = MetaData()
 
@@ -110,9 +92,18 @@ COMMITS = Table(
     "commits", METADATA, _id(), _of("branch_id", "branches"), *_number("version"),
     *_text("kind", "parent", "hash", "policy"),
     *_number("turn", "first_seq", "last_seq", "seq"), *_text("at"),
-    _bytes("record"), _bytes("state"), UniqueConstraint("branch_id", "version"),
+    _bytes("record"), _bytes("state"), *_number("base"), UniqueConstraint("branch_id", "version"),
 )  # fmt: skip
-"""What a commit made, and of what. ``record`` and ``state`` are compressed JSON."""
+"""What a commit made, and of what. ``record`` and ``state`` are compressed JSON; a state is written against that of the
+version ``base``, unless it is 0: what both share takes no room."""
+
+BASE = COMMITS.alias("base")
+"""The commits that others are written against."""
+
+ON_BASE = (BASE.c.branch_id == COMMITS.c.branch_id) & (BASE.c.version == COMMITS.c.base)
+
+WHOLE_COMMITS = select(COMMITS, BASE.c.state.label("whole")).join(BASE, ON_BASE, isouter=True)
+"""Commits with what their states are written against."""
 
 POLICIES = Table(
     "policies", METADATA, Column("fingerprint", Text, primary_key=True), *_text("body")
@@ -155,11 +146,6 @@ OF_A_THREAD = (HOLDS, FEEDBACK)
 
 OF_A_BRANCH = (HEADS, TURNS, MESSAGES, COMMITS, TOMBSTONES)
 """The tables whose rows belong to one branch."""
-
-MOST_RECENT = 64
-
-_STATE = text("SELECT id, state FROM commits WHERE branch_id = :branch_id AND version = :version")
-_DAMAGED = (zlib.error, ValueError, TypeError)
 
 
 def prepare(database: Database, now: str, *, reads_only: bool = False) -> None:
@@ -208,88 +194,3 @@ def _found(connection: Connection, where: str) -> int:
             hint="update the package",
         )
     return number
-
-
-class Recent:
-    """The last states that were committed, by hash, for all threads of a journal.
-
-    A hash names its state, so that nothing in here is ever out of date.
-    """
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[str, CompressedCognitiveState] = OrderedDict()
-
-    def get(self, digest: str, schema: type[S]) -> S | None:
-        """Return the state with this hash, if it is of this class."""
-        found = self._held.get(digest)
-        return found if found is not None and type(found) is schema else None
-
-    def put(self, state: CompressedCognitiveState) -> None:
-        """Keep a state, and let go of the oldest."""
-        self._held[state.hash] = state
-        if len(self._held) > MOST_RECENT:
-            with suppress(KeyError):
-                self._held.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget every state: something was erased."""
-        self._held.clear()
-
-
-def message_of(row: Row[Any]) -> Message:
-    """Return the message of a row.
-
-    Raises:
-        AuditError: It holds what no message can.
-    """
-    try:
-        seen = Observation(
-            channel=Channel(row.channel), text=row.text, name=row.name, call_id=row.call_id,
-            ref=row.ref, left_out=row.left_out, message=row.message_id, at=row.at,
-        ).as_split()  # fmt: skip
-    except ValueError as error:
-        what = f"row {row.id} of the messages was changed: {error}"
-        raise damaged(what, f"message {row.ref}") from error
-    return Message(seen, row.turn, row.at)
-
-
-def commit_of(row: Row[Any], branch: str) -> StoredCommit:
-    """Return the commit of a row; a damaged one says so."""
-    record = state = None
-    problem = ""
-    try:
-        record, state = unpacked(row.record), unpacked(row.state)
-    except _DAMAGED as error:
-        problem = f"the row is damaged: {error}"
-    return StoredCommit(
-        branch, row.version, row.kind, row.parent, row.hash, row.policy, row.turn,
-        (row.first_seq, row.last_seq), row.seq, row.at, record, state, row.id, problem,
-    )  # fmt: skip
-
-
-def read_state(connection: Connection, branch_id: int, version: int) -> Mapping[str, Any]:
-    """Return a state's canonical form.
-
-    Raises:
-        AuditError: Its row is damaged or missing.
-    """
-    given = {"branch_id": branch_id, "version": version}
-    row = connection.execute(_STATE, given).first()
-    if row is None:
-        raise damaged(f"version {version} is missing", f"branch row {branch_id}")
-    try:
-        return unpacked(row.state)
-    except _DAMAGED as error:
-        what = f"the state of row {row.id} in commits is damaged"
-        raise damaged(what, f"branch row {branch_id}") from error
-
-
-def packed(body: Any) -> bytes:
-    """Return compressed JSON, in ASCII: any text goes through it, lone surrogates of a model's answer, too."""
-    return zlib.compress(json.dumps(body, separators=(",", ":"), sort_keys=True).encode())
-
-
-def unpacked(data: bytes) -> Mapping[str, Any]:
-    """Return what `packed` was given; raise one of `_DAMAGED` if it cannot be read."""
-    body: Mapping[str, Any] = json.loads(zlib.decompress(data))
-    return body
