@@ -178,6 +178,8 @@ class Choosing:
             return "", "the listener failed, and is asked again"
         if self._heard.is_private(words):
             return "", "the listener calls it private"
+        if to := self._heard.said_to(words):
+            return f'the user says "{to[:80]}"', ""
         is_to_all = words.ref in self._to_all or self._delivery.is_to_all(words.ref)
         if is_to_all and words.channel is Channel.USER:
             return "it was said to all", ""

@@ -1,4 +1,4 @@
-"""What is read for a board of an agent's conversation: what is private, and what changes rules that the board holds.
+"""What is read for a board of an agent's conversation: what is private, what is said to all, what changes its rules.
 
 The agent's compressor does not know the board. So a listener reads the words once more: they are committed
 purely on the board's state, in their whole context, and a second reading is asked of what is said to end a rule. What
@@ -21,7 +21,6 @@ from acc.compress.prompt import material, unwrapped
 from acc.compress.protocol import Asking, AskingCompressor
 from acc.models.protocol import PromptMessage
 from acc.state.items import Rule, Words
-from acc.state.policy import Policy
 from acc.state.proposal import Proposal, Reader, read, text_in, wire_schema
 from acc.state.reading import Compressor, Judgement, Reading
 from acc.state.tail import Message
@@ -30,7 +29,7 @@ from acc.step.stepping import stepping
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.text.sentences import sentences
-from acc.turn.observations import LAWFUL, SPEECH
+from acc.turn.observations import LAWFUL, SPEECH, Channel
 from acc.turn.turn import Turn
 
 INSTRUCTION = unwrapped("""
@@ -44,6 +43,9 @@ Reply with one JSON object, only the lists you need; {} if there is nothing.
 to be kept from anybody, and what tells of a person's health, money, family, faults or secrets. Also where it is a rule
 ("never tell them that I am ill"). In doubt it is private. quote: words copied exactly from the message, enough to find
 their sentence.
+- "to_all": [{"quote", "ref", "to"}] a rule that the user says to all agents, or to several by their names. to: the
+words of the same message, copied exactly, by which the user says so ("everybody", "you and the fixer", "whoever works
+on it"). Without such words it is said to one agent, however general it is, and stays out.
 - "later": [{"id", "quote", "ref", "ends"}] the user's later words about a rule of the board: an exception, a change, a
 lifting. ends: true only if nothing of it binds any more; "from": the date, if not at once.
 """)
@@ -56,22 +58,24 @@ FOREIGN = "_"
 
 
 @dataclass(frozen=True)
-class Private:
-    """A sentence that nobody else may read: words of it, and the ref of its message."""
+class Marked:
+    """Words of a sentence, and the ref of its message; ``to``: its words that say the sentence to all."""
 
     quote: str
     ref: str
+    to: str = ""
 
 
 @dataclass(frozen=True)
 class Heard(Proposal):
-    """What a listener says: of a proposal the later words count, and what is ``private``."""
+    """What a listener says: of a proposal the later words count, what nobody else may read, and what is said to all."""
 
-    private: tuple[Private, ...] = ()
+    private: tuple[Marked, ...] = ()
+    to_all: tuple[Marked, ...] = ()
 
 
 class ModelListener(ModelCompressor):
-    """Asks a model which words are private, and what they mean for the board's rules."""
+    """Asks a model which words are private, which the user says to all, and what they mean for the board's rules."""
 
     def __init__(self, model: Any) -> None:
         """Create a listener.
@@ -87,22 +91,26 @@ class ModelListener(ModelCompressor):
     def schema(self, reading: Reading) -> dict[str, Any]:
         """Return the JSON Schema of an answer."""
         whole, text = wire_schema(reading.policy.schema), {"type": "string"}
-        private = {
-            "type": "object", "properties": {"quote": text, "ref": text},
-            "required": ["quote", "ref"], "additionalProperties": False,
-        }  # fmt: skip
-        lists = {
-            "later": whole["properties"]["later"],
-            "private": {"type": "array", "items": private},
-        }
+        lists: dict[str, Any] = {"later": whole["properties"]["later"]}
+        for name, fields in (("private", ["quote", "ref"]), ("to_all", ["quote", "ref", "to"])):
+            each = {
+                "type": "object", "properties": dict.fromkeys(fields, text), "required": fields,
+                "additionalProperties": False,
+            }  # fmt: skip
+            lists[name] = {"type": "array", "items": each}
         return {**whole, "properties": lists}
 
     def read(self, found: Mapping[str, Any], reading: Reading) -> Heard:
         """Return what the model says."""
         proposal = read(found, reading.policy.schema)
-        marks = Reader().objects(found, "private", "quote")
-        private = tuple(Private(text_in(each, "quote"), text_in(each, "ref")) for each in marks)
-        return Heard(later=proposal.later, private=private)
+        private, to_all = (
+            tuple(
+                Marked(text_in(each, "quote"), text_in(each, "ref"), text_in(each, "to"))
+                for each in Reader().objects(found, name, "quote")
+            )
+            for name in ("private", "to_all")
+        )
+        return Heard(later=proposal.later, private=private, to_all=to_all)
 
 
 def _prompt(reading: Reading, *_: str) -> tuple[PromptMessage, PromptMessage]:
@@ -138,6 +146,7 @@ class Hearing:
     Attributes:
         later: Words about rules of the board.
         private: Private sentences, normalised.
+        to_all: Sentences that the user says to all, each with the words that say so.
         unheard: Refs of what the listener failed to read: nobody knows whether it is private.
         judgements: What a second reading said.
         failure: Why listener or judge failed.
@@ -145,6 +154,7 @@ class Hearing:
 
     later: tuple[LaterWords, ...] = ()
     private: tuple[str, ...] = ()
+    to_all: tuple[tuple[Words, str], ...] = ()
     unheard: frozenset[str] = frozenset()
     judgements: tuple[Judgement, ...] = ()
     failure: str = ""
@@ -153,6 +163,16 @@ class Hearing:
         """Whether words hold a private sentence, or stand in one."""
         text = normalised(words.text)
         return any(part in text or text in part for part in self.private)
+
+    def said_to(self, words: Words) -> str:
+        """Return the user's words that say ``words`` to all; empty if there are none."""
+        text = normalised(words.text)
+        told = (
+            to
+            for each, to in self.to_all
+            if each.ref == words.ref and text in normalised(each.text)
+        )
+        return next(told, "")
 
 
 def listening(
@@ -177,9 +197,12 @@ def listening(
     given = [commit.given for commit in step.commits]
     read = [m for each in given if each.proposal is not None for m in each.read]
     heard = {message.ref for message in read if not message.cut_end}  # to its last piece
+    said = [each.proposal for each in given if isinstance(each.proposal, Heard)]
+    sources = Sources(batch.read, (), board.policy)
     return Hearing(
         tuple(_beside(state, step.state)),
-        tuple(_private_parts([each.proposal for each in given], batch, board.policy)),
+        tuple(_private_parts(said, sources)),
+        tuple(_said_to_all(said, sources)),
         frozenset(_own(each.ref) for each in foreign if each.ref not in heard),
         tuple(judgement for each in given for judgement in each.judgements),
         step.failure,
@@ -197,13 +220,20 @@ def _own(ref: str) -> str:
     return ref.replace(FOREIGN, "", 1)
 
 
-def _private_parts(
-    proposals: Sequence[Proposal | None], batch: Batch, policy: Policy
-) -> Iterator[str]:
+def _said_to_all(said: Sequence[Heard], sources: Sources) -> Iterator[tuple[Words, str]]:
+    """Yield sentences of the user that other words of the same message say to all: never on a listener's word alone."""
+    for mark in (m for each in said for m in each.to_all):
+        words = sources.sentence(str(mark.quote), _own(str(mark.ref)), (Channel.USER,))
+        place = sources.place(words.ref) if isinstance(words, Words) else None
+        to = normalised(str(mark.to))
+        whole = normalised(sources.messages[place].text) if place is not None else ""
+        if isinstance(words, Words) and to and to in whole:
+            yield words, str(mark.to)
+
+
+def _private_parts(said: Sequence[Heard], sources: Sources) -> Iterator[str]:
     """Yield the sentences that are marked as private; all that a mark may mean if its sentence is not found."""
-    sources = Sources(batch.read, (), policy)
-    marks = (m for each in proposals if isinstance(each, Heard) for m in each.private)
-    for mark in marks:
+    for mark in (m for each in said for m in each.private):
         ref = _own(str(mark.ref))
         found, place = sources.sentence(str(mark.quote), ref, SPEECH), sources.place(ref)
         if isinstance(found, Words):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from acc.board.board import Board
 from acc.board.choosing import SAID_TO_ALL
+from acc.board.listening import Heard, Marked
 from acc.board.memory import BoardMemory
 from acc.board.sharing import BoardOverflow
 from acc.controller.controller import MemoryController
@@ -75,11 +76,14 @@ def liar(seed: int) -> Any:
 
 
 def lying_listener(compressor: Any) -> Any:
-    """Return a listener that lies as ``compressor`` does, and calls nothing private."""
+    """Return a listener that lies as ``compressor`` does, and says of each message that it is said to all."""
 
-    def listener(reading: Reading) -> Proposal:
+    def listener(reading: Reading) -> Heard:
         lie: Proposal = compressor(reading)
-        return Proposal(later=lie.later, done=lie.done)
+        texts = [m.text for m in reading.messages]
+        pairs = zip(reading.messages, [*texts[1:], "everybody"], strict=True)
+        marks = tuple(Marked(m.text, m.ref, other) for m, other in pairs if other != m.text)
+        return Heard(later=lie.later, to_all=marks)
 
     return listener
 

@@ -25,7 +25,7 @@ from helpers_board import (
 )
 
 from acc.board.board import Board
-from acc.board.listening import INSTRUCTION, Heard, Private
+from acc.board.listening import INSTRUCTION, Heard, Marked
 from acc.board.memory import BoardMemory
 from acc.controller.controller import MemoryController
 from acc.models.protocol import Completion, Usage
@@ -34,13 +34,20 @@ from acc.state.reading import Judgement, Reading, claim_digest
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
+TO_ALL = "Everybody: never restart db-2 without asking me."
 EXCEPT = "On Sundays that one is fine."
+
+
+def hears_everybody(reading: Reading) -> Heard:
+    """Take as said to all what addresses everybody."""
+    new = [m for m in reading.messages if m.status != "read" and m.text.startswith("Everybody")]
+    return Heard(to_all=tuple(Marked(m.text, m.ref, "everybody") for m in new))
 
 
 def hears_illness(reading: Reading) -> Heard:
     """Take as private the sentence that speaks of cancer."""
     found = (m for m in reading.messages if "cancer" in m.text)
-    return Heard(private=tuple(Private("cancer", m.ref) for m in found))
+    return Heard(private=tuple(Marked("cancer", m.ref) for m in found))
 
 
 def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
@@ -54,6 +61,42 @@ def with_a_rule(sharing: Sharing, **given: Any) -> Any:
     )
     speak(shared, TRIAGE, RULE, to="all")
     return shared
+
+
+def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(sharing: Sharing) -> None:
+    shared = sharing(Board("b"), listener=hears_everybody, compressor=takes_all)
+    step = speak(shared, TRIAGE, TO_ALL)
+    assert rules(shared) == [TO_ALL]
+    assert step.shared == (f'u1 "{TO_ALL}" is shared: the user says "everybody"',)
+    step = speak(shared, TRIAGE, ILL)
+    assert [rule.words.text for rule in step.state.constraints] == [ILL]
+    assert step.private == (f'u2 "{ILL}" stays private: nobody said it to all',)
+    assert "cancer" not in everything_on(shared)
+
+
+@pytest.mark.parametrize(
+    ("quote", "to"),
+    [
+        (ILL, ""),
+        (ILL, "Everybody"),
+        ("Never restart anything.", "anybody"),
+        ("Tell me.", "anybody"),
+    ],
+)
+def test_a_listener_shares_nothing_without_words_of_the_user(
+    sharing: Sharing, quote: str, to: str
+) -> None:
+    """Words of another message, or of nobody, are no reason."""
+
+    def listener(reading: Reading) -> Heard:
+        return Heard(to_all=tuple(Marked(quote, m.ref, to) for m in reading.messages))
+
+    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    turn = said(
+        ("user", ILL), ("agent", "Everybody: never restart anything."), ("user", "Tell me.")
+    )
+    shared.step(None, turn, thread=TRIAGE)
+    assert not rules(shared)
 
 
 @pytest.mark.parametrize("given", [{}, {"allow": lambda _: True}])
@@ -73,7 +116,7 @@ def test_a_private_mark_that_is_not_found_makes_its_message_private(
     sharing: Sharing, quote: str
 ) -> None:
     def listener(reading: Reading) -> Heard:
-        return Heard(private=(Private(quote, reading.messages[0].ref),))
+        return Heard(private=(Marked(quote, reading.messages[0].ref),))
 
     def by_sentence(_: Reading) -> Proposal:
         return Proposal(rules=tuple(ProposedPin(each, "u1") for each in (RULE, ILL, LIFT)))
@@ -201,7 +244,7 @@ class Model:
         rules = [{"quote": "Never restart db-2", "ref": "u1"}, {"quote": ILL, "ref": "u1"}]
         if system != INSTRUCTION:
             return Completion(json.dumps({"rules": rules}), Usage(), self.name)
-        assert {"later", "private"} == schema["properties"].keys()
+        assert {"later", "private", "to_all"} == schema["properties"].keys()
         heard = {"private": [{"quote": "ill with cancer", "ref": "u_1"}]}
         return Completion(json.dumps(heard), Usage(), self.name)
 
