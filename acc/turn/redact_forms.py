@@ -84,8 +84,8 @@ _ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{24,1024}={0,2}(?![\w+/=])")
 _BASIC = re.compile(r"[\w.@-]{1,64}:[^\s:]{6,128}\Z")
 
 MASK = re.compile(
-    r"\*+|\.{3}|x{4,}|\$?\{+.*\}|<.*>|[$%<#{]+\W*(?:[A-Z_0-9.]+|[a-z_0-9.]+)\W*\Z|![a-z_]+\Z"
-    r"|\W*[A-Z_]+\W*\Z"
+    r"\*+|\.{3}|x{4,}|\$?\{++[^{}]*+\}|<[^<>]*+>|[$%<#{]++\W*+(?:[A-Z_0-9.]++|[a-z_0-9.]++)\W*+\Z|![a-z_]++\Z"
+    r"|\W*+[A-Z_]++\W*+\Z"
 )
 """What stands for a value: a mask, a variable, a word in letters of one case."""
 

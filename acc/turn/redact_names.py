@@ -34,7 +34,7 @@ _ASSIGNED = re.compile(
     re.I,
 )
 
-_EXPRESSION = re.compile(r"@?[a-z_][\w.:]*[(\[]|@[\w.]+\(|[\w.]+\(.*\)\W*\Z|os\.|env\b")
+_EXPRESSION = re.compile(r"@?[a-z_][\w.:]*+[(\[]|@[\w.]++\(|[\w.]++\(.*\)\W*\Z|os\.|env\b")
 """A call or a look-up in a program."""
 _ELSEWHERE = re.compile(r"[\w.-]+@[\w.-]+\.\w+|[\w+-]+://.*", re.I)
 """An address is no password."""

@@ -77,7 +77,7 @@ def content_word(word: str) -> bool:
     return bool(content(word))
 
 
-_JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
+_JOINTS = re.compile(r"(?:,\s++(?:and|but|also|plus)|(?<!\s)\s++and also)\s++", re.I)
 _BACKWARD = re.compile(
     r"\b" + one_of("it,its,them,they,their,that,those,this,these,him,his,her,one,ones,else"), re.I
 )
