@@ -1,7 +1,14 @@
 """ACC, the Agent Cognitive Compressor: a bounded, typed memory in front of LLM agents.
 
-Recall, qualify, compress, commit, persist. Names are loaded when first used, so that
-``import acc`` loads no vendor and takes milliseconds.
+Each turn (`acc.controller.one_turn`):
+
+    recall      acc.artifacts.recall            passages of the past for the question
+    qualify     acc.gate                        which of them are read
+    compress    acc.compress.compressor         a model proposes what changes; without one, acc.compress.keyless
+    commit      acc.commit.commit               the laws: what of the proposal becomes the next state
+    persist     acc.journal.committing          turn and commit in one journal
+
+Names are loaded when first used, so that ``import acc`` loads no vendor and takes milliseconds.
 """
 
 from __future__ import annotations

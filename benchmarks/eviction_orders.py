@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
-from acc.commit import leaving
+from acc.commit import room
 from acc.commit.draft import Draft
-from acc.commit.leaving import USE, by_last_use
+from acc.commit.room import USE, by_last_use
 from acc.state.items import Record
 from acc_eval.memories.acc import make_acc
 from acc_eval.probe import probe_memory
@@ -64,7 +64,7 @@ ORDERS: dict[str, Order] = {
 def measure(runs: Sequence[tuple[str, str]], max_tokens: int, over: int) -> dict[str, list[float]]:
     """Return for each order the mean shares: last ten turns, all turns, probes."""
     found = {}
-    module: Any = leaving
+    module: Any = room
     for name, order in ORDERS.items():
         module.by_last_use = order
         rows = [_of_run(scenario, answers, max_tokens, over) for scenario, answers in runs]

@@ -56,6 +56,7 @@ BENCHMARKS = (
     Benchmark("keyless", "what is held without a model: 18 held-out conversations", ("keyless_next.py", "held")),
     Benchmark("acts", "the acts of held-out clauses", ("keyless/held_acts.py",)),
     Benchmark("liftings", "which rules held-out messages end", ("keyless/held_lifting.py",)),
+    Benchmark("judge", "claims that a rule ended, judged by a model: recorded answers", ("judge_claims.py",)),
     Benchmark("gate", "questions whose evidence holds the answer", ("evidence_gate.py", "--half", "report")),
     Benchmark("locomo", "evidence recall on LoCoMo", ("locomo_next.py", "{locomo}"), ("locomo",)),
     Benchmark("evictions", "which records leave first: orders on recorded answers",

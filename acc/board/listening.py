@@ -2,7 +2,7 @@
 
 The agent's compressor does not know the board. So a listener reads the words once more: they are committed
 purely on the board's state, in their whole context, and a second reading is asked of what is said to end a rule. What
-came of it may then be shared sentence by sentence (`acc.board.choosing`); the messages themselves go nowhere.
+came of it may then be shared sentence by sentence (`acc.board.privacy`); the messages themselves go nowhere.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ModelListener(ModelCompressor):
         """Create a listener.
 
         Args:
-            model: A model or how to reach one (`acc.models.choosing.as_model`).
+            model: A model or how to reach one (`acc.models.endpoints.as_model`).
 
         Raises:
             ConfigurationError: The model cannot be reached with this configuration.

@@ -13,7 +13,7 @@ from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
 from acc.controller.acts import flushing, retiring_everywhere
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.controller.turning import stepped
+from acc.controller.one_turn import stepped
 from acc.driving import Doing, Io, awaited, beside, performed
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, ThreadKey

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acc.board.board import Board, To
-from acc.board.choosing import Choosing, Delivery, Why, held_on
 from acc.board.listening import Hearing, Listener, listening
+from acc.board.privacy import Choosing, Delivery, Why, held_on
 from acc.board.writing import Batch, Desk, Known, Make, State, writing
 from acc.commit.commit import Commit, commit
 from acc.driving import Doing

@@ -35,7 +35,7 @@ from acc.evidence.evidence import Evidence, Health, Lag
 from acc.evidence.moving import read_heads
 from acc.journal import Journal, Report
 from acc.journal.opened import FILE
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, Completion, PromptMessage, object_in
 from acc.state.policy import Policy
 from acc.text.lines import count, inert_line

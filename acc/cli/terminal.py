@@ -15,7 +15,7 @@ from acc.errors import InputError
 from acc.folders import expanded
 from acc.journal.names import ThreadKey
 from acc.journal.opened import is_url
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.recorded import RecordedModel
 from acc.text.lines import inert, inert_line, raw
 

@@ -10,7 +10,7 @@ from typing import Any
 from acc.compress.prompt import VERSION, prompt, repair
 from acc.compress.protocol import Asking, Call, Purpose
 from acc.errors import CompressionError
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, PromptMessage, object_in
 from acc.state.proposal import Mode, Proposal, read, wire_schema
 from acc.state.reading import Reading
@@ -44,7 +44,7 @@ class ModelCompressor:
         """Create a compressor.
 
         Args:
-            model: A model or how to reach one (`acc.models.choosing.as_model`).
+            model: A model or how to reach one (`acc.models.endpoints.as_model`).
             mode: How the model writes.
             guidance: The deployer's additional instructions, in the system message.
             prompt: Makes the messages of a request; by default ACC's own prompt.

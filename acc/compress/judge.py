@@ -11,7 +11,7 @@ from typing import Any
 
 from acc.compress.prompt import fence_key, fenced
 from acc.compress.protocol import Asking, Call
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, PromptMessage, object_in
 from acc.state.items import Words
 from acc.state.reading import Claim, Judgement, claim_digest
@@ -62,7 +62,7 @@ class ModelJudge:
         """Create a judge.
 
         Args:
-            model: A model or how to reach one (`acc.models.choosing.as_model`). Another model than the
+            model: A model or how to reach one (`acc.models.endpoints.as_model`). Another model than the
                 compressor's makes the two readings more independent.
         """
         self.model = as_model(model)

@@ -16,8 +16,8 @@ from typing_extensions import TypeVar
 from acc.controller.acts import flushing, recording, retiring_everywhere, withdrawing
 from acc.controller.common import Common
 from acc.controller.indexing import document
+from acc.controller.one_turn import stepped
 from acc.controller.settings import Settings
-from acc.controller.turning import stepped
 from acc.driving import Doing, aperform, awaited, beside, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit

@@ -64,7 +64,7 @@ class Settings:
     """What a memory needs beside its place; every field has a default.
 
     Attributes:
-        model: A model that compresses and judges (`acc.models.choosing.as_model`); None for the keyless rules.
+        model: A model that compresses and judges (`acc.models.endpoints.as_model`); None for the keyless rules.
         compressor: Proposes what changes, instead of ``model``.
         judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
         policy: Schema, bounds, how rules end; by default with the bound that `acc.step.update` names.

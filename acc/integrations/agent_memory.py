@@ -23,9 +23,9 @@ from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import AccError, ConflictError
 from acc.gate import Verdict
+from acc.integrations.channel_update import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.history import arrivals, elsewhere, taken_back
 from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
-from acc.integrations.leaving import ChannelValues, Looked, Passed, by_ref, changed, channels
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes

@@ -23,9 +23,9 @@ from langgraph.runtime import Runtime
 from acc.driving import Doing, one
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
+from acc.integrations.channel_update import ChannelValues, Looked, Passed, marked
 from acc.integrations.graph_channels import OwnState, owned
 from acc.integrations.identity import Identify, Owner, owner
-from acc.integrations.leaving import ChannelValues, Looked, Passed, marked
 from acc.integrations.messages import as_messages, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND, with_memory

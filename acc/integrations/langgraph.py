@@ -19,6 +19,7 @@ from langgraph.prebuilt import ToolNode
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
+from acc.integrations.channel_update import ChannelValues, Looked, Passed
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -29,7 +30,6 @@ from acc.integrations.graph_channels import (
     state_channels,
 )
 from acc.integrations.identity import Owner
-from acc.integrations.leaving import ChannelValues, Looked, Passed
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings

@@ -14,10 +14,10 @@ from langchain_core.runnables import RunnableConfig
 from acc.controller.acts import withdrawing
 from acc.driving import perform
 from acc.errors import StateError
+from acc.integrations.channel_update import ChannelValues, Looked
 from acc.integrations.graph_channels import read
 from acc.integrations.history import is_running_summary, results_left, taken_back
 from acc.integrations.identity import Config, Owner, enclosing_nodes, owner, saver_of
-from acc.integrations.leaving import ChannelValues, Looked
 from acc.integrations.messages import as_messages, as_summary, blocked_in, healed, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import Shown

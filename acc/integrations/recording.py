@@ -18,9 +18,9 @@ from langgraph.types import Command
 
 from acc.driving import Doing
 from acc.errors import ConflictError, StoreError
+from acc.integrations.channel_update import Looked
 from acc.integrations.graph_channels import read
 from acc.integrations.langgraph import MemoryNode
-from acc.integrations.leaving import Looked
 from acc.integrations.messages import is_answer
 
 

@@ -16,9 +16,9 @@ from langchain_core.runnables import RunnableConfig
 
 from acc.clock import SystemClock
 from acc.errors import ConfigurationError
+from acc.integrations.channel_update import ChannelValues
 from acc.integrations.history import Came, arrivals
 from acc.integrations.identity import Identify, Identity, Owner, misplaced, tasks_of, thread_of
-from acc.integrations.leaving import ChannelValues
 from acc.integrations.messages import blocked_in, is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming

@@ -1,6 +1,6 @@
 """Models: the protocol, a client for OpenAI's API, one for LangChain, records, and answers read as JSON."""
 
-from acc.models.choosing import LangChainModel, OpenAIModel, as_model
+from acc.models.endpoints import LangChainModel, OpenAIModel, as_model
 from acc.models.protocol import (
     AnswerError,
     ChatModel,

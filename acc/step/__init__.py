@@ -1,1 +1,1 @@
-"""One step, from a state and a turn to the next state, and the drivers' view of it."""
+"""One step without a store: a state, a turn and a compressor make the next state."""

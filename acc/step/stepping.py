@@ -1,4 +1,4 @@
-"""One turn: persist what was said in the tail, and compress when it pays.
+"""One step without a store: what was said joins the tail, and is compressed when it pays.
 
 `stepping` is a generator that yields a `Call` wherever it needs a model. `acc.driving` executes the calls.
 """

@@ -58,7 +58,7 @@ class Options:
 
     Attributes:
         compressor: Proposes what changes; None uses the keyless rules.
-        model: A model to compress and judge (`acc.models.choosing.as_model`), instead of ``compressor``.
+        model: A model to compress and judge (`acc.models.endpoints.as_model`), instead of ``compressor``.
         judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
         policy: Schema, bounds, how rules end; by default with the bound of `WITH_A_MODEL` or `KEYLESS`.
         cadence: When to compress; by default `WITH_A_MODEL` if a model is asked, else each turn.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from acc.errors import ConfigurationError
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel
 from acc_eval.asking import asked_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel
 from acc_eval.asking import asked_text
 
@@ -36,7 +36,7 @@ class ModelRunner:
     """Runs conditions with a model as the agent, as the coarse evaluator, or as both.
 
     Args:
-        agent: A model or its name (`acc.models.choosing.as_model`); empty for the simulated one.
+        agent: A model or its name (`acc.models.endpoints.as_model`); empty for the simulated one.
         judge: Likewise; empty for the family's coarse evaluator.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 
 from .agents import Agent, ModelAgent, PlanningAgent
 from .memories import MEMORIES, Factory, with_model

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from acc.errors import AccError, ConfigurationError
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 
 from .rule_agents import NOTICE, TALK
 from .running import HEARING, MEMORIES, Plan, as_json, studied

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from acc.errors import ConfigurationError, EvaluationError
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel, Price
 from acc_eval.judge_by_rule import NOTICE, RuleModel
 from acc_eval.judge_calls import Budget, Spending

@@ -24,8 +24,8 @@ from helpers_board import (
 )
 
 from acc.board.board import Board, Shareable
-from acc.board.choosing import SAID_TO_ALL
 from acc.board.memory import AsyncBoardMemory, BoardMemory
+from acc.board.privacy import SAID_TO_ALL
 from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow

@@ -86,7 +86,7 @@ def queued() -> Iterator[threading.Semaphore]:
             if getattr(record, "acc", {}).get("event") == "queued":
                 there.release()
 
-    log, handler = logging.getLogger("acc.controller.turning"), Handler()
+    log, handler = logging.getLogger("acc.controller.one_turn"), Handler()
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO)

@@ -19,7 +19,7 @@ from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import Journal
 from acc.journal.journal import FILE
-from acc.models.choosing import OpenAIModel
+from acc.models.endpoints import OpenAIModel
 from acc.step.step import Cadence
 from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation

@@ -14,6 +14,7 @@ from helpers_toy import ROOT, scenario_file
 sys.path.append(str(ROOT / "benchmarks"))
 
 import commit_cost
+import judge_claims
 import model_figures
 import role_tokens
 import run
@@ -102,3 +103,12 @@ def test_role_memories_read_less_than_a_broadcast_and_open_nothing_of_others() -
     assert rows[-1]["roles"]["own_choices"] == rows[-1]["roles"]["rules"] == 1.0
     assert tried.asked > 1_000
     assert tried.opened == 0
+
+
+def test_the_recorded_judge_errs_in_none_of_the_labelled_claims(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judge_claims.main([])
+    told = capsys.readouterr().out
+    assert "ending        40 ends" in told
+    assert "0 of 239 claims judged wrongly" in told

@@ -133,14 +133,14 @@ except (ConflictError, StoreError) as error:  # the signal may reach the process
 
 
 def test_a_worker_that_is_stopped_in_a_transaction_loses_its_lock_and_is_told(url: str) -> None:
-    Journal.open(url).close()
-    process = subprocess.Popen(
-        [sys.executable, "-c", STOPPED, url], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "inside\n"
-    with Journal.open(url, wait=0.1) as hasty, pytest.raises(StoreUnavailableError):
-        step(hasty, "t", "too early")
+    with Journal.open(url, wait=0.1) as hasty:  # ready before the worker stops
+        process = subprocess.Popen(
+            [sys.executable, "-c", STOPPED, url], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "inside\n"
+        with pytest.raises(StoreUnavailableError):
+            step(hasty, "t", "too early")
     with Journal.open(url, wait=30) as journal:
         step(journal, "t", "second")
     os.kill(process.pid, signal.SIGCONT)

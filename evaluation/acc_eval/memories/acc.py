@@ -17,7 +17,7 @@ from acc.errors import ConfigurationError
 from acc.gate import Candidate, Gate, qualify
 from acc.journal import ThreadKey
 from acc.journal.names import MAIN
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel
 from acc.models.recorded import RecordedModel, RecordingModel
 from acc.state.items import Goal, Pinned

@@ -27,7 +27,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph.message import add_messages
 
 from acc.errors import ConfigurationError
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel, PromptMessage
 from acc.models.recorded import RecordedModel, RecordingModel
 from acc.turn.observations import Channel

@@ -26,7 +26,7 @@ from typing import Any, Literal, cast
 from pydantic import ConfigDict, ValidationError, validate_call
 
 from acc.errors import AccError, ConfigurationError, extra
-from acc.models.choosing import as_model
+from acc.models.endpoints import as_model
 from acc.models.protocol import ChatModel
 from acc_eval.asking import asked_text
 from acc_eval.memories.acc import make_acc
