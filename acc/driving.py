@@ -26,7 +26,7 @@ class Own(partial[Any]):
 
 
 class Waits(Protocol):
-    """Something that waits, such as a `acc.compress.protocol.Call` for its model; an event loop goes on meanwhile."""
+    """Something that waits, such as a `acc.compress.compressor.Call` for its model; an event loop goes on meanwhile."""
 
     def complete(self) -> Any:
         """Wait for it."""

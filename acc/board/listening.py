@@ -15,10 +15,9 @@ from acc.board.board import Board
 from acc.board.writing import Batch, State
 from acc.clock import moment
 from acc.commit.sources import Sources
-from acc.compress.compressor import ModelCompressor
+from acc.compress.compressor import Asking, AskingCompressor, ModelCompressor
 from acc.compress.keyless.compressor import compress as keyless
 from acc.compress.prompt import material, unwrapped
-from acc.compress.protocol import Asking, AskingCompressor
 from acc.models.protocol import PromptMessage
 from acc.state.items import Rule, Words
 from acc.state.proposal import Proposal, Reader, read, text_in, wire_schema

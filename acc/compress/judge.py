@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from acc.compress.compressor import Asking, Call
 from acc.compress.prompt import fence_key, fenced
-from acc.compress.protocol import Asking, Call
 from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, PromptMessage, object_in
 from acc.state.items import Words

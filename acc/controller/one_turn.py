@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
-from acc.compress.protocol import Asking, Call
+from acc.compress.compressor import Asking, Call
 from acc.controller.acts import again, retiring_everywhere
 from acc.controller.beginning import beginning, joining, with_waiting
 from acc.controller.common import Common

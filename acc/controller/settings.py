@@ -13,7 +13,7 @@ from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Index
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
-from acc.compress.protocol import AskingCompressor, AskingJudge
+from acc.compress.compressor import AskingCompressor, AskingJudge
 from acc.controller.indexing import Indexing
 from acc.controller.step_log import StepLog
 from acc.controller.watching import Observer, Observers

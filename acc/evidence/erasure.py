@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from acc.compress.protocol import AskingCompressor
+from acc.compress.compressor import AskingCompressor
 from acc.driving import perform
 from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.base import Base, refs_in

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from acc.commit.commit import Commit
-from acc.compress.protocol import AskingCompressor, AskingJudge
+from acc.compress.compressor import AskingCompressor, AskingJudge
 from acc.errors import ConfigurationError, PinnedOverflow
 from acc.gate import Verdict
 from acc.models.protocol import Usage

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import is_to_judge
-from acc.compress.protocol import Asking, AskingCompressor, AskingJudge, named_failure
+from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, named_failure
 from acc.errors import CompressionError
 from acc.models.protocol import Usage
 from acc.state.items import Pinned

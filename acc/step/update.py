@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from acc.commit.commit import commit
-from acc.compress.compressor import ModelCompressor
+from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, ModelCompressor
 from acc.compress.judge import ModelJudge
-from acc.compress.protocol import Asking, AskingCompressor, AskingJudge
 from acc.driving import aperform, perform
 from acc.errors import ConfigurationError, InputError
 from acc.models.protocol import Usage

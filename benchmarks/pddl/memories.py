@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from acc.compress.compressor import ModelCompressor
-from acc.compress.protocol import AskingCompressor
+from acc.compress.compressor import AskingCompressor, ModelCompressor
 from acc.models.protocol import ChatModel
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

@@ -35,7 +35,6 @@ API = {
     "acc.compress.compressor": "Compressor",
     "acc.compress.judge": "Judge",
     "acc.state.reading": "Compressors of your own",
-    "acc.compress.protocol": "Compressors that ask a model",
     "acc.gate": "Gate",
     "acc.journal": "Journal",
     "acc.artifacts.chroma": "Chroma",

@@ -15,8 +15,8 @@ import pytest
 from helpers_controller import Gated, committed, is_clean
 
 from acc import AsyncMemoryController, MemoryController, Turn
+from acc.compress.compressor import Call
 from acc.compress.keyless.compressor import compress
-from acc.compress.protocol import Call
 from acc.controller.queues import Queues
 from acc.errors import ConflictError
 from acc.state.proposal import Proposal
