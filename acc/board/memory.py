@@ -83,12 +83,15 @@ class _Common(Generic[C]):
             PinnedOverflow: The agent's rules do not fit. Everything else was committed and shared: ``error.step``.
             BoardOverflow: The board is full. Everything else was committed: ``error.shared``.
             ConflictError: Another worker committed to the agent's thread meanwhile. Repeat the step.
-            ConfigurationError: ``to`` is something else.
+            ConfigurationError: ``to`` is something else, or ``thread`` is the board's own.
         """
         if to not in get_args(To):
             hint = 'give "all", or "" for the agent alone'
             raise ConfigurationError(f"to is {to!r}", where="to", hint=hint)
         key, is_now = key_of(thread), force or to == "all"
+        self.board.key_of(
+            key
+        )  # the board's own thread is no agent's: told before anything is committed
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
         act = stepped(self.memory, state, turn, thread=key, force=is_now)

@@ -18,6 +18,7 @@ from acc.state.reading import Judgement, claim_digest
 from acc.state.reasons import Note, Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
+from acc.turn.observations import Channel
 
 
 def is_to_judge(item: Pinned, lifting: str, today: str = "") -> bool:
@@ -40,6 +41,9 @@ def add_later(draft: Draft, proposal: Proposal) -> None:
         if found is None:
             detail = "no rule or goal has this id"
             draft.note(Reason.UNKNOWN_ID, each.id, each.quote, detail, "later", each.ref)
+        elif each.no_rule and found[1].words.channel is Channel.OPERATOR:
+            detail = "only the operator ends what the operator said"
+            draft.note(Reason.UNTRUSTED, each.id, found[1].words.text, detail, "later")
         elif each.no_rule:
             _claim(draft, *found, Ending(kind="no_rule", since=draft.turn))
         else:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.controller.behind import compressing
-from acc.controller.common import Common
+from acc.controller.common import Common, conversation
 from acc.controller.indexing import document
 from acc.controller.settings import Parts
 from acc.driving import Doing, Io
@@ -41,7 +41,7 @@ def recording(
     memory: Common[S], observations: Sequence[Observation], *, thread: Key, state: S | None = None
 ) -> Doing[bool]:
     """Do what `MemoryController.record` says. If somebody commits meanwhile, it is done anew from there."""
-    parts, key = memory.parts, key_of(thread)
+    parts, key = memory.parts, conversation(thread)
     parts.check(state)
     given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
     for _ in range(MOST_TRIES):

@@ -12,15 +12,31 @@ from acc.controller.behind import Behind
 from acc.controller.indexing import Indexing
 from acc.controller.queues import Queues
 from acc.controller.settings import Parts, Settings
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, InputError
 from acc.folders import expanded
 from acc.journal import Journal, Latest, ThreadKey
+from acc.journal.names import DOCUMENTS, is_home
 from acc.journal.opened import Key, is_url, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step.step import Cadence
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
+
+
+def conversation(thread: Key) -> ThreadKey:
+    """Return the key of a thread that an agent may step.
+
+    Raises:
+        InputError: It is the one that holds documents.
+    """
+    key = key_of(thread)
+    if is_home(key):
+        raise InputError(
+            f"{DOCUMENTS!r} is the thread of the documents",
+            where="step", hint="name the conversation otherwise",
+        )  # fmt: skip
+    return key
 
 
 class Common(Generic[S]):

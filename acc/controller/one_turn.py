@@ -18,7 +18,7 @@ from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
 from acc.controller.acts import again, retiring_everywhere
 from acc.controller.beginning import beginning, joining, with_waiting
-from acc.controller.common import Common
+from acc.controller.common import Common, conversation
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
 from acc.controller.watching import Watch
@@ -27,7 +27,7 @@ from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.names import StoredMessage, Waiting
-from acc.journal.opened import Key, key_of
+from acc.journal.opened import Key
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
@@ -62,7 +62,7 @@ def stepped(
             where="step",
             hint="give Turn.said(text), or Turn.from_messages",
         )
-    key, parts = key_of(thread), memory.parts
+    key, parts = conversation(thread), memory.parts
     parts.check(state)
     if memory.behind is not None:
         parts = memory.behind.patient

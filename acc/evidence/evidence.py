@@ -122,7 +122,8 @@ class Evidence(Documents, Retention, Moving):
         key = key_of(thread)
         if ref and not self._has(key, ref):
             raise _missing(f"evidence {ref!r}", key)
-        return self.journal.hold(key, ref, reason=reason)
+        redact = self.parts.redact
+        return self.journal.hold(key, ref, reason=redact(reason) if redact else reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:
         documents = (whole_of(each.message.ref) for each in parts_of(self.journal, key))

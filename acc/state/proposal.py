@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Note, Reason
-from acc.state.slots import SlotField
+from acc.state.slots import SlotField, is_flat
 
 Mode = Literal["revise", "rewrite"]
 Author = Literal["model", "keyless", "operator"]
@@ -116,22 +116,6 @@ class Proposal:
         yield from (("goal_orientation", pin) for pin in self.goals)
 
 
-def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
-    """Return why commit cannot take what a compressor of anybody's returned; empty if it can."""
-    if not isinstance(proposal, Proposal):
-        return f"it is a {type(proposal).__name__}"
-    if proposal.author == "operator":
-        return "a compressor is no operator"
-    for each in (*proposal.rules, *proposal.goals, *proposal.next, *proposal.later, *proposal.done):
-        if not all(isinstance(value, str | bool) for value in vars(each).values()):
-            return f"{each} holds something else than strings"
-    slots = {slot.name for slot in schema.slots().values() if slot.is_record}
-    for record in proposal.records:
-        if record.slot not in slots or not isinstance(record.fields, Mapping):
-            return f"{record} is of no record slot, or has no fields"
-    return ""
-
-
 LISTS = ("rules", "goals", "later", "done", "next", "drop", "minor", "keep")
 """The lists of a proposal that every schema has. Each record slot adds one under its `Slot.key`."""
 
@@ -184,6 +168,9 @@ def _records(
         own = slot.item.own_fields() if slot.is_record else ()
         for element in reader.objects(answer, slot.rules.key, own[0]) if own else ():
             fields = {name: element[name] for name in own if name in element}
+            if not is_flat(list(fields.values())):
+                reader.refuse(slot.rules.key, "nested too deeply", "")
+                continue
             refs = tuple(refs_in(element.get("refs")))
             yield ProposedRecord(slot.name, fields, refs, text_in(element, "id"))
 

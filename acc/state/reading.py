@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from acc.state.items import Part, Pinned, Verdict
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
+from acc.state.slots import is_flat
 from acc.state.tail import Message
 from acc.turn.observations import Evidence
 
@@ -78,3 +79,28 @@ def claim_digest(item: Pinned) -> str:
 
 Judge = Callable[[Sequence[Claim]], Sequence[Judgement]]
 """A second reading without a model. It returns a judgement for each claim that it can decide."""
+
+
+MOST_ELEMENTS = 1_000
+"""Elements of one list of a proposal that commit takes."""
+
+
+def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
+    """Return why commit cannot take what a compressor of anybody's returned; empty if it can."""
+    if not isinstance(proposal, Proposal):
+        return f"it is a {type(proposal).__name__}"
+    if proposal.author == "operator":
+        return "a compressor is no operator"
+    for each in (*proposal.rules, *proposal.goals, *proposal.next, *proposal.later, *proposal.done):
+        if not all(isinstance(value, str | bool) for value in vars(each).values()):
+            return f"{each} holds something else than strings"
+    slots = {slot.name for slot in schema.slots().values() if slot.is_record}
+    for record in proposal.records:
+        if record.slot not in slots or not isinstance(record.fields, Mapping):
+            return f"{record} is of no record slot, or has no fields"
+        if not is_flat(list(record.fields.values())):
+            return f"a record of {record.slot} is nested too deeply"
+    lists = [value for value in vars(proposal).values() if isinstance(value, tuple)]
+    if max(map(len, lists)) > MOST_ELEMENTS:
+        return f"a list has more than {MOST_ELEMENTS:,} elements"
+    return ""

@@ -215,3 +215,15 @@ def _of_records(slot: SlotField) -> dict[str, Any]:
         ),
     }
     return {name: value for name, value in found.items() if value}
+
+
+_LEVELS = 4
+
+
+def is_flat(value: Any, levels: int = _LEVELS) -> bool:
+    """Whether lists and objects in ``value`` are nested in few levels: no deep answer reaches commit or journal."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return True
+    return levels > 0 and all(is_flat(each, levels - 1) for each in value)

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from acc.commit.commit import Commit, commit
@@ -16,12 +16,13 @@ from acc.errors import CompressionError
 from acc.models.protocol import Usage
 from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Proposal, problem_of
-from acc.state.reading import Claim, Compressor, Judgement, Reading
+from acc.state.proposal import Proposal
+from acc.state.reading import Claim, Compressor, Judgement, Reading, problem_of
 from acc.state.reasons import Note
 from acc.state.tail import MOST_REFS, Message, marked, messages_of, resolved, windows
 from acc.step.step import Memory, Step
 from acc.turn.observations import Channel, Evidence
+from acc.turn.redact import Redact
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -178,15 +179,12 @@ class _Stepping(Generic[S]):
         return Reading(tuple(read), self.state, evidence, policy, turn.number, turn.at)
 
     def _clean(self, proposal: Proposal) -> Proposal:
-        """Remove secrets from what a compressor wrote in its own words. What it quotes stands in the messages."""
+        """Remove secrets from all that a compressor wrote."""
         redact = self.memory.redact
         if redact is None:
             return proposal
-        records = []
-        for each in proposal.records:
-            fields = {k: redact(v) if isinstance(v, str) else v for k, v in each.fields.items()}
-            records.append(replace(each, fields=fields))
-        return replace(proposal, records=tuple(records))
+        clean = {name: _cleaned(value, redact) for name, value in vars(proposal).items()}
+        return replace(proposal, **clean)
 
     def _metered(self, asking: Asking[T]) -> Asking[T]:
         """Add up what the calls of ``asking`` cost."""
@@ -223,6 +221,23 @@ class _Stepping(Generic[S]):
             self.usage, failure, self.memory.policy, self.memory.cadence,
             evidence=self.evidence,
         )  # fmt: skip
+
+
+def _cleaned(value: Any, redact: Redact) -> Any:
+    """Return a part of a proposal with every text redacted."""
+    if isinstance(value, str):
+        return redact(value) if value else value
+    if isinstance(value, tuple | list):
+        return type(value)(_cleaned(each, redact) for each in value)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(each, redact) for name, each in value.items()}
+    if isinstance(value, Note):
+        return value.model_copy(update={"text": redact(value.text), "detail": redact(value.detail)})
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{name: _cleaned(each, redact) for name, each in vars(value).items()}
+        )
+    return value
 
 
 def _context(item: Pinned, read: Sequence[Message]) -> tuple[Message, ...]:

@@ -279,6 +279,9 @@ def _json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError):
         return repr(value)
+    except RecursionError as error:
+        what = "a tool's arguments or output are nested too deeply"
+        raise InputError(what, where="a message", hint="give them fewer levels") from error
 
 
 def _has_text(value: Any) -> bool:

@@ -10,8 +10,8 @@ from itertools import islice
 from acc.turn.redact_forms import MASK, Span, begun, has_both
 
 _PASSWORD = (
-    r"pass[ _-]?(?:word|phrase|code)s?|(?<=[\"'])pass(?=[\"'])|passwd|pwd|passwort|kennwort|mot de passe|contraseña"
-    r"|senha|wachtwoord|hasło|lösenord|heslo|şifre|пароль|密码|密碼|パスワード|비밀번호"
+    r"pass[ _-]?(?:word|phrase|code)s?|pass(?=[\"']?[ \t]{0,4}[:=])|passwd|pwd|passwort|kennwort|mot de passe"
+    r"|contraseña|senha|wachtwoord|hasło|lösenord|heslo|şifre|пароль|密码|密碼|パスワード|비밀번호"
 )
 _KEY = (
     r"(?:api|access|secret(?:[ _-]?access)?|private|account|auth|signing|encryption)[ _-]?key|client[ _-]?secret"

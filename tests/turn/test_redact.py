@@ -18,7 +18,7 @@ from timing import is_linear, is_quicker
 from acc.controller.controller import MemoryController
 from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
-from acc.state.proposal import Proposal, ProposedPin, ProposedRecord
+from acc.state.proposal import Proposal, ProposedLater, ProposedPin, ProposedRecord
 from acc.state.reading import Reading
 from acc.step.update import update_state
 from acc.turn.observations import Channel, Observation
@@ -59,6 +59,7 @@ LAID_OUT = [
     (f"{name}: {WORD}", WORD)
     for name in ("Passwort", "Kennwort", "mot de passe ", "contraseña", "senha", "hasło", "пароль", "パスワード")
 ] + [
+    (f"SMTP_PASS={WORD}", WORD), (f"user: bob, pass: {WORD}", WORD),
     (f"<password>{WORD}</password>", WORD), (f'<add key="Password" value="{WORD}"/>', WORD),
     (f"user,password\nbob,{WORD}", WORD), (f"mysql --password {WORD}", WORD), (f"curl -u bob:{WORD} https://x", WORD),
     (f'{{"password": {{"value": "{WORD}"}}}}', WORD), (f'"tokens": ["{WORD}"]', WORD),
@@ -235,6 +236,17 @@ def test_a_compressor_is_shown_none_and_brings_none() -> None:
     assert [secret for secret in CLEAR if secret in "\n".join(seen)] == []
     assert "login: [secret:" in step.text()
     assert [secret for secret in CLEAR if secret in step.text()] == []
+
+
+def test_nothing_that_a_compressor_writes_keeps_a_secret(tmp_path: Path) -> None:
+    secret = CLEAR[1]
+    pin = ProposedPin(quote=secret, ref=secret, id=secret, about=secret, scope=secret)
+    given = Proposal(rules=(pin,), next=(pin,), later=(ProposedLater("c1", secret, secret),))
+    with MemoryController.open(tmp_path, compressor=lambda _: given, index="none") as memory:
+        memory.step(None, Turn.said("Go on."), thread="t")
+        assert secret not in "".join(str(each) for each in memory.history("t"))
+        Evidence(memory).hold("t", reason=f"asked with {secret}")
+        assert secret not in str(Evidence(memory).held())
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, CompressionError])
