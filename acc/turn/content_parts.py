@@ -2,13 +2,10 @@
 
 Read are the parts of OpenAI (Chat Completions, Responses, Assistants), Anthropic, Bedrock's Converse
 (``{"text": ...}``, ``{"toolUse": ...}``), Gemini (``{"functionCall": ...}``, also dumped with all its fields), the AI
-SDK, LlamaIndex (``{"block_type": ...}``), MCP and LangChain. A part of an unknown type is a document if it
-has text, else a mark.
-
-The kinds are:
+SDK, LlamaIndex (``{"block_type": ...}``), MCP and LangChain. The kinds are:
 
 - speech: the words of the message's author;
-- document: text that the author attached: a file, a search result, a resource;
+- document: text that the author attached: a file, a search result, a resource, a part of an unknown type;
 - call and result: the agent's use of a tool;
 - mark: a placeholder for a part without text, such as a picture;
 - thought: the model's reasoning, which is not part of the conversation and is left out.
