@@ -24,6 +24,9 @@ MOST_AT_ONCE = 4_000
 FOR_LANGUAGE = 2_000
 """Characters at the head of a message that tell its language."""
 
+READ_TWICE = 8_000
+"""Characters of a text that are read in its own language, too: in three languages the library takes 0.05 ms an end."""
+
 NARROWEST = 50
 """Nobody wraps lines in fewer columns: a shorter line was ended by its writer."""
 
@@ -90,6 +93,7 @@ class _Reader:
         self.found: list[Sentence] = []
         self._text = text
         self._language: str | None = None
+        self._twice = 0  # characters that were read in two languages
         self._at = 0  # where the next line begins
         self._start = 0  # where the run begins
         self._run: list[str] = []  # its lines, each break as spaces, so that places stay the same
@@ -184,7 +188,10 @@ class _Reader:
             head = _without_halves(self._text[:FOR_LANGUAGE])
             self._language, _ = identifier().classify(head)
         ends = _ends_in("en", run)
-        return sorted(ends & _ends_in(self._language, run) if self._language != "en" else ends)
+        if self._language != "en" and self._twice < READ_TWICE:
+            self._twice += len(run)
+            ends &= _ends_in(self._language, run)
+        return sorted(ends)
 
 
 def _ends_in(language: str, run: str) -> set[int]:

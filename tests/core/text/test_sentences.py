@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from timing import is_linear
 
-from acc.text.sentences import sentences
+from acc.text.sentences import READ_TWICE, sentences
 from tests.core.text.labelled import LABELLED
 
 LINES = st.lists(
@@ -133,3 +135,15 @@ def test_slices_are_exact_in_order_and_leave_no_word_out(lines: list[str]) -> No
 )  # fmt: skip
 def test_takes_time_in_proportion_to_the_length(unit: str) -> None:
     assert is_linear(sentences, unit * (48_000 // len(unit)))
+
+
+def test_a_long_text_in_a_language_that_is_slow_to_read_takes_no_longer_than_its_head() -> None:
+    head = "x a.b@a.b@" * (READ_TWICE // 10)
+
+    def seconds(text: str) -> float:
+        begun = time.process_time()
+        sentences(text)
+        return time.process_time() - begun
+
+    sentences(head)  # loads what is slow
+    assert any(seconds(head * 20 + "x" * n) < 8 * max(seconds(head), 0.01) for n in range(3))
