@@ -137,14 +137,17 @@ def test_a_worker_that_is_stopped_in_a_transaction_loses_its_lock_and_is_told(ur
         process = subprocess.Popen(
             [sys.executable, "-c", STOPPED, url], stdout=subprocess.PIPE, text=True
         )
-        assert process.stdout is not None
-        assert process.stdout.readline() == "inside\n"
-        with pytest.raises(StoreUnavailableError):
-            step(hasty, "t", "too early")
-    with Journal.open(url, wait=30) as journal:
-        step(journal, "t", "second")
-    os.kill(process.pid, signal.SIGCONT)
-    out, _ = process.communicate(timeout=30)
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "inside\n"
+            with pytest.raises(StoreUnavailableError):
+                step(hasty, "t", "too early")
+            with Journal.open(url, wait=30) as journal:
+                step(journal, "t", "second")
+            os.kill(process.pid, signal.SIGCONT)
+            out, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()  # a stopped one, too
     assert out.startswith("told ")
 
 
