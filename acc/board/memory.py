@@ -165,6 +165,7 @@ class _Common(Generic[C]):
         Returns:
             The version of the agent's commits up to which the board was told.
         """
+        self.board.key_of(key)  # its own thread is no agent's: told before anything is committed
         journal, schema = self.memory.journal, self.memory.policy.schema
         if (key, branch) not in self._told_upto:
             latest = yield Io(lambda: journal.latest(key, branch=branch, schema=schema))

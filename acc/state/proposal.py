@@ -168,7 +168,7 @@ def _records(
         own = slot.item.own_fields() if slot.is_record else ()
         for element in reader.objects(answer, slot.rules.key, own[0]) if own else ():
             fields = {name: element[name] for name in own if name in element}
-            if not is_flat(list(fields.values())):
+            if not is_flat(fields):
                 reader.refuse(slot.rules.key, "nested too deeply", "")
                 continue
             refs = tuple(refs_in(element.get("refs")))

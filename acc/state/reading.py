@@ -98,7 +98,7 @@ def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
     for record in proposal.records:
         if record.slot not in slots or not isinstance(record.fields, Mapping):
             return f"{record} is of no record slot, or has no fields"
-        if not is_flat(list(record.fields.values())):
+        if not is_flat(record.fields):
             return f"a record of {record.slot} is nested too deeply"
     lists = [value for value in vars(proposal).values() if isinstance(value, tuple)]
     if max(map(len, lists)) > MOST_ELEMENTS:

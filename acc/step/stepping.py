@@ -104,7 +104,7 @@ class _Stepping(Generic[S]):
             reading = self._reading(read, is_first=is_first)
             proposal = yield from self._proposal(compressor, reading)
             done = self._commit(
-                turn=self.new if is_first else (), read=read, proposal=self._clean(proposal),
+                turn=self.new if is_first else (), read=read, proposal=proposal,
                 evidence=reading.evidence,
             )  # fmt: skip
             if done.refused and isinstance(compressor, AskingCompressor):
@@ -117,11 +117,15 @@ class _Stepping(Generic[S]):
     ) -> Asking[Proposal]:
         if isinstance(compressor, AskingCompressor):
             return (yield from self._metered(compressor.proposing(reading)))
-        with named_failure("compressor"):
+        return self._called(compressor, reading, "compressor")
+
+    def _called(self, compressor: Compressor, reading: Reading, what: str) -> Proposal:
+        """Call a compressor that asks no model, and check what it returns: it may be anybody's."""
+        with named_failure(what):
             proposal = compressor(reading)
         if problem := problem_of(proposal, reading.policy.schema):
             raise CompressionError(
-                f"the compressor's proposal is malformed: {problem}",
+                f"the {what}'s proposal is malformed: {problem}",
                 hint="return what acc.state.proposal.read returns",
                 outcome="malformed",
             )
@@ -138,7 +142,7 @@ class _Stepping(Generic[S]):
             self.failure = f"{error.outcome}: {error}"
             return
         self._commit(
-            read=reading.messages, proposal=self._clean(proposal), evidence=reading.evidence,
+            read=reading.messages, proposal=proposal, evidence=reading.evidence,
             before=done.notes, is_repair=True,
         )  # fmt: skip
 
@@ -166,8 +170,7 @@ class _Stepping(Generic[S]):
     def _provisional(self, fallback: Compressor) -> None:
         read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
         try:
-            with named_failure("fallback"):
-                proposal = fallback(self._reading(read, is_first=False))
+            proposal = self._called(fallback, self._reading(read, is_first=False), "fallback")
         except CompressionError as error:
             self.failure += f"; the fallback: {error}"
             return
@@ -177,14 +180,6 @@ class _Stepping(Generic[S]):
         evidence = self.evidence if is_first else ()
         turn, policy = self.turn, self.memory.policy
         return Reading(tuple(read), self.state, evidence, policy, turn.number, turn.at)
-
-    def _clean(self, proposal: Proposal) -> Proposal:
-        """Remove secrets from all that a compressor wrote."""
-        redact = self.memory.redact
-        if redact is None:
-            return proposal
-        clean = {name: _cleaned(value, redact) for name, value in vars(proposal).items()}
-        return replace(proposal, **clean)
 
     def _metered(self, asking: Asking[T]) -> Asking[T]:
         """Add up what the calls of ``asking`` cost."""
@@ -206,6 +201,8 @@ class _Stepping(Generic[S]):
     def _commit(self, **arguments: Any) -> Commit[S]:
         missing = self.missing if not self.commits else ()
         before = (*missing, *arguments.pop("before", ()))
+        if self.memory.redact is not None and (written := arguments.get("proposal")) is not None:
+            arguments["proposal"] = _cleaned(written, self.memory.redact)
         done = commit(
             self.state, self.memory.policy, number=self.turn.number, before=before, **arguments
         )

@@ -9,18 +9,21 @@ from itertools import islice
 
 from acc.turn.redact_forms import MASK, Span, begun, has_both
 
+_FOREIGN = (
+    "kennwort", "mot de passe", "contraseña", "senha", "wachtwoord", "hasło", "lösenord", "heslo", "şifre", "пароль",
+    "密码", "密碼", "パスワード", "비밀번호",
+)  # fmt: skip
 _PASSWORD = (
-    r"pass[ _-]?(?:word|phrase|code)s?|pass(?=[\"']?[ \t]{0,4}[:=])|passwd|pwd|passwort|kennwort|mot de passe"
-    r"|contraseña|senha|wachtwoord|hasło|lösenord|heslo|şifre|пароль|密码|密碼|パスワード|비밀번호"
+    r"pass[ _-]?(?:word|phrase|code)s?|pass(?=[\"']?[ \t]{0,4}[:=])|passwd|pwd|passwort|"
+    + "|".join(_FOREIGN)
 )
 _KEY = (
     r"(?:api|access|secret(?:[ _-]?access)?|private|account|auth|signing|encryption)[ _-]?key|client[ _-]?secret"
     r"|(?:secret|credential)s?|token(?!s)"
 )
 _WORDS = (
-    "pass", "mot de passe", "pwd", "kennwort", "contraseña", "senha", "wachtwoord", "hasło", "lösenord", "heslo",
-    "şifre", "пароль", "密码", "密碼", "パスワード", "비밀번호", "secret", "credential", "token", "api", "access",
-    "private", "account", "client", "auth", "signing", "encryption",
+    "pass", "pwd", *_FOREIGN, "secret", "credential", "token", "api", "access", "private", "account", "client", "auth",
+    "signing", "encryption",
 )  # fmt: skip
 """The texts, in lower case, with one of which every name begins."""
 
