@@ -5,6 +5,7 @@ of tools a failed run left there.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -19,6 +20,9 @@ from acc.logs import log_event
 
 PAGE = 32
 """Checkpoints that are read at once."""
+
+_POLLS, _POLL = 200, 0.01
+"""How often and how many seconds a pass waits for a checkpoint that is being written, where a message is missing."""
 
 
 def before(config: Config) -> Iterator[Any]:
@@ -80,6 +84,8 @@ def taken_back(config: Config, key: str, ids: Collection[str]) -> frozenset[str]
     wanted, gone = set(ids), set[str]()
     held, is_update = set[str](), False
     with suppress(Exception):
+        if wanted:
+            _await_written(config)
         for each in islice(before(config) if wanted else (), PAGE):
             there = [str(m.id) for m in messages_in(each, key)]
             source = str((each.metadata or {}).get("source"))
@@ -91,6 +97,23 @@ def taken_back(config: Config, key: str, ids: Collection[str]) -> frozenset[str]
                 break
             held, is_update = set(there), source == "update"
     return frozenset(gone)
+
+
+def _await_written(config: Config) -> None:
+    """Wait until the checkpoint from which a step goes on is written: LangGraph writes it while the step runs.
+
+    With ``durability="exit"`` it is not written before the run ends, and nothing waits.
+    """
+    configured: Mapping[str, Any] = config.get("configurable") or {}
+    where = _place(config)
+    wanted = (configured.get("checkpoint_map") or {}).get(where["configurable"]["checkpoint_ns"])
+    if not wanted or configured.get("__pregel_durability") == "exit":
+        return
+    for _ in range(_POLLS):
+        newest = next(iter([*saver_of(config).list(where, limit=1)]), None)
+        if newest is not None and newest.config["configurable"]["checkpoint_id"] >= wanted:
+            return
+        time.sleep(_POLL)
 
 
 def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:

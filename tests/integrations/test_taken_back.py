@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -47,6 +48,36 @@ def test_a_message_that_the_application_takes_back_binds_nobody(
     memory.flush("t")
     assert not memory.last_state("t").constraints
     assert memory.journal.verify([memory.policy]).is_clean
+
+
+class _Late(InMemorySaver):
+    """Writes the checkpoint of an input only after somebody asked for the newest one, as a far database may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+        self.asked.set()
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        if metadata["source"] == "input":
+            assert self.asked.wait(30)
+        return super().put(config, checkpoint, metadata, new_versions)
+
+    def list(self, *args: Any, **kwargs: Any) -> Any:
+        found = [*super().list(*args, **kwargs)]
+        self.asked.set()
+        return iter(found)
+
+
+def test_what_is_taken_back_is_gone_though_the_checkpoint_is_written_late() -> None:
+    memory, model, saver = memory_of(), _answers(), _Late()
+    graph = graph_of(memory, model, checkpointer=saver)
+    for text in ("Hello.", POLICY):
+        say(graph, text)
+    removal = RemoveMessage(id=_id_of(graph, POLICY))
+    saver.asked.clear()
+    graph.invoke({"messages": [removal, ("user", "What is open?")]}, CONFIG)
+    assert POLICY not in whole(model.prompts[-1])
 
 
 @pytest.mark.parametrize("make", [memory_of, patient])
