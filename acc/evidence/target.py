@@ -26,7 +26,7 @@ class Target:
     Attributes:
         thread: The thread; None for all of the scope.
         refs: Messages of ``thread``, such as ``u7``.
-        words: Words; every message that holds them is erased whole.
+        words: Words; every message that holds them, or whose speaker's name does, is erased whole.
         document: Ref of a document, such as ``doc.8f1c22ab90``.
         tenant: The tenant; None for any. So are ``user`` and ``agent``.
         user: The user: the threads of it, and what it said in those of others.
@@ -219,7 +219,8 @@ class Targeted:
         target, ref = self.target, each.message.ref
         if target.document and is_home(key):
             return target.document in _names(ref)
-        return ref in target.refs or target.is_whole or self._words.are_in(each.message.text)
+        said = each.message.observation.model_dump(mode="json")
+        return ref in target.refs or target.is_whole or self._words.are_in(said)
 
     def _repeated(self, own: Sequence[TargetRow]) -> Iterator[TargetRow]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import unicodedata
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from acc.errors import StoreError
 from acc.evidence.base import branches_of, rows_of
 from acc.folders import file_errors
 from acc.journal import Journal, ThreadKey
+from acc.text.normal import normalised
 
 WINDOW, STEP = 24, 8
 """Every run of 31 bytes of an erased text holds one of its windows, and is found wherever it stands."""
@@ -27,6 +29,7 @@ LEAST, LEAST_WORD = 8, 4
 """The shortest whole text that is searched for, and the shortest word that the caller may name, in bytes."""
 
 _HEAD, _BLOCK = 4, 1 << 22
+_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _CONTROLS = dict.fromkeys((*range(32), 127, ord("\\")), '"')
 
 
@@ -54,7 +57,7 @@ def strings_of(value: Any) -> Iterator[str]:
 
 
 class Wanted:
-    """Words and phrases to look for, in any case and with any white space.
+    """Words and phrases to look for, however they are typed (`acc.text.normal`), or escaped as JSON.
 
     Args:
         given: Each counts where it stands as words of its own, as far as its first and last letter tell: scripts
@@ -73,7 +76,12 @@ class Wanted:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    """Return a text as it is compared, with what JSON escaped in it as the characters that it means."""
+    return normalised(_ESCAPED.sub(_meant, text) if "\\u" in text else text)
+
+
+def _meant(escaped: re.Match[str]) -> str:
+    return str(json.loads(f'"{escaped[0]}"'))
 
 
 def _as_pattern(phrase: str) -> str:
@@ -207,7 +215,9 @@ def windows(text: str) -> Iterator[bytes]:
 
 
 def _forms(word: str) -> set[bytes]:
-    return {_bytes(word), json.dumps(word)[1:-1].encode()}
+    """Return the bytes of a word, with its accents in one character or apart, and as JSON escapes it."""
+    typed = {word, *(unicodedata.normalize(form, word) for form in ("NFC", "NFD"))}
+    return {form for each in typed for form in (_bytes(each), json.dumps(each)[1:-1].encode())}
 
 
 def _bytes(text: str) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,9 @@ from helpers_evidence import Scripted, check_gone, evidence_of, fact, left_of, o
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.evidence.target import Target
+from acc.journal import ThreadKey
 from acc.state.proposal import Proposal, ProposedLater, ProposedRecord
+from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 SECRET = "Huntington"
@@ -32,6 +36,31 @@ def test_a_message_goes_and_the_rest_is_committed_anew(tmp_path: Path) -> None:
         check_gone(memory)
         (stone,) = memory.journal.tombstones("t")
         assert (stone.ref, stone.branch) == ("u2", "main")
+
+
+NAME = "Noël Quandt"
+_TYPED = {
+    "accents apart": unicodedata.normalize("NFD", NAME),
+    "invisible characters": "No\u200bël Qua\u00adndt",
+    "wide letters": "Ｎｏëｌ Ｑuandt",
+    "escaped by JSON": json.dumps(NAME),
+    "over two lines, in capitals": "NOËL\n  QUANDT",
+}
+
+
+@pytest.mark.parametrize("how", [*_TYPED, "the speaker's name"])
+def test_words_go_however_they_are_typed(tmp_path: Path, how: str) -> None:
+    text, name = (f"Call {_TYPED[how]} first.", "") if how in _TYPED else ("Call me first.", NAME)
+    said = Observation(channel=Channel.USER, text=text, name=name)
+    with opened(tmp_path) as memory:
+        talk(memory, RULE)
+        memory.step(None, Turn(observations=(said,)), thread="t")
+        talk(memory, "What is open?")
+        receipt = evidence_of(memory).erase(Target(words=(NAME,)))
+        assert (receipt.messages, receipt.proved) == (1, True)
+        kept = [each.message.observation for each in memory.journal.messages(ThreadKey("t"))]
+        assert [each.text for each in kept] == [RULE, "What is open?"]
+        check_gone(memory, "Call")
 
 
 _P0 = Proposal(rules=(pin(RULE, "u1"),))
