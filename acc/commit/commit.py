@@ -123,6 +123,8 @@ def _extend_tail(draft: Draft, given: Given) -> None:
     missing = {note.ref for note in draft.notes}
     draft.tail = [entry for entry in draft.tail if entry.ref not in missing]
     draft.tail += [tail_ref(message, draft.policy) for message in given.turn]
+    if not given.is_repair:
+        draft.notes += [note for note in given.before if note.reason is Reason.UNREAD]
 
 
 def _take(draft: Draft, proposal: Proposal) -> None:

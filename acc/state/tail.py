@@ -16,7 +16,7 @@ from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
 from acc.text.lines import one_line
 from acc.text.tokens import TokenCounter
-from acc.turn.observations import Channel, Evidence, Observation
+from acc.turn.observations import LAWFUL, Channel, Evidence, Observation
 from acc.turn.turn import Turn
 
 MOST_REFS = 512
@@ -166,11 +166,17 @@ def labelled(message: Message, policy: Policy, share: int) -> str:
 OVERLAP = 0.1
 """Share of a window's text that the next window repeats, so that no sentence is cut in both."""
 
+MOST_PIECES = 4
+"""Pieces that are read of one message that is neither user's nor operator's, half from each end."""
+
 
 def windows(
     messages: Sequence[Message], counter: TokenCounter, most: int
 ) -> Iterator[tuple[Message, ...]]:
-    """Yield groups of messages of at most ``most`` tokens each, in order. A longer message is read in pieces."""
+    """Yield groups of messages of at most ``most`` tokens each, in order. A longer message is read in pieces.
+
+    `partly_read` tells which are not read whole.
+    """
     group: list[Message] = []
     used = 0
     for piece in _pieces(messages, counter, most):
@@ -190,9 +196,9 @@ def _pieces(messages: Sequence[Message], counter: TokenCounter, most: int) -> It
         if tokens <= most:
             yield message
             continue
-        size = max(1, len(message.text) * most // tokens)
-        step = max(1, int(size * (1 - OVERLAP)))
-        starts = range(0, max(1, len(message.text) - size + step), step)
+        size, starts = _cuts(message.text, tokens, most)
+        if message.channel not in LAWFUL and len(starts) > MOST_PIECES:
+            starts = [*starts[: MOST_PIECES // 2], *starts[-MOST_PIECES // 2 :]]
         for start in starts:
             text = message.text[start : start + size]
             yield replace(
@@ -201,3 +207,20 @@ def _pieces(messages: Sequence[Message], counter: TokenCounter, most: int) -> It
                 cut_start=start > 0,
                 cut_end=start + size < len(message.text),
             )
+
+
+def _cuts(text: str, tokens: int, most: int) -> tuple[int, Sequence[int]]:
+    """Return the length of the pieces of a text of so many tokens, and where they begin."""
+    size = max(1, len(text) * most // tokens)
+    step = max(1, int(size * (1 - OVERLAP)))
+    return size, range(0, max(1, len(text) - size + step), step)
+
+
+def partly_read(messages: Sequence[Message], counter: TokenCounter, most: int) -> tuple[Note, ...]:
+    """Return a note for each message of which `windows` leaves out the middle."""
+    long = [(m, t) for m in messages if m.channel not in LAWFUL and (t := counter(m.text)) > most]
+    return tuple(
+        Note(reason=Reason.UNREAD, ref=m.ref, detail="it is too long: its middle was not read")
+        for m, tokens in long
+        if len(_cuts(m.text, tokens, most)[1]) > MOST_PIECES
+    )

@@ -106,6 +106,9 @@ def _behind(text: str, name: re.Match[str]) -> Iterator[Span]:
         is_elsewhere = text.count("\n", end, run.start()) > is_password or run.start() > end + _FAR
         if is_elsewhere or "[secret:" in run[0] or run[0][0] == "%":
             break
+        other = _NAMED.match(run[0])
+        if other is not None and (other["password"] is not None or not is_password):
+            break  # that name finds its own
         value = run[0].lstrip("=:>([").rstrip(".,:!?*()[]{}=")
         if "=" in value:
             break  # something else is assigned

@@ -528,6 +528,24 @@ def test_a_long_text_is_read_in_overlapping_windows_and_a_quote_touches_no_cut()
     assert step.state.version == len(step.commits)
 
 
+@pytest.mark.parametrize("who", ["tool", "document", "agent"])
+def test_of_a_very_long_text_head_and_end_are_read_and_the_step_says_so(who: str) -> None:
+    from acc.step.step import Cadence
+
+    requests = {}
+    for size in (400, 4_000):
+        thread = Thread(*[{}] * 9, cadence=Cadence(request_tokens=500))
+        told = "The first line. " + "Nothing to see here. " * size + "The last line."
+        step = thread.say(("user", "Read it."), (who, told))
+        read = [m for r in thread.compressor.readings for m in r.messages if m.ref[0] == who[0]]
+        requests[size] = len(thread.compressor.readings)
+        assert read[0].text.startswith("The first line.")
+        assert read[-1].text.endswith("The last line.")
+        assert [n.ref for n in step.notes if n.reason is Reason.UNREAD] == [f"{who[0]}1"]
+        assert not [each for each in step.state.unread if each.status == "unread"]
+    assert requests[400] == requests[4_000]
+
+
 def test_a_long_tool_text_stands_with_head_and_end_from_the_first_moment() -> None:
     thread = Thread(over=10**6)
     text = thread.say(("tool", "head " + "x" * 4_000_000 + " end")).text()

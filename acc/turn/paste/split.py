@@ -73,7 +73,10 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
     """
     laid_out = Normal.laid_out(text)
     cleaned = _without(laid_out.text, _standing_in(laid_out.text, known))
-    left = _without(cleaned, around_question(cleaned))
+    left = cleaned
+    if len(left) - left.count(TAKEN) > LONGEST_TYPED:
+        left = _without(left, iter([_middle(left)]))
+    left = _without(left, around_question(left))
     for _ in range(MOST_PASSAGES):
         if (first := _first(left)) is None:
             break
@@ -174,6 +177,12 @@ def _tidy(text: str) -> Iterator[str]:
 LONG_LINE = 400
 """Of a line with more characters only the outermost sentence counts: the first line's first, the last line's last."""
 
+LONGEST_SENTENCE = 4_000
+"""Characters in which that sentence must end, or begin."""
+
+LONGEST_TYPED = 32_000
+"""Characters of a message that somebody may have typed. Of a longer one the middle is pasted."""
+
 
 class Framed(NamedTuple):
     """A message in three parts, which together hold all of its words in their order."""
@@ -189,18 +198,42 @@ def framed(text: str) -> Framed | None:
     A message of one line has a middle if the line is longer than `LONG_LINE`. Empty lines do not count, nor does a
     middle that holds nothing but passages which were found by their marks.
     """
-    spans = list(_full_lines(text))
-    if not spans:
-        return None
-    (start, end), (last, stop) = spans[0], spans[-1]
-    if end - start > LONG_LINE and (found := sentences(text[start:end])):
-        end = start + found[0].end
-    if stop - last > LONG_LINE and (found := sentences(text[last:stop])):
-        last += found[-1].start
-    middle = text[end:last].strip()
+    start, end = _middle(text)
+    middle = text[start:end].strip()
     if not middle.replace(MARK, "").strip():
         return None
-    return Framed(text[:end].strip(), middle, text[last:].strip())
+    return Framed(text[:start].strip(), middle, text[end:].strip())
+
+
+def _middle(text: str) -> Span:
+    """Return where the middle of a message begins and ends: behind its first line, and in front of its last one."""
+    spans = list(_full_lines(text))
+    if not spans:
+        return 0, 0
+    (start, end), (last, stop) = spans[0], spans[-1]
+    if end - start > LONG_LINE:
+        end = start + _first_end(text[start:end])
+    if stop - last > LONG_LINE:
+        last = stop - _last_length(text[last:stop])
+    return end, max(end, last)
+
+
+def _first_end(line: str) -> int:
+    """Return where the first sentence of a line ends; 0 if it is too long for one."""
+    part = line[:LONGEST_SENTENCE]
+    found = sentences(part)
+    if len(part) == len(line):
+        return found[0].end if found else len(line)
+    return found[0].end if len(found) > 1 else 0
+
+
+def _last_length(line: str) -> int:
+    """Return the length of the last sentence of a line; 0 if it is too long for one."""
+    part = line[-LONGEST_SENTENCE:]
+    found = sentences(part)
+    if len(part) == len(line):
+        return len(line) - found[-1].start if found else len(line)
+    return len(part) - found[-1].start if len(found) > 1 else 0
 
 
 def _full_lines(text: str) -> Iterator[Span]:
