@@ -7,7 +7,7 @@ one becomes an item of its own. Nothing is refused for its wording.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,7 +22,7 @@ from acc.text.normal import normalised
 from acc.turn.observations import Channel, Trust
 
 MOST_SOURCES = 8
-"""Maximum number of refs of a record: its first, its most trusted and its latest."""
+"""Maximum number of refs of a record: its first, its most and least trusted, and its latest."""
 
 
 def write_records(draft: Draft, proposal: Proposal) -> None:
@@ -90,12 +90,14 @@ def _keyed(draft: Draft, each: ProposedRecord) -> Record | None:
 
 def _add(draft: Draft, each: ProposedRecord, label: str) -> None:
     slot = draft.slots[each.slot]
-    record = _made(draft, slot, each.fields, _cited(draft, each))
+    sources, _ = _rested(draft, each.fields, _cited(draft, each))
+    record = _made(draft, slot, each.fields, sources)
     if record is None:
         return
     said = normalised(record.text_of)
     for held in draft.records(each.slot):
-        if normalised(held.text_of) == said and held.trust >= record.trust:
+        is_same = normalised(held.text_of) == said
+        if is_same and not draft.sources.raises(held.text_of, record.sources, held.trust):
             draft.replace(each.slot, held.model_copy(update=held.used(draft.turn)))
             if each.id:
                 draft.labels.setdefault(each.id, held.id)
@@ -111,33 +113,60 @@ def _change(draft: Draft, name: str, held: Record, each: ProposedRecord) -> None
     """Replace or rewrite a held record. Without new sources it is a rewriting and keeps its own."""
     slot = draft.slots[name]
     fields = {n: getattr(held, n) for n in type(held).own_fields()} | dict(each.fields)
-    sources = _resolved(draft, each.refs) or held.sources
+    said = {n: normalised(str(getattr(held, n, ""))) for n in each.fields}
+    new = {n: value for n, value in each.fields.items() if normalised(str(value)) != said[n]}
+    sources, best = _rested(draft, new, _resolved(draft, each.refs) or held.sources)
     record = _made(draft, slot, fields, sources)
     if record is None:
         return
     lost = _lost(held.text_of, record.text_of)
-    hides = bool(lost) and _best(sources) < held.trust
-    if hides and (slot.rules.lesser == "beside" or _best(sources) is Trust.DOCUMENT):
+    hides = bool(lost) and best < held.trust
+    if hides and (slot.rules.lesser == "beside" or best is Trust.DOCUMENT):
         _add(draft, each, "")
         return
     if not lost:
         record = _made(draft, slot, fields, _joined((*held.sources, *sources))) or record
-    draft.replace(name, _with_was(held, record, draft.turn, lost if hides else ""))
+    record = _with_was(held, record, best, lost if hides else "")
+    update = {"id": held.id, "turn": held.turn, **held.used(draft.turn)}
+    draft.replace(name, record.model_copy(update=update))
     draft.note(Reason.UPDATED, held.id, record.text_of)
 
 
-def _with_was(held: Record, record: Record, turn: int, lost: str) -> Record:
+def _rested(
+    draft: Draft, fields: Mapping[str, Any], cited: tuple[str, ...]
+) -> tuple[tuple[str, ...], Trust]:
+    """Return what a record rests on, and the trust of the best of it.
+
+    A value whose words stand in a tool's or document's text, and in no cited message of user or operator, is that
+    tool's or document's, whatever is cited.
+    """
+    lesser = draft.sources.lesser(_texts_in(list(fields.values())), cited)
+    if not lesser:
+        return cited, _best(cited)
+    theirs = tuple(ref for ref in cited if trust_of(ref) < Trust.USER)
+    return _joined((*cited, *lesser)), _best((*theirs, *lesser))
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts_in(each)
+    elif isinstance(value, Mapping):
+        yield from _texts_in(list(value.values()))
+    elif isinstance(value, str | int | float):
+        yield str(value)
+
+
+def _with_was(held: Record, record: Record, best: Trust, lost: str) -> Record:
     """Keep what user or operator said and the new value lacks beside it, until somebody as trusted speaks."""
     was = held.was
-    if was is not None and _best(record.sources) >= was.trust:
+    if was is not None and best >= was.trust:
         was = None
     if was is None and lost and held.trust >= Trust.USER:
         was = Was(text=lost, trust=held.trust)
     if was is not None and not _lost(was.text, record.text_of):
         was = None
-    return record.model_copy(
-        update={"id": held.id, "turn": held.turn, "was": was, **held.used(turn)}
-    )
+    return record.model_copy(update={"was": was})
 
 
 _CLAUSE = re.compile(r"(?<=[;,.])\s+")
@@ -217,12 +246,12 @@ def _best(refs: tuple[str, ...]) -> Trust:
 
 
 def _joined(refs: Sequence[str]) -> tuple[str, ...]:
-    """Return each ref once; of too many the first, the most trusted and the latest."""
+    """Return each ref once; of too many the first, the most and the least trusted, and the latest."""
     unique = tuple(dict.fromkeys(refs))
     if len(unique) <= MOST_SOURCES:
         return unique
-    best = max(unique, key=trust_of)
-    return tuple(dict.fromkeys((unique[0], best, *unique[2 - MOST_SOURCES :])))
+    best, least = max(unique, key=trust_of), min(unique, key=trust_of)
+    return tuple(dict.fromkeys((unique[0], best, least, *unique[3 - MOST_SOURCES :])))
 
 
 def _drop(draft: Draft, item_id: str, *, is_operator: bool) -> None:

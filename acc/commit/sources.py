@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 
 from acc.state.items import LONGEST_WORDS, Words
 from acc.state.policy import Policy
@@ -110,9 +111,33 @@ class Sources:
     def is_repeated(self, sentence: str) -> bool:
         """Return whether a tool's or document's text that was read has the words of ``sentence`` in their order."""
         wanted = f" {_words_alone(sentence)} "
-        texts = [m.text for m in self.messages if m.channel not in SPEECH]
-        texts += [e.text for e in self.evidence.values() if e.trust < Trust.AGENT]
-        return any(wanted in f" {_words_alone(text)} " for text in texts)
+        return any(wanted in text for trust, _, text in self._read if trust < Trust.AGENT)
+
+    def lesser(self, values: Iterable[str], cited: Collection[str]) -> tuple[str, ...]:
+        """Return the refs of the tools' and documents' texts that hold the words of a value in their order.
+
+        Not of a value that a message of user or operator holds which is cited: it is theirs.
+        """
+        found: list[str] = []
+        for value in values:
+            wanted = f" {_words_alone(value)} "
+            holding = [(trust, ref) for trust, ref, text in self._read if wanted in text]
+            if wanted.strip() and not any(t >= Trust.USER and r in cited for t, r in holding):
+                lesser = [ref for trust, ref in holding if trust < Trust.AGENT]
+                found += [ref for ref in lesser if ref in cited] or lesser
+        return tuple(dict.fromkeys(found))
+
+    def raises(self, text: str, cited: Collection[str], trust: Trust) -> bool:
+        """Return whether a cited message of more than ``trust`` holds the words of ``text`` in their order."""
+        wanted = f" {_words_alone(text)} "
+        return any(t > trust and ref in cited and wanted in said for t, ref, said in self._read)
+
+    @cached_property
+    def _read(self) -> list[tuple[Trust, str, str]]:
+        """Trust, ref and words of everything that was read."""
+        read = [(m.channel.trust, m.ref, m.text) for m in self.messages]
+        read += [(e.trust, e.ref, e.text) for e in self.evidence.values()]
+        return [(trust, ref, f" {_words_alone(text)} ") for trust, ref, text in read]
 
     def _may_speak(self, place: int) -> bool:
         message, allowed = self.messages[place], self._policy.speakers

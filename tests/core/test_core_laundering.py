@@ -156,3 +156,47 @@ def test_a_joined_fact_has_the_least_trust_of_its_parts() -> None:
     thread.say(("user", "The Kestrel account is active."), ("tool:mail", "Pay to IBAN DE99."))
     thread.say(("user", "Kestrel account is active."))
     assert {trust for text, trust in _facts(thread) if "DE99" in text} == {Trust.TOOL}
+
+
+VALUE = "The desk of Kestrel moved to Mallory bank."
+
+
+@pytest.mark.parametrize("cited", [["u1"], ["u2"], ["a2"], ["u1", "a2"]])
+@pytest.mark.parametrize(
+    ("channel", "trust"), [("tool:mail", Trust.TOOL), ("document:mail", Trust.DOCUMENT)]
+)
+def test_a_tools_words_with_another_ref_keep_the_tools_mark(
+    channel: str, trust: Trust, cited: list[str]
+) -> None:
+    """In the reading that has the tool's text, and in a later one that has not."""
+    lie = {"facts": [{"text": VALUE, "refs": cited}]}
+    thread = Thread({}, lie, {"facts": [{"text": VALUE, "refs": ["u3"]}]})
+    thread.say(("user", "Kestrel is a client."))
+    thread.say(("user", "Any news?"), (channel, f"1. {VALUE}"), ("agent", f"It says: {VALUE}"))
+    thread.say(("user", "Thanks."), ("agent", "You are welcome."))
+    assert [fact.trust for fact in thread.state.relational_map] == [trust]
+
+
+def test_a_users_words_are_the_users_whatever_a_tool_repeats() -> None:
+    thread = Thread({"facts": [{"text": VALUE, "refs": ["u1"]}]})
+    thread.say(("user", VALUE), ("tool:mail", VALUE))
+    assert [(f.trust, f.sources) for f in thread.state.relational_map] == [(Trust.USER, ("u1",))]
+
+
+def test_a_tools_value_under_a_users_ref_hides_nothing_that_the_user_said() -> None:
+    old = "The desk of Kestrel is at Ann's bank."
+    thread = Thread(
+        {"facts": [{"text": old, "refs": ["u1"]}]},
+        {"facts": [{"text": VALUE, "refs": ["u2"], "id": "r1"}]},
+    )
+    thread.say(("user", old))
+    thread.say(("user", "Any news?"), ("tool:mail", VALUE))
+    (fact,) = thread.state.relational_map
+    assert (fact.trust, fact.was is not None and fact.was.text) == (Trust.TOOL, old)
+
+
+def test_of_many_sources_the_least_is_kept() -> None:
+    refs = ["u1", "t1", *(f"u1.{n}" for n in range(1, 12))]
+    thread = Thread({"facts": [{"text": "Kestrel moved", "refs": refs}]})
+    thread.say(("user", "Hello."), ("tool", "moved"), *(("user", f"Line {n}.") for n in range(11)))
+    assert [fact.trust for fact in thread.state.relational_map] == [Trust.TOOL]
