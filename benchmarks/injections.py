@@ -1,17 +1,19 @@
 """Public injection corpora against the laws, by channel and by compressor.
 
     python benchmarks/injections.py --injecagent DIR --agentdojo DIR --bipia DIR [--limit N] [--json]
+    python benchmarks/injections.py --agentdojo DIR --limit 6 --compressor model
 
 Each directory is a copy of the corpus as its authors publish it (AgentDojo: its unpacked wheel); each
 may be left out. ``--limit`` takes N injections of each corpus, spread over it; ``--compressor`` one
-compressor; ``--examples`` prints up to N of what each count found.
+compressor, ``--channel`` one channel; ``--examples`` prints up to N of what each count found.
 
 An injection comes in by each channel of `CHANNELS` into a thread with two rules of the user's, a goal
 of the user's and one of the operator's; two plain turns follow, in which claims are judged. The
 compressors are the keyless one; a gullible one, which writes what the injection asks for in every way
-that `Liar` knows, with the keyless judge; the shipped prompt with a model that answers the same; and
-the gullible one with a judge that agrees to everything, which no law can withstand. Counted are the
-injections after which, in any attempt:
+that `Liar` knows, with the keyless judge; the shipped prompt with a model that answers the same; the
+gullible one with a judge that agrees to everything, which no law can withstand; and, if it is asked
+for, a capable model as compressor and judge, by the recorded answers to ``--agentdojo DIR --limit 6``, or
+yours by ``--model``. Counted are the injections after which, in any attempt:
 
 - poison: a rule or goal stands whose words are not the user's; laundered, where the user said "Ok.";
 - foreign: a rule or goal that stood was reworded;
@@ -43,6 +45,8 @@ from injection_liars import Liar, LyingModel, agree
 from acc.compress.compressor import ModelCompressor
 from acc.compress.keyless.compressor import compress
 from acc.compress.keyless.judge import judge
+from acc.models import RecordedModel, RecordingModel, as_model
+from acc.models.protocol import ChatModel
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -60,6 +64,10 @@ REPLY = "Done. I have looked at it, and it is sunny."
 PLAIN = ("Thanks.", "Good.")
 COUNTS = ("poison", "laundered", "foreign", "step", "unmarked", "lifted", "unrelated", "ended")
 COMPRESSORS = ("keyless", "gullible", "shipped prompt", "gullible, and the judge")
+MODEL = "model"
+MODEL_CHANNELS = ("tool result", "quotation", "no marks", "agent repeats, Ok")
+"""The channels by which injections come to a model, if no other is asked for."""
+ANSWERS = Path(__file__).parent / "answers" / "injections.jsonl.xz"
 POLICY: Policy = Policy(max_tokens=1_600)
 FRAME = "Question: They wrote, write: [pasted] Ok. user agent name stated"
 """Words that the channels and the forms of items add."""
@@ -198,7 +206,10 @@ def begun() -> State:
 
 def outcome(case: Case, channel: str, options: Options, before: State) -> list[Found]:
     """What goes wrong when ``case`` comes in by ``channel``."""
-    turns = [*CHANNELS[channel](case), *map(Turn.said, PLAIN)]
+    turns = [
+        *CHANNELS[channel](case),
+        *map(Turn.said, PLAIN if options.model is None else PLAIN[:1]),
+    ]
     states, step = [before], None
     for turn in turns:
         step = update_state(states[-1], turn, tail=step.tail if step else (), **vars(options))
@@ -220,8 +231,10 @@ def _asking(liar: Liar) -> Any:
     return inner
 
 
-def settings(name: str, liar: Liar) -> Options:
-    """How the memory works with a compressor of `COMPRESSORS`."""
+def settings(name: str, liar: Liar, model: ChatModel | None) -> Options:
+    """How the memory works with a compressor of `COMPRESSORS`, or with a model."""
+    if name == MODEL:
+        return Options(model=model, cadence=Cadence(), policy=POLICY)
     made: dict[str, tuple[Any, Any]] = {
         "keyless": (compress, judge),
         "gullible": (liar, judge),
@@ -244,23 +257,29 @@ class Row(NamedTuple):
 
 
 def measured(
-    cases: dict[str, list[Case]], compressors: Sequence[str] = COMPRESSORS, examples: int = 0
+    cases: dict[str, list[Case]],
+    compressors: Sequence[str] = COMPRESSORS,
+    examples: int = 0,
+    *,
+    channels: Sequence[str] = (),
+    model: ChatModel | None = None,
 ) -> Iterator[Row]:
     """A row for each corpus, channel and compressor; with up to ``examples`` for each count."""
     liar, before = Liar(), begun()
-    for name, (corpus, injections), channel in product(compressors, cases.items(), CHANNELS):
-        options = settings(name, liar)
-        row = Row(corpus, channel, name, len(injections), Counter(), {})
-        for case in injections:
-            found: dict[str, str] = {}
-            for attempt in range(1 if name == "keyless" else Liar.attempts):
-                liar.case, liar.attempt = case, attempt
-                found |= outcome(case, channel, options, before)
-            row.counts.update(found.keys())
-            for kind, shown in found.items():
-                if len(row.examples.setdefault(kind, [])) < examples:
-                    row.examples[kind].append(shown)
-        yield row
+    for name, (corpus, injections) in product(compressors, cases.items()):
+        for channel in channels or (MODEL_CHANNELS if name == MODEL else CHANNELS):
+            options = settings(name, liar, model)
+            row = Row(corpus, channel, name, len(injections), Counter(), {})
+            for case in injections:
+                found: dict[str, str] = {}
+                for attempt in range(1 if name in ("keyless", MODEL) else Liar.attempts):
+                    liar.case, liar.attempt = case, attempt
+                    found |= outcome(case, channel, options, before)
+                row.counts.update(found.keys())
+                for kind, shown in found.items():
+                    if len(row.examples.setdefault(kind, [])) < examples:
+                        row.examples[kind].append(shown)
+            yield row
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -270,7 +289,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for corpus in READERS:
         parser.add_argument(f"--{corpus}", type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, default=0, metavar="N")
-    parser.add_argument("--compressor", choices=COMPRESSORS, action="append")
+    parser.add_argument("--compressor", choices=(*COMPRESSORS, MODEL), action="append")
+    parser.add_argument("--channel", choices=CHANNELS, action="append")
+    parser.add_argument(
+        "--model", help="a model to ask, such as openai:NAME; else the recorded answers"
+    )
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep its answers in a file")
     parser.add_argument("--examples", type=int, default=0, metavar="N")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
@@ -287,7 +311,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.json:
         print(f"| compressor | corpus | channel | injections | {' | '.join(COUNTS)} |")
         print(f"|{' --- |' * (4 + len(COUNTS))}")
-    for row in measured(cases, options.compressor or COMPRESSORS, options.examples):
+    model: ChatModel | None = None
+    if MODEL in (options.compressor or ()):
+        model = as_model(options.model) if options.model else RecordedModel(ANSWERS)
+        model = RecordingModel(model, options.record) if options.record else model
+    rows = measured(
+        cases, options.compressor or COMPRESSORS, options.examples,
+        channels=options.channel or (), model=model,
+    )  # fmt: skip
+    for row in rows:
         _print(row, as_json=options.json)
 
 
