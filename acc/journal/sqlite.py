@@ -13,7 +13,6 @@ import os
 import sqlite3
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -21,11 +20,11 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 from weakref import WeakSet
 
-from sqlalchemy import Connection, NullPool, create_engine, event
+from sqlalchemy import Connection, QueuePool, create_engine, event
 
 from acc.errors import AuditError, InputError, StoreError
 from acc.folders import is_network, opened_private, private_folder
-from acc.journal.database import Database, shielded, told
+from acc.journal.database import Database, told
 
 CHECKPOINT_PAGES = 1_000
 
@@ -72,7 +71,6 @@ class Sqlite(Database):
         if reads_only:  # the file keeps its mode: a copy that `acc backup` made has no log
             self.mode = _mode_of(path)
         self._seen: dict[Path, tuple[int, int] | None] = {}
-        self._idle: deque[Connection] = deque()
         self._writing = threading.Lock()
         with told(self.where):
             if not reads_only:
@@ -80,8 +78,8 @@ class Sqlite(Database):
                 with suppress(FileExistsError), opened_private(path, "xb"):
                     pass
             self._engine = create_engine(
-                "sqlite+pysqlite://", creator=self._connect, poolclass=NullPool,
-                isolation_level="AUTOCOMMIT",
+                "sqlite+pysqlite://", creator=self._connect, isolation_level="AUTOCOMMIT",
+                poolclass=QueuePool, pool_size=KEPT, max_overflow=-1,
             )  # fmt: skip
             event.listen(self._engine, "connect", self._set_up)
         _OPEN.add(self)
@@ -129,30 +127,16 @@ class Sqlite(Database):
     @contextmanager
     def read(self) -> Iterator[Connection]:
         with self._connected() as connection:
-            driver: Any = connection.connection.driver_connection
-            driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
-            try:
-                yield connection
-                self._remember()
-            finally:
-                with suppress(Exception):  # it was read; SQLite may have ended it by itself
-                    driver.execute("ROLLBACK")
+            connection.exec_driver_sql("BEGIN")
+            yield connection
+            self._remember()
 
-    def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        self._check_usable()
-        return shielded(lambda: self._written(job))
-
-    def _written(self, job: Callable[[Connection], T]) -> T:
-        with self._writing, told(self.where), self._connected() as connection:
+    def _written(self, job: Callable[[Connection], T], about: str) -> T:
+        with self._writing, self._connected() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-            try:
-                self._remember()
-                done = job(connection)
-                connection.exec_driver_sql("COMMIT")
-            except BaseException:
-                with suppress(Exception):  # SQLite ends the transaction itself after some errors
-                    connection.exec_driver_sql("ROLLBACK")
-                raise
+            self._remember()
+            done = job(connection)
+            connection.exec_driver_sql("COMMIT")
             self._check_files(connection)
             return done
 
@@ -164,21 +148,16 @@ class Sqlite(Database):
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """Give a connection. Before that, check that nobody has replaced the files of the database."""
+        """Give a connection; the pool rolls back what is open as it returns.
+
+        Before that, check that nobody has replaced the files of the database.
+        """
         self._check_usable()
         with told(self.where):
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._engine.connect()
+            connection = self._engine.connect()
+        with connection:
             self._check_files(connection)
-        try:
             yield connection
-        finally:
-            if not self._is_closed and len(self._idle) < KEPT and _is_reusable(connection):
-                self._idle.append(connection)
-            else:
-                connection.close()
 
     def _remember(self) -> None:
         """Keep which files there are, unless they are known. A connection is open and has read."""
@@ -204,8 +183,6 @@ class Sqlite(Database):
     def _forget(self) -> None:
         """Close the connections that nobody uses; new ones may find other files."""
         self._seen = {}
-        while self._idle:
-            self._idle.pop().close()
         self._engine.dispose()
 
     def scrub(self) -> str:
@@ -217,9 +194,15 @@ class Sqlite(Database):
         return _STILL_READ if is_busy else ""
 
     def back_up(self, path: Path) -> None:
-        with closing(sqlite3.connect(path)) as copy:
-            self.raw(lambda source: source.backup(copy, pages=COPIED_PAGES, sleep=0.01))
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+        private_folder(path.parent)
+        opened_private(path, "xb").close()
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                self.raw(lambda source: source.backup(copy, pages=COPIED_PAGES, sleep=0.01))
+                copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     def damages(self) -> list[str]:
         statement = f"PRAGMA integrity_check({MOST_DAMAGES})"
@@ -289,9 +272,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _is_reusable(connection: Connection) -> bool:
-    """Whether nothing is left of a connection's last use."""
-    driver: Any = None if connection.invalidated else connection.connection.driver_connection
-    return driver is not None and not driver.in_transaction
