@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
 from acc.journal.listing import TAKEN
@@ -46,6 +46,11 @@ _OF_TURN = text(
     " AND version < :version + 256 AND turn = :number ORDER BY version DESC LIMIT 1"
 )
 _MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
+_NAME_AGAIN = text(  # refs name the number, and a repeated step names the old one
+    "INSERT INTO turns (branch_id, number, identity, first_seq, last_seq)"
+    " SELECT DISTINCT branch_id, CAST(:number AS BIGINT), identity, first_seq, last_seq FROM turns"
+    " WHERE branch_id = :branch_id AND first_seq >= :first AND last_seq <= :last ON CONFLICT DO NOTHING"
+)
 _MARK = text(
     "UPDATE messages SET version = :version WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last"
     " AND version = 0 AND digest <> ''"
@@ -151,15 +156,14 @@ class Appending(Reading):
         turn = self._execute(_TURN, {**where, "number": number, "identity": identity}).first()
         if turn is None:
             return None
-        span = {**where, "first": turn.first_seq, "last": turn.last_seq}
-        rows = self._execute(_OF_SPAN, span).all()
-        refs = tuple(row.ref for row in rows)
-        found = Appended(place.head, turn.first_seq, turn.last_seq, refs)
-        for row in rows:
-            if row.version:
-                head = self._made_of(place, row.version, row.turn) or place.head
-                return replace(found, head=head, is_committed=True)
-        return found
+        span = turn.first_seq, turn.last_seq
+        rows = self._execute(_OF_SPAN, {**where, "first": span[0], "last": span[1]}).all()
+        found = Appended(place.head, *span, tuple(row.ref for row in rows))
+        taken = next((row for row in rows if row.version), None)
+        if taken is None:
+            return found
+        head = self._made_of(place, taken.version, taken.turn) or place.head
+        return replace(found, head=head, is_committed=True)
 
     def _made_of(self, place: Place, version: int, turn: int) -> Head | None:
         """Return the last commit of a turn that the commit of a version took."""
@@ -184,7 +188,7 @@ class Appending(Reading):
         for row, message in moved:
             self._execute(_MOVE, {"id": row.id, "turn": message.turn, "ref": message.ref})
         if moved:
-            self._name_again(place, turn, moved[0][1].turn)
+            self._execute(_NAME_AGAIN, {**span, "number": moved[0][1].turn})
         done = self._execute(_MARK, {**span, "version": version})
         if done.rowcount != len(turn.refs):
             raise ConflictError(
@@ -192,18 +196,6 @@ class Appending(Reading):
                 where=place.where,
                 hint="append it again",
             )
-
-    def _name_again(self, place: Place, turn: Appended, number: int) -> None:
-        """Let a span's turns be found by another number, too: refs name it, and a repeated step names the old one."""
-        own = (
-            (TURNS.c.branch_id == place.branch_id)
-            & (TURNS.c.first_seq >= turn.first) & (TURNS.c.last_seq <= turn.last)
-        )  # fmt: skip
-        rows = self._execute(select(TURNS).where(own)).mappings().all()
-        known = {row["identity"] for row in rows if row["number"] == number}
-        new = {r["identity"]: {**r, "number": number} for r in rows if r["identity"] not in known}
-        if new:
-            self._execute(TURNS.insert(), list(new.values()))
 
     def _leave_no_record(self, place: Place, turn: Appended) -> None:
         """Raise `ConflictError` if recorded words lie before the end of a turn that does not hold them."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, select, text
 
-from acc.errors import ConflictError, InputError, StateError
+from acc.errors import ConflictError, StateError
 from acc.journal.appending import Appending
 from acc.journal.names import MAIN, Appended, Head, Key, Place, key_of
 from acc.journal.opened import writes
@@ -212,25 +212,19 @@ class Committing(Appending):
             InputError: There are no messages, or they carry no refs.
         """
         place = self._find(thread)
+        head = place.head if place else Head(key_of(thread))
         held = self._texts(place, [m.ref for m in messages]) if place else ()
         there = {message.ref for message in held}
         new = [message for message in messages if message.ref not in there]
-        head = place.head if place else None
-        if head is not None and messages and not new:
-            refs = tuple(message.ref for message in messages)
-            return Appended(head, 0, 0, refs, is_committed=True)
-        if not new:
-            raise InputError(
-                "there is nothing to ingest", where=str(thread), hint="give parts with refs"
-            )
-        version = (head.version if head else 0) + 1
-        turn = self.append(thread, new, follows=head.hash if head else "")
+        if messages and not new:
+            return Appended(head, 0, 0, tuple(m.ref for m in messages), is_committed=True)
+        turn = self.append(thread, new, follows=head.hash)
         place = self._found(thread)
+        version = head.version + 1
         self._take(place, turn, new, version)
-        body = CompressedCognitiveState.empty().canonical()
-        made = {**body, "hash": place.head.hash or body["hash"], "version": version - 1}
-        made = successor(made, turn=version)
-        done = self._append_body(place, made, "ingest", turn)
+        empty = CompressedCognitiveState.empty().canonical()
+        before = {**empty, "hash": head.hash or empty["hash"], "version": head.version}
+        done = self._append_body(place, successor(before, turn=version), "ingest", turn)
         return replace(turn, head=done, is_committed=True)
 
     def _append_body(
@@ -247,24 +241,19 @@ def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -
     """Raise `StateError` if the commits do not follow each other, or took another turn."""
     parent, version = place.head.hash, place.head.version
     for number, entry in enumerate(entries):
-        state = entry.commit.state
+        state, what = entry.commit.state, ""
         is_next = state.version == version + 1 and (state.parent == parent or not parent)
+        appended = turn.refs if turn is not None and number == 0 else ()
         if entry.kind == "step" and not is_next:
-            raise _unfit(f"version {state.version} does not follow version {version}", place)
-        if state.branch != place.head.branch:
-            raise _unfit(f"the state is of branch {state.branch}", place)
-        refs = tuple(message.ref for message in entry.turn)
-        if refs != (turn.refs if turn is not None and number == 0 else ()):
-            raise _unfit(f"version {state.version} took other messages than were appended", place)
+            what = f"version {state.version} does not follow version {version}"
+        elif state.branch != place.head.branch:
+            what = f"the state is of branch {state.branch}"
+        elif tuple(message.ref for message in entry.turn) != appended:
+            what = f"version {state.version} took other messages than were appended"
+        if what:
+            hint = "commit what one step made, in its order, with the turn that was appended for it"
+            raise StateError(what, where=place.where, hint=hint)
         parent, version = state.hash, state.version
-
-
-def _unfit(what: str, place: Place) -> StateError:
-    return StateError(
-        what,
-        where=place.where,
-        hint="commit what one step made, in its order, with the turn that was appended for it",
-    )
 
 
 def commit_row(

@@ -75,10 +75,6 @@ class Database(ABC):
         """Copy the database to a new file while others write."""
 
     @abstractmethod
-    def size(self) -> int:
-        """Return its bytes."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close every connection. A second call does nothing."""
 
@@ -88,6 +84,10 @@ class Database(ABC):
 
     def free_bytes(self) -> int:
         """Return how many bytes of it nothing uses, as far as it tells."""
+        return 0
+
+    def size(self) -> int:
+        """Return its bytes, where no files tell them."""
         return 0
 
     @property

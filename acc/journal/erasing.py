@@ -163,20 +163,16 @@ class Erasing(Committing):
         messages = update(MESSAGES).where(MESSAGES.c.branch_id == place.branch_id)
         self._execute(messages.where(MESSAGES.c.version > anew.after).values(version=0))
         for made in anew.made:
-            self._add_made(place, made)
+            record = record_of(made.entry) if made.entry is not None else {}
+            if made.entry is not None:
+                self._keep_policy(made.entry)
+            span = min(made.taken, default=0), max(made.taken, default=0)
+            how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
+            self._execute(ADD_COMMIT, commit_row(place, made.body, made.kind, record, **how))
             taken = messages.where(MESSAGES.c.seq.in_(made.taken))
             self._execute(taken.values(version=made.body.get("version", 0)))
         self._reset_head(place)
         return gone
-
-    def _add_made(self, place: Place, made: Made) -> None:
-        record = {}
-        if made.entry is not None:
-            record = record_of(made.entry)
-            self._keep_policy(made.entry)
-        span = min(made.taken, default=0), max(made.taken, default=0)
-        how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
-        self._execute(ADD_COMMIT, commit_row(place, made.body, made.kind, record, **how))
 
     def _reset_head(self, place: Place) -> None:
         own = HEADS.c.branch_id == place.branch_id
@@ -235,13 +231,9 @@ class Erasing(Committing):
     @reads
     def unindexed(self) -> list[Unindexed]:
         """Return what was erased, pruned or deleted, and what the index has yet to lose."""
-        notes = (
-            select(TOMBSTONES).where(TOMBSTONES.c.branch_id == UNINDEXED).order_by(TOMBSTONES.c.id)
-        )
-        return [
-            Unindexed(ThreadKey(**json.loads(row.message_id)), row.ref, row.id)
-            for row in self._execute(notes)
-        ]
+        own = select(TOMBSTONES).where(TOMBSTONES.c.branch_id == UNINDEXED)
+        rows = self._execute(own.order_by(TOMBSTONES.c.id))
+        return [Unindexed(ThreadKey(**json.loads(r.message_id)), r.ref, r.id) for r in rows]
 
     def settle(self, notes: Sequence[Unindexed]) -> None:
         """Note that the index has lost these."""

@@ -72,7 +72,7 @@ class Exchange(Listing):
 
     def _rows(self, statement: Any, **begin: str) -> Iterator[str]:
         for row in self._read(lambda journal: journal._execute(statement).mappings().all()):
-            plain = _without_ids(row)
+            plain = _without_ids(dict(row))
             if "identity" in plain:
                 plain["identity"] = plain["identity"].hex()
             yield _line({**begin, **plain})

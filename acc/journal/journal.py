@@ -32,7 +32,7 @@ from acc.journal.database import told
 from acc.journal.erasing import Erasing
 from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
-from acc.journal.listing import PAGE
+from acc.journal.listing import PAGE, head_of
 from acc.journal.names import MAIN, Head, Key, Report, Size, ThreadKey, key_of
 from acc.journal.opened import FILE, reads
 from acc.journal.reading import Latest
@@ -114,11 +114,8 @@ class Journal(Erasing, Keeping, Exchange):
                 raise InputError(f"threads have no {name!r}", where="filter", hint=hint)
             start = func.substr(THREADS.c[name], 1, len(prefix))
             statement = statement.where(start == prefix)
-        found = []
-        for row in self._execute(statement):
-            at = row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
-            found.append((row.branch_id, Head(ThreadKey(*row[:4]), row.name, *at)))
-        return found
+        rows = self._execute(statement)
+        return [(row.branch_id, head_of(row, ThreadKey(*row[:4]))) for row in rows]
 
     def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
         """Yield the threads whose names begin so."""
@@ -139,9 +136,8 @@ class Journal(Erasing, Keeping, Exchange):
     @reads
     def policies(self) -> dict[str, Mapping[str, Any]]:
         """Return the policies that commits name by fingerprint (`Policy.body`), without those whose row is damaged."""
-        rows = self._execute(select(POLICIES))
         found = dict[str, Mapping[str, Any]]()
-        for row in rows:
+        for row in self._execute(select(POLICIES)):
             with suppress(ValueError):
                 found[row.fingerprint] = json.loads(row.body)
         return found

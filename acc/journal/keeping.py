@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Delete, bindparam, delete, select, text
 
@@ -43,19 +44,11 @@ class Feedback:
     utility: float
 
 
-@dataclass(frozen=True)
-class Tombstone:
-    """A message that an erasure blanked.
-
-    Attributes:
-        ref: Its ref.
-        message_id: Id of the chat message that it came from.
-        branch: Its branch.
-    """
+class Tombstone(NamedTuple):
+    """A message that an erasure blanked: its ref, and the id of the chat message that it came from."""
 
     ref: str
     message_id: str
-    branch: str
 
 
 _KEY = 32
@@ -177,10 +170,10 @@ class Keeping(Listing):
     @reads
     def tombstones(self, thread: Key) -> tuple[Tombstone, ...]:
         """Return the messages of a thread that were erased, on all branches."""
-        names = self._names(thread)
-        own = TOMBSTONES.c.branch_id.in_(list(names)), TOMBSTONES.c.ref != ""
-        rows = self._execute(select(TOMBSTONES).where(*own).order_by(TOMBSTONES.c.id))
-        return tuple(Tombstone(r.ref, r.message_id, names[r.branch_id]) for r in rows)
+        own = TOMBSTONES.c.branch_id.in_(list(self._names(thread))), TOMBSTONES.c.ref != ""
+        columns = select(TOMBSTONES.c.ref, TOMBSTONES.c.message_id)
+        rows = self._execute(columns.where(*own).order_by(TOMBSTONES.c.id))
+        return tuple(Tombstone(*row) for row in rows)
 
     @reads
     def erased(

@@ -256,13 +256,19 @@ class Listing(Opened):
         return [commit_of(row, branch) for row in rows]
 
 
+def head_of(row: Row[Any], key: ThreadKey) -> Head:
+    """Return the head in a row of branches with their heads; one that has not begun is empty."""
+    at = row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
+    return Head(key, row.name, *at)
+
+
 def _place_of(row: Row[Any], key: ThreadKey) -> Place:
-    head = Head(key, row.name, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0)
     try:
         ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
     except (ValueError, TypeError) as error:
         what = f"row {row.branch_id} of the branches was changed: {error}"
         raise damaged(what, f"{key}, branch {row.name}") from error
+    head = head_of(row, key)
     return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
 
 

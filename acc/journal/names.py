@@ -36,9 +36,8 @@ class ThreadKey:
     def digest(self, key: bytes) -> str:
         """Return what names the thread after it was deleted. Without a key, names can be guessed from it."""
         body = "\x00".join((self.tenant, self.user, self.agent, self.thread))
-        return hashlib.blake2b(
-            body.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=16
-        ).hexdigest()
+        data = body.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=key[:64], digest_size=16).hexdigest()
 
 
 Key = ThreadKey | str
@@ -106,10 +105,7 @@ class Place:
     """A branch's rows.
 
     Attributes:
-        thread_id: Its thread.
-        branch_id: The branch.
         ancestry: Branches that it came from, the nearest first, each with the last number that it sees of it.
-        head: Its head.
         is_begun: Whether the head has a row.
     """
 
@@ -187,7 +183,6 @@ class StoredMessage:
         version: Version of the commit that took it; 0 if none has.
         message: The message. A blanked one has an empty text.
         digest: Keyed digest of the message as it was appended; empty if it was blanked.
-        id: Its row.
     """
 
     seq: int
@@ -210,7 +205,6 @@ class StoredCommit:
         seq: Number of the last message that any commit of the branch had taken.
         record: What was given and noted (`acc.journal.record.record_of`); None if it cannot be read.
         state: The state's canonical form; None if it cannot be read.
-        id: Its row.
         problem: Why it cannot be read; empty if it can.
     """
 
@@ -276,8 +270,6 @@ class Size(NamedTuple):
     """How much a branch itself holds.
 
     Attributes:
-        commits: Number of its commits.
-        messages: Number of its messages.
         taken: Those that commits took, without blanked ones.
         open: Those of a turn after its head, without blanked ones.
     """

@@ -72,7 +72,6 @@ class Opened:
         self._recent: dict[str, CompressedCognitiveState] = {}
         self._reads_only = reads_only
         self._connection: Connection | None = None
-        self._has_ended = False
         self._time = ""
         self._seen: dict[tuple[ThreadKey, str], Place | None] = {}
         prepare(database, self._now(), reads_only=reads_only)
@@ -133,19 +132,15 @@ class Opened:
         Use it in one thread, for as long as its ``with`` block runs. It writes nothing. The block should be short: on
         a network file system, nobody commits before it ends.
         """
-        if self._has_ended:
+        if self._connection is None:
+            with self.database.read() as connection:
+                yield self._within(connection, "")
+        elif self._connection.closed:
             raise StoreError(
                 "the snapshot has ended", where=self.where, hint="read from the journal itself"
             )
-        if self._connection is not None:
+        else:
             yield self
-            return
-        with self.database.read() as connection:
-            seen = self._within(connection, "")
-            try:
-                yield seen
-            finally:
-                seen._has_ended = True
 
     def _read(self, job: Callable[[Self], T]) -> T:
         """Return what ``job`` makes of the journal in one snapshot, or in the transaction that this is part of."""
@@ -176,8 +171,8 @@ class Opened:
 
     def _is_there(self, *conditions: ColumnElement[bool]) -> bool:
         """Whether a table has a row of which these are true."""
-        one = select(literal_column("1")).where(*conditions).limit(1)
-        return self._execute(one).first() is not None
+        found = self._execute(select(literal_column("1")).where(*conditions).limit(1))
+        return found.first() is not None
 
     @property
     def _sql(self) -> Connection:

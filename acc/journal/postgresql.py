@@ -98,26 +98,21 @@ class Postgresql(Database):
         }
         with _given_back(self._writing.connect()) as connection:
             connection.execute(_BEGIN, times)
-            if about:
-                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
-            else:
-                connection.execute(_LOCK_ALL, {"locks": LOCKS})
+            lock = {"locks": LOCKS, "thread": _number(about)} if about else {"locks": LOCKS}
+            connection.execute(_LOCK_THREAD if about else _LOCK_ALL, lock)
             done = job(connection)
-            self._commit(connection)
+            try:
+                connection.commit()
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                raise StoreUnavailableError(
+                    "the connection was lost while the transaction was committed: it may be written or not",
+                    where=self.where,
+                    hint="repeat the step with the state that it began from, which finds what was written; if it"
+                    " began with None, so do its messages if they have ids; otherwise see last_state first",
+                ) from error
             return done
-
-    def _commit(self, connection: Connection) -> None:
-        try:
-            connection.commit()
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            raise StoreUnavailableError(
-                "the connection was lost while the transaction was committed: it may be written or not",
-                where=self.where,
-                hint="repeat the step with the state that it began from, which finds what was written; if it began"
-                " with None, so do its messages if they have ids; otherwise see last_state first",
-            ) from error
 
     def scrub(self) -> str:
         # a role that may not, leaves it to the server
@@ -139,10 +134,9 @@ class Postgresql(Database):
             return int(connection.exec_driver_sql(f"{tables} {here}").scalar_one())
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            if self._is_own:
-                self._engine.dispose()
+        self._is_closed = True
+        if self._is_own:
+            self._engine.dispose()
 
 
 @contextmanager

@@ -92,21 +92,17 @@ class Sqlite(Database):
         )  # fmt: skip
 
     def _set_up(self, connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        try:
+        with closing(connection.cursor()) as cursor:
             cursor.execute(f"PRAGMA busy_timeout={int(self._wait * 1000)}")
             self._set_mode(cursor)
             # In rollback mode EXTRA also syncs the folder after the journal file was deleted.
             cursor.execute(f"PRAGMA synchronous={'FULL' if self.mode == 'wal' else 'EXTRA'}")
-            cursor.execute("PRAGMA secure_delete=ON")
-            cursor.execute("PRAGMA cell_size_check=ON")
+            for name in ("secure_delete", "cell_size_check", "foreign_keys"):
+                cursor.execute(f"PRAGMA {name}=ON")
             cursor.execute("PRAGMA trusted_schema=OFF")
-            cursor.execute("PRAGMA foreign_keys=ON")
             cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
             if self._reads_only:
                 cursor.execute("PRAGMA query_only=ON")
-        finally:
-            cursor.close()
 
     def _set_mode(self, cursor: Any) -> None:
         """Set the mode of the file. SQLite's busy handler does not wait for this lock."""
@@ -163,8 +159,7 @@ class Sqlite(Database):
         """Keep which files there are, unless they are known. A connection is open and has read."""
         if not self._seen or None in self._seen.values():
             names = ("", "-wal", "-shm") if self.mode == "wal" else ("",)
-            paths = [Path(f"{self.path}{name}") for name in names]
-            self._seen = {path: _identity(path) for path in paths}
+            self._seen = {path: _identity(path) for path in map(self._beside, names)}
 
     def _check_files(self, connection: Connection) -> None:
         """Raise if a file was deleted or replaced since. What a deleted log holds is saved as it is closed.
@@ -184,6 +179,9 @@ class Sqlite(Database):
         """Close the connections that nobody uses; new ones may find other files."""
         self._seen = {}
         self._engine.dispose()
+
+    def _beside(self, ending: str) -> Path:
+        return Path(f"{self.path}{ending}")
 
     def scrub(self) -> str:
         until, is_busy = time.monotonic() + self._wait, self.mode == "wal"
@@ -213,27 +211,18 @@ class Sqlite(Database):
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
     def free_bytes(self) -> int:
-        return self._numbers("freelist_count")
-
-    def size(self) -> int:
-        return self._numbers("page_count")
-
-    def _numbers(self, of: str) -> int:
-        names = (of, "page_size")
-        pages, size = self.raw(
-            lambda c: [int(c.execute(f"PRAGMA {name}").fetchone()[0]) for name in names]
-        )
-        return pages * size
+        names = "freelist_count", "page_size"
+        pages, size = self.raw(lambda c: [c.execute(f"PRAGMA {n}").fetchone()[0] for n in names])
+        return int(pages * size)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        every = (Path(f"{self.path}{name}") for name in ("", "-wal", "-shm"))
+        every = map(self._beside, ("", "-wal", "-shm"))
         return tuple(path for path in every if path.is_file())
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._forget()
+        self._is_closed = True
+        self._forget()
 
 
 _OPEN: WeakSet[Sqlite] = WeakSet()

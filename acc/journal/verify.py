@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
 from typing import Any
 
 from sqlalchemy import select
@@ -40,35 +39,18 @@ _OF_DOCUMENTS = {"hash", "parent", "schema_name", "turn", "version"}
 _OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
 """Fields of a state that stand in columns, too, with what one that is left out means."""
 
-_NOT_MADE = {
-    "fork": "a branch begins with it", "taken": "it came from outside",
-}  # fmt: skip
-"""Why there is nothing to recompute, by kind of commit."""
-
 
 def verify(
-    journal: Reading,
-    heads: Iterable[Head],
-    anchors: Iterable[Head],
-    policies: Sequence[Policy],
+    journal: Reading, heads: Iterable[Head], anchors: Iterable[Head], policies: Sequence[Policy]
 ) -> Report:
     """Check the threads of ``heads`` and ``anchors`` one after the other; see `acc.journal.journal.Journal.verify`."""
     report = Report()
     kept: dict[ThreadKey, list[Head]] = {}
     for head in anchors:
         kept.setdefault(head.thread, []).append(head)
-    seen = set()
-
-    def check(key: ThreadKey, anchors: Sequence[Head]) -> None:
+    for key in dict.fromkeys((*(head.thread for head in heads), *kept)):
         with journal.snapshot() as opened:
-            _check_thread(opened, key, policies, anchors, report)
-
-    for key, _ in groupby(heads, lambda head: head.thread):
-        if key not in seen:  # a fork's row may stand apart from its thread's
-            seen.add(key)
-            check(key, kept.pop(key, ()))
-    for key, missing in kept.items():
-        check(key, missing)
+            _check_thread(opened, key, policies, kept.get(key, ()), report)
     return report
 
 
@@ -86,7 +68,10 @@ def _check_thread(
             journal._found(key)
             places = journal._places(key)
     except AccError as error:
-        if anchors or not _is_gone(journal, key):
+        is_gone = False  # deleted since it was listed
+        with suppress(AccError):
+            is_gone = not anchors and journal.was_deleted(key)
+        if not is_gone:
             report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
         return
     for place in places:
@@ -95,19 +80,8 @@ def _check_thread(
         _Branch(journal, place, recomputing, wanted, report).check()
 
 
-def _is_gone(journal: Reading, key: ThreadKey) -> bool:
-    """Whether the thread was deleted since it was listed."""
-    with suppress(AccError):
-        return journal.was_deleted(key)
-    return False
-
-
 class _Branch:
-    """The check of one branch.
-
-    Attributes:
-        at: Number of the last message that was read.
-    """
+    """The check of one branch; ``at`` is the number of the last message that was read."""
 
     def __init__(
         self,
@@ -169,11 +143,10 @@ class _Branch:
             if each.seq != self.at + 1:
                 self.damage("messages", each.id, f"messages before number {each.seq} are missing")
             self.at = each.seq
-            number, ref = each.message.turn, each.message.ref
+            number = each.message.turn
             if not any(first <= each.seq <= last for first, last in turns.get(number, ())):
-                self.damage(
-                    "messages", each.id, f"its turn {number} does not hold the message {ref}"
-                )
+                what = f"its turn {number} does not hold the message {each.message.ref}"
+                self.damage("messages", each.id, what)
             self._check_digest(each)
             yield each
         if self.at < max((last for spans in turns.values() for _, last in spans), default=0):
@@ -237,7 +210,8 @@ class _Branch:
         if stored.kind == "ingest":
             return ""
         if stored.kind != "step":
-            raise NotRecomputed(_NOT_MADE.get(stored.kind, _NOT_MADE["taken"]))
+            is_fork = stored.kind == "fork"
+            raise NotRecomputed("a branch begins with it" if is_fork else "it came from outside")
         return self.recomputing.problem(stored, self.before, taken)
 
     def _check_place(self, stored: StoredCommit) -> None:
