@@ -182,7 +182,8 @@ class Appending(Reading):
         one row, whoever takes it.
         """
         span = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
-        rows = [row for row in self._execute(_OF_SPAN, span) if not row.version and row.digest]
+        waited = [] if turn.is_new else self._execute(_OF_SPAN, span).all()
+        rows = [row for row in waited if not row.version and row.digest]
         both = zip(rows, messages, strict=False)
         moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
         for row, message in moved:

@@ -156,7 +156,7 @@ class Appended:
 
     def and_then(self, turn: Appended) -> Appended:
         """Return both as one turn."""
-        return replace(turn, first=self.first, refs=(*self.refs, *turn.refs))
+        return replace(turn, first=self.first, refs=(*self.refs, *turn.refs), is_new=False)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class Opened:
         self._recent: dict[str, CompressedCognitiveState] = {}
         self._reads_only = reads_only
         self._connection: Connection | None = None
+        self._has_ended = False
         self._time = ""
         self._seen: dict[tuple[ThreadKey, str], Place | None] = {}
         prepare(database, self._now(), reads_only=reads_only)
@@ -132,15 +133,19 @@ class Opened:
         Use it in one thread, for as long as its ``with`` block runs. It writes nothing. The block should be short: on
         a network file system, nobody commits before it ends.
         """
-        if self._connection is None:
-            with self.database.read() as connection:
-                yield self._within(connection, "")
-        elif self._connection.closed:
+        if self._has_ended:
             raise StoreError(
                 "the snapshot has ended", where=self.where, hint="read from the journal itself"
             )
-        else:
+        if self._connection is not None:
             yield self
+            return
+        with self.database.read() as connection:
+            seen = self._within(connection, "")
+            try:
+                yield seen
+            finally:
+                seen._has_ended = True
 
     def _read(self, job: Callable[[Self], T]) -> T:
         """Return what ``job`` makes of the journal in one snapshot, or in the transaction that this is part of."""

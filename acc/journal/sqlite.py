@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 from weakref import WeakSet
 
-from sqlalchemy import Connection, QueuePool, create_engine, event
+from sqlalchemy import Connection, NullPool, create_engine, event
 
 from acc.errors import AuditError, InputError, StoreError
 from acc.folders import is_network, opened_private, private_folder
@@ -71,6 +72,7 @@ class Sqlite(Database):
         if reads_only:  # the file keeps its mode: a copy that `acc backup` made has no log
             self.mode = _mode_of(path)
         self._seen: dict[Path, tuple[int, int] | None] = {}
+        self._idle: deque[Connection] = deque()  # Ctrl-C could leave the lock of a pool held
         self._writing = threading.Lock()
         with told(self.where):
             if not reads_only:
@@ -78,8 +80,8 @@ class Sqlite(Database):
                 with suppress(FileExistsError), opened_private(path, "xb"):
                     pass
             self._engine = create_engine(
-                "sqlite+pysqlite://", creator=self._connect, isolation_level="AUTOCOMMIT",
-                poolclass=QueuePool, pool_size=KEPT, max_overflow=-1,
+                "sqlite+pysqlite://", creator=self._connect, poolclass=NullPool,
+                isolation_level="AUTOCOMMIT",
             )  # fmt: skip
             event.listen(self._engine, "connect", self._set_up)
         _OPEN.add(self)
@@ -144,16 +146,31 @@ class Sqlite(Database):
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        """Give a connection; the pool rolls back what is open as it returns.
-
-        Before that, check that nobody has replaced the files of the database.
-        """
+        """Give a connection. Before that, check that nobody has replaced the files of the database."""
         self._check_usable()
         with told(self.where):
-            connection = self._engine.connect()
-        with connection:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._engine.connect()
             self._check_files(connection)
+        try:
             yield connection
+        finally:
+            self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        """Roll back what is open, and keep the connection, unless it is of no use any more."""
+        try:
+            if not connection.invalidated:
+                driver: Any = connection.connection.driver_connection
+                driver.rollback()
+        except sqlite3.Error:  # SQLite may have ended the transaction by itself
+            connection.invalidate()
+        if connection.invalidated or self._is_closed or len(self._idle) >= KEPT:
+            connection.close()
+        else:
+            self._idle.append(connection)
 
     def _remember(self) -> None:
         """Keep which files there are, unless they are known. A connection is open and has read."""
@@ -178,6 +195,9 @@ class Sqlite(Database):
     def _forget(self) -> None:
         """Close the connections that nobody uses; new ones may find other files."""
         self._seen = {}
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
         self._engine.dispose()
 
     def _beside(self, ending: str) -> Path:
