@@ -9,7 +9,7 @@ from typing import Literal
 from acc.errors import ConfigurationError
 from acc.journal import ThreadKey
 from acc.journal.boards import AGENT, BoardState
-from acc.journal.opened import key_of
+from acc.journal.names import key_of
 from acc.state.items import Rule, Words
 from acc.state.policy import Policy
 from acc.step.update import check_types

@@ -17,7 +17,7 @@ from acc.controller.one_turn import stepped
 from acc.driving import Doing, Io, awaited, beside, performed
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow
 from acc.journal import Latest, ThreadKey
-from acc.journal.opened import Key, key_of
+from acc.journal.names import Key, key_of
 from acc.state.tail import marked
 from acc.step.step import Step
 from acc.turn.turn import Turn

@@ -23,7 +23,7 @@ from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.journal import ThreadKey
 from acc.journal.boards import AGENT
-from acc.journal.opened import key_of
+from acc.journal.names import key_of
 from acc.state.model import CompressedCognitiveState
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust

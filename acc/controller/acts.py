@@ -15,8 +15,7 @@ from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, admitted_again
 from acc.journal import Appended, Entry, Latest, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, Head
-from acc.journal.opened import Key, key_of
+from acc.journal.names import MAIN, Head, Key, key_of
 from acc.journal.record import notes_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState

@@ -15,8 +15,8 @@ from acc.controller.settings import Parts, Settings
 from acc.errors import ConfigurationError, InputError
 from acc.folders import expanded
 from acc.journal import Journal, Latest, ThreadKey
-from acc.journal.names import DOCUMENTS, is_home
-from acc.journal.opened import Key, is_url, key_of
+from acc.journal.names import DOCUMENTS, Key, is_home, key_of
+from acc.journal.opened import is_url
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.step.step import Cadence

@@ -21,7 +21,7 @@ from acc.controller.settings import Settings
 from acc.driving import Doing, aperform, awaited, beside, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit
-from acc.journal.opened import Key, key_of
+from acc.journal.names import Key, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.state.tail import Message

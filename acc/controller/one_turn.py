@@ -26,8 +26,7 @@ from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
-from acc.journal.names import StoredMessage, Waiting
-from acc.journal.opened import Key
+from acc.journal.names import Key, StoredMessage, Waiting
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render

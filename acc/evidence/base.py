@@ -10,8 +10,7 @@ from typing import Any
 from acc.clock import SystemClock
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.journal import Journal, StoredMessage, ThreadKey
-from acc.journal.names import MAIN
-from acc.journal.opened import Key, key_of
+from acc.journal.names import MAIN, Key, key_of
 from acc.state.policy import Policy
 
 

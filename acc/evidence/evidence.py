@@ -15,8 +15,7 @@ from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
-from acc.journal.names import MAIN, is_home, whole_of
-from acc.journal.opened import Key, key_of
+from acc.journal.names import MAIN, Key, is_home, key_of, whole_of
 
 AROUND = 120
 """Characters that are shown on either side of the first word."""

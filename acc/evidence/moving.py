@@ -21,7 +21,7 @@ from acc.errors import InputError, StoreError
 from acc.evidence.base import Base
 from acc.folders import expanded, file_errors, opened_private, private_folder
 from acc.journal import Head, ThreadKey
-from acc.journal.opened import Key
+from acc.journal.names import Key
 
 
 @dataclass(frozen=True)

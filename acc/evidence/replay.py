@@ -28,7 +28,7 @@ from acc.evidence.traces import strings_of
 from acc.gate import Verdict
 from acc.journal import Entry, StoredCommit
 from acc.journal.boards import AGENT
-from acc.journal.branching import successor
+from acc.journal.committing import successor
 from acc.journal.erasing import Anew, Made
 from acc.journal.recompute import policy_of
 from acc.journal.record import given_of

@@ -20,8 +20,7 @@ from acc.errors import ConfigurationError
 from acc.evidence.base import Base, branches_of, refs_in, rows_of
 from acc.evidence.policies import Deletion, RecordUse
 from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.names import is_home, may_read, whole_of
-from acc.journal.opened import Key
+from acc.journal.names import Key, is_home, may_read, whole_of
 from acc.turn.observations import is_ingested
 
 Kind = Literal["messages", "documents"]

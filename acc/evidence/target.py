@@ -11,8 +11,7 @@ from acc.evidence.base import rows_of
 from acc.evidence.traces import ErasedTraces, Wanted
 from acc.journal import Hold, Journal, StoredMessage, ThreadKey
 from acc.journal.boards import AGENT, Origin
-from acc.journal.names import MAIN, is_home, may_read, whole_of
-from acc.journal.opened import Key, key_of
+from acc.journal.names import MAIN, Key, is_home, key_of, may_read, whole_of
 from acc.turn.observations import Channel, is_ingested
 
 _DERIVED = (Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)

@@ -34,7 +34,7 @@ from acc.integrations.reviews import reviewed
 from acc.integrations.stepping import synchronous, traced
 from acc.integrations.tailing import is_said, places
 from acc.journal import ThreadKey
-from acc.journal.opened import key_of
+from acc.journal.names import key_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState, TailRef
 from acc.state.render import render

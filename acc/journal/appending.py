@@ -10,8 +10,9 @@ from typing import Any
 from sqlalchemy import text
 
 from acc.errors import ConflictError, InputError, StateError
-from acc.journal.names import MAIN, Appended, Head, Place
-from acc.journal.opened import Key, key_of, reads, writes
+from acc.journal.listing import TAKEN
+from acc.journal.names import MAIN, Appended, Head, Key, Place, key_of
+from acc.journal.opened import reads, writes
 from acc.journal.reading import Reading
 from acc.journal.tables import MESSAGES, TURNS
 from acc.state.tail import Message, digest_of
@@ -36,7 +37,7 @@ _TURN = text(
     "SELECT first_seq, last_seq FROM turns"
     " WHERE branch_id = :branch_id AND number = :number AND identity = :identity"
 )
-TAKEN = text(
+_OF_SPAN = text(
     "SELECT id, seq, version, ref, turn, digest FROM messages"
     " WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last ORDER BY seq"
 )
@@ -44,10 +45,25 @@ _OF_TURN = text(
     "SELECT hash, version, seq FROM commits WHERE branch_id = :branch_id AND version >= :version"
     " AND version < :version + 256 AND turn = :number ORDER BY version DESC LIMIT 1"
 )
+_MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
+_NAME_AGAIN = text(  # refs name the number, and a repeated step names the old one
+    "INSERT INTO turns (branch_id, number, identity, first_seq, last_seq)"
+    " SELECT DISTINCT branch_id, CAST(:number AS BIGINT), identity, first_seq, last_seq FROM turns"
+    " WHERE branch_id = :branch_id AND first_seq >= :first AND last_seq <= :last ON CONFLICT DO NOTHING"
+)
+_MARK = text(
+    "UPDATE messages SET version = :version WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last"
+    " AND version = 0 AND digest <> ''"
+)
+_LEFT = text(
+    "SELECT messages.id FROM messages JOIN turns ON turns.branch_id = messages.branch_id"
+    " AND first_seq <= seq AND last_seq >= seq WHERE messages.branch_id = :branch_id AND seq > :after"
+    " AND seq < :last AND version = 0 AND digest <> '' AND substr(identity, 1, :length) = :record LIMIT 1"
+)
 
 
 class Appending(Reading):
-    """Append turns, and find them."""
+    """Append turns, find them, and mark what a commit takes."""
 
     @writes
     def append(
@@ -75,50 +91,36 @@ class Appending(Reading):
             StateError: The journal does not hold ``follows``, or the thread was deleted.
             InputError: There are no messages, or they carry no refs.
         """
-        return self._append(thread, branch, messages, follows, is_record=is_record)[0]
-
-    def _append(
-        self,
-        key: Key,
-        branch: str,
-        messages: Sequence[Message],
-        follows: str,
-        *,
-        version: int = 0,
-        is_record: bool = False,
-    ) -> tuple[Appended, Place]:
-        """Write a turn, or find it; return it, and where the branch lies.
-
-        ``version`` is that of a commit in the same transaction.
-        """
         if not messages or len({m.ref for m in messages} - {""}) != len(messages):
             raise InputError(
-                "a turn needs messages, each with a ref of its own", where=str(key),
+                "a turn needs messages, each with a ref of its own", where=str(thread),
                 hint="number the turn with Turn.numbered",
             )  # fmt: skip
-        place = self._find(key, branch)
+        place, number = self._find(thread, branch), messages[0].turn
         identity = identity_of(messages, follows)
         if is_record:
             identity = RECORD + identity[len(RECORD) :]
-        known = self._known(place, messages[0].turn, identity) if place else None
-        if place and known:
-            if not known.is_committed and place.head.hash != follows:
-                raise self._conflict(place, follows)
-            return known, place
-        place = self._begun(key, branch, place, follows)
+        known = self._known(place, number, identity) if place else None
+        if known and known.is_committed:
+            return known
+        if place is None:
+            if follows or branch != MAIN:
+                raise self._missing(thread, branch)
+            place = self._create(key_of(thread))
+        if place.head.hash != follows:
+            raise self._conflict(place, follows)
+        if known:
+            return known
         first = self._next_seq(place)
         last = first + len(messages) - 1
         turn = {
-            "branch_id": place.branch_id, "identity": identity, "number": messages[0].turn,
+            "branch_id": place.branch_id, "identity": identity, "number": number,
             "first_seq": first, "last_seq": last,
         }  # fmt: skip
         self._execute(_ADD_TURN, turn)
-        rows = [
-            _row(place, m, self._digest_key, first + n, version) for n, m in enumerate(messages)
-        ]
+        rows = [_row(place, m, self._digest_key, first + n) for n, m in enumerate(messages)]
         self._execute(_ADD_MESSAGE, rows)
-        refs = tuple(message.ref for message in messages)
-        return Appended(place.head, first, last, refs, is_new=True), place
+        return Appended(place.head, first, last, tuple(m.ref for m in messages), is_new=True)
 
     @reads
     def repeated(
@@ -139,7 +141,7 @@ class Appending(Reading):
             turn = self._known(place, messages[0].turn, identity_of(messages, held.hash))
         if turn is not None and turn.is_committed:
             return turn
-        page = self._chosen(place, "taken", len(messages), after=held.seq)
+        page = self._chosen(place, TAKEN, len(messages), after=held.seq)
         if _said([each.message for each in page], by_id=by_id) != _said(messages, by_id=by_id):
             return turn
         head = self._made_of(place, page[-1].version, page[-1].message.turn)
@@ -154,15 +156,14 @@ class Appending(Reading):
         turn = self._execute(_TURN, {**where, "number": number, "identity": identity}).first()
         if turn is None:
             return None
-        span = {**where, "first": turn.first_seq, "last": turn.last_seq}
-        rows = self._execute(TAKEN, span).all()
-        refs = tuple(row.ref for row in rows)
-        found = Appended(place.head, turn.first_seq, turn.last_seq, refs)
-        for row in rows:
-            if row.version:
-                head = self._made_of(place, row.version, row.turn) or place.head
-                return replace(found, head=head, is_committed=True)
-        return found
+        span = turn.first_seq, turn.last_seq
+        rows = self._execute(_OF_SPAN, {**where, "first": span[0], "last": span[1]}).all()
+        found = Appended(place.head, *span, tuple(row.ref for row in rows))
+        taken = next((row for row in rows if row.version), None)
+        if taken is None:
+            return found
+        head = self._made_of(place, taken.version, taken.turn) or place.head
+        return replace(found, head=head, is_committed=True)
 
     def _made_of(self, place: Place, version: int, turn: int) -> Head | None:
         """Return the last commit of a turn that the commit of a version took."""
@@ -172,21 +173,46 @@ class Appending(Reading):
             return None
         return replace(place.head, hash=made.hash, version=made.version, seq=made.seq)
 
-    def _begun(self, key: Key, branch: str, place: Place | None, follows: str) -> Place:
-        """Return the branch that ``follows`` is the head of; a new thread's main branch is made."""
-        if place is None:
-            if follows or branch != MAIN:
-                raise self._missing(key, branch)
-            return self._create(key_of(key))
-        if place.head.hash != follows:
-            raise self._conflict(place, follows)
-        return place
+    def _take(
+        self, place: Place, turn: Appended, messages: Sequence[Message], version: int
+    ) -> None:
+        """Mark the messages of a turn as taken.
+
+        If they waited for another turn than that which takes them, they get its number and refs: what was said has
+        one row, whoever takes it.
+        """
+        span = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
+        waited = [] if turn.is_new else self._execute(_OF_SPAN, span).all()
+        rows = [row for row in waited if not row.version and row.digest]
+        both = zip(rows, messages, strict=False)
+        moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
+        for row, message in moved:
+            self._execute(_MOVE, {"id": row.id, "turn": message.turn, "ref": message.ref})
+        if moved:
+            self._execute(_NAME_AGAIN, {**span, "number": moved[0][1].turn})
+        done = self._execute(_MARK, {**span, "version": version})
+        if done.rowcount != len(turn.refs):
+            raise ConflictError(
+                "the turn is not in the journal any more",
+                where=place.where,
+                hint="append it again",
+            )
+
+    def _leave_no_record(self, place: Place, turn: Appended) -> None:
+        """Raise `ConflictError` if recorded words lie before the end of a turn that does not hold them."""
+        where = {"branch_id": place.branch_id, "after": place.head.seq, "last": turn.last}
+        recorded = {"record": RECORD, "length": len(RECORD)}
+        if self._execute(_LEFT, {**where, **recorded}).first() is not None:
+            raise ConflictError(
+                "words were recorded while the step was made",
+                where=place.where,
+                hint="repeat the step with the same state and turn: it takes them along",
+            )
 
     def _conflict(self, place: Place, follows: str) -> ConflictError | StateError:
         """Return why ``follows`` is not the head: somebody committed since, or the journal does not know it."""
         head = place.head
         row = self._commit_with(place.lineage, follows) if follows else None
-        found = row.version if row else None
         if follows and row is None:
             return StateError(
                 f"the journal does not hold the state {follows[:16]};"
@@ -194,8 +220,9 @@ class Appending(Reading):
                 where=place.where,
                 hint="the journal may have been restored: commit the state as taken, or go on from the head",
             )
+        found = row.version if row else 0
         return ConflictError(
-            f"version {head.version} was committed after version {found or 0}: the head is {head.hash[:16]}",
+            f"version {head.version} was committed after version {found}: the head is {head.hash[:16]}",
             where=place.where,
             hint="repeat the step with the same state and turn: it finds what was committed, or goes on from the head",
         )
@@ -206,10 +233,10 @@ def _said(messages: Sequence[Message], *, by_id: bool) -> list[tuple[str, str]]:
     return [(each.message if by_id else "", each.identity) for each in seen]
 
 
-def _row(place: Place, message: Message, key: bytes, seq: int, version: int) -> dict[str, Any]:
+def _row(place: Place, message: Message, key: bytes, seq: int) -> dict[str, Any]:
     seen = message.observation
     return {
-        "branch_id": place.branch_id, "seq": seq, "version": version, "turn": message.turn,
+        "branch_id": place.branch_id, "seq": seq, "version": 0, "turn": message.turn,
         "ref": seen.ref, "channel": seen.channel.value, "name": seen.name, "call_id": seen.call_id,
         "message_id": seen.message, "text": seen.text, "left_out": seen.left_out,
         "at": storable(message.at), "digest": digest_of(seen, key),

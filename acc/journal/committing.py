@@ -1,4 +1,9 @@
-"""Commit by compare-and-swap on the head of a branch (law 2)."""
+"""Commit by compare-and-swap on the head of a branch (law 2); begin branches, and take documents in.
+
+A document is no turn of a conversation: no compressor reads it, and it stands in no tail. It lies in a thread of its
+own, whose states say nothing. Its commits only number its parts, so that a branch's chain, digests and index hold for
+it as for everything else.
+"""
 
 from __future__ import annotations
 
@@ -9,46 +14,39 @@ from typing import Any
 from sqlalchemy import bindparam, select, text
 
 from acc.errors import ConflictError, StateError
-from acc.journal.appending import RECORD, TAKEN, Appending
-from acc.journal.names import MAIN, Appended, Head, Place
-from acc.journal.opened import Key, key_of, writes
+from acc.journal.appending import Appending
+from acc.journal.names import MAIN, Appended, Head, Key, Place, key_of
+from acc.journal.opened import writes
 from acc.journal.record import Entry, record_of
-from acc.journal.rows import packed
-from acc.journal.tables import COMMITS, HEADS, TURNS
+from acc.journal.tables import COMMITS, HEADS, packed, read_state
+from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message
-from acc.text.lines import canonical_json
+from acc.text.lines import canonical_json, sha256_of
 
 ADD_COMMIT = COMMITS.insert()
 
 EVERY = 16
 """Versions of which one is written whole: a state is read from two rows at most."""
 
+MOST_RECENT = 64
+"""States that a journal keeps, the last ones of all threads. A hash names its state: none is ever out of date."""
+
 _LAST_WHOLE = select(COMMITS.c.version, COMMITS.c.state).where(
     COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.base == 0,
     COMMITS.c.version.between(bindparam("after"), bindparam("version")),
 ).order_by(COMMITS.c.version.desc()).limit(1)  # fmt: skip
-_MOVE = text("UPDATE messages SET turn = :turn, ref = :ref WHERE id = :id")
-_MARK = text(
-    "UPDATE messages SET version = :version WHERE branch_id = :branch_id AND seq >= :first AND seq <= :last"
-    " AND version = 0 AND digest <> ''"
-)
-_LEFT = text(
-    "SELECT messages.id FROM messages JOIN turns ON turns.branch_id = messages.branch_id"
-    " AND first_seq <= seq AND last_seq >= seq WHERE messages.branch_id = :branch_id AND seq > :after"
-    " AND seq < :last AND version = 0 AND digest <> '' AND substr(identity, 1, :length) = :record LIMIT 1"
-)
 _HEAD = text(
     "UPDATE heads SET hash = :hash, version = :version, seq = :seq"
     " WHERE branch_id = :branch_id AND hash = :before"
 )
-_KEEP_POLICY = text(
+KEEP_POLICY = text(
     "INSERT INTO policies (fingerprint, body) VALUES (:fingerprint, :body) ON CONFLICT DO NOTHING"
 )
 _POLICY = text("SELECT 1 FROM policies WHERE fingerprint = :fingerprint")
 
 
 class Committing(Appending):
-    """Commit."""
+    """Commit, fork, ingest."""
 
     @writes
     def commit(
@@ -124,66 +122,12 @@ class Committing(Appending):
             raise StateError(
                 "there is no commit", where=str(thread), hint="use append for a turn alone"
             )
-        version = entries[0].commit.state.version
-        turn, place = self._append(thread, branch, messages, follows, version=version)
+        turn = self.append(thread, messages, follows=follows, branch=branch)
         if turn.is_committed:
             return turn
-        # a new turn's rows name their commit already
-        taken = replace(turn, is_committed=turn.is_new)
-        if waiting is not None:
-            self._take(place, waiting, entries[0].turn, version)
-            taken = waiting.and_then(taken)
+        taken = waiting.and_then(turn) if waiting is not None else turn
         head = self.commit(thread, entries, follows=follows, branch=branch, epoch=epoch, turn=taken)
         return replace(turn, head=head, is_committed=True)
-
-    def _take(
-        self, place: Place, turn: Appended, messages: Sequence[Message], version: int
-    ) -> None:
-        """Mark the messages of a turn that was appended before as taken.
-
-        If they waited for another turn than that which takes them, they get its number and refs: what was said has
-        one row, whoever takes it.
-        """
-        if turn.is_committed:
-            return
-        span = {"branch_id": place.branch_id, "first": turn.first, "last": turn.last}
-        rows = [row for row in self._execute(TAKEN, span) if not row.version and row.digest]
-        both = zip(rows, messages, strict=False)
-        moved = [(r, m) for r, m in both if r.turn != m.turn or r.ref != m.ref]
-        for row, message in moved:
-            self._execute(_MOVE, {"id": row.id, "turn": message.turn, "ref": message.ref})
-        if moved:
-            self._name_again(place, turn, moved[0][1].turn)
-        done = self._execute(_MARK, {**span, "version": version})
-        if done.rowcount != len(turn.refs):
-            raise ConflictError(
-                "the turn is not in the journal any more",
-                where=place.where,
-                hint="append it again",
-            )
-
-    def _name_again(self, place: Place, turn: Appended, number: int) -> None:
-        """Let a span's turns be found by another number, too: refs name it, and a repeated step names the old one."""
-        own = (
-            (TURNS.c.branch_id == place.branch_id)
-            & (TURNS.c.first_seq >= turn.first) & (TURNS.c.last_seq <= turn.last)
-        )  # fmt: skip
-        rows = self._execute(select(TURNS).where(own)).mappings().all()
-        known = {row["identity"] for row in rows if row["number"] == number}
-        new = {r["identity"]: {**r, "number": number} for r in rows if r["identity"] not in known}
-        if new:
-            self._execute(TURNS.insert(), list(new.values()))
-
-    def _leave_no_record(self, place: Place, turn: Appended) -> None:
-        """Raise `ConflictError` if recorded words lie before the end of a turn that does not hold them."""
-        where = {"branch_id": place.branch_id, "after": place.head.seq, "last": turn.last}
-        recorded = {"record": RECORD, "length": len(RECORD)}
-        if self._execute(_LEFT, {**where, **recorded}).first() is not None:
-            raise ConflictError(
-                "words were recorded while the step was made",
-                where=place.where,
-                hint="repeat the step with the same state and turn: it takes them along",
-            )
 
     def _add(self, place: Place, entries: Sequence[Entry[Any]], turn: Appended | None) -> Head:
         head = place.head
@@ -200,8 +144,10 @@ class Committing(Appending):
             else:
                 base, whole = row["version"], row["state"]
             rows.append(row)
-            self._recent.put(state)
             self._keep_policy(entry)
+            self._recent[state.hash] = state
+        for oldest in list(self._recent)[:-MOST_RECENT]:
+            self._recent.pop(oldest, None)
         self._execute(ADD_COMMIT, rows)
         last = entries[-1].commit.state
         return self._move_head(place, last.hash, last.version, seq)
@@ -217,7 +163,7 @@ class Committing(Appending):
         """Keep the numbers of a policy that is not known yet."""
         fingerprint = {"fingerprint": entry.policy.fingerprint}
         if self._execute(_POLICY, fingerprint).first() is None:
-            self._execute(_KEEP_POLICY, {**fingerprint, "body": canonical_json(entry.policy.body)})
+            self._execute(KEEP_POLICY, {**fingerprint, "body": canonical_json(entry.policy.body)})
 
     def _move_head(self, place: Place, to: str, version: int, seq: int) -> Head:
         head = place.head
@@ -228,29 +174,86 @@ class Committing(Appending):
             raise self._conflict(place, head.hash)  # on a database that locks rows only
         return Head(head.thread, head.branch, to, version, head.epoch, seq)
 
+    @writes
+    def fork(self, thread: Key, at: str, branch: str) -> Head:
+        """Begin ``branch`` after the commit whose hash is ``at``. It sees nothing that came later.
+
+        Its first commit is that state under the branch's name.
+
+        Raises:
+            StateError: The journal does not hold ``at``.
+            ConflictError: There is a branch of this name.
+        """
+        key = key_of(thread)
+        main = self._found(key)
+        if self._find(key, branch) is not None:
+            raise ConflictError(
+                f"branch {branch} is there already", where=str(key), hint="give it another name"
+            )
+        places = {place.branch_id: place for place in self._places(key)}
+        row = self._commit_with(places, at)
+        if row is None:
+            raise StateError(
+                f"the journal does not hold the state {at[:16]}", where=str(key),
+                hint="fork from a commit that acc show lists",
+            )  # fmt: skip
+        body = read_state(self._sql, row.branch_id, row.version)
+        ancestry = ((row.branch_id, row.seq), *places[row.branch_id].ancestry)
+        place = self._add_branch(main.thread_id, Head(key, branch, seq=row.seq), ancestry)
+        return self._append_body(place, successor(body, branch=branch), "fork")
+
+    @writes
+    def ingest(self, thread: Key, messages: Sequence[Message]) -> Appended:
+        """Append documents to a thread that only holds documents, and commit them, in one transaction.
+
+        Ingesting the same again finds what is there.
+
+        Raises:
+            InputError: There are no messages, or they carry no refs.
+        """
+        place = self._find(thread)
+        head = place.head if place else Head(key_of(thread))
+        held = self._texts(place, [m.ref for m in messages]) if place else ()
+        there = {message.ref for message in held}
+        new = [message for message in messages if message.ref not in there]
+        if messages and not new:
+            return Appended(head, 0, 0, tuple(m.ref for m in messages), is_committed=True)
+        turn = self.append(thread, new, follows=head.hash)
+        place = self._found(thread)
+        version = head.version + 1
+        self._take(place, turn, new, version)
+        empty = CompressedCognitiveState.empty().canonical()
+        before = {**empty, "hash": head.hash or empty["hash"], "version": head.version}
+        done = self._append_body(place, successor(before, turn=version), "ingest", turn)
+        return replace(turn, head=done, is_committed=True)
+
+    def _append_body(
+        self, place: Place, body: Mapping[str, Any], kind: str, turn: Appended | None = None
+    ) -> Head:
+        """Append a state that was made without its class."""
+        span, seq = ((turn.first, turn.last), turn.last) if turn else ((0, 0), place.head.seq)
+        row = commit_row(place, body, kind, {}, at=self._now(), span=span, seq=seq)
+        self._execute(ADD_COMMIT, row)
+        return self._move_head(place, body["hash"], body["version"], seq)
+
 
 def _check(entries: Sequence[Entry[Any]], place: Place, turn: Appended | None) -> None:
     """Raise `StateError` if the commits do not follow each other, or took another turn."""
     parent, version = place.head.hash, place.head.version
     for number, entry in enumerate(entries):
-        state = entry.commit.state
+        state, what = entry.commit.state, ""
         is_next = state.version == version + 1 and (state.parent == parent or not parent)
+        appended = turn.refs if turn is not None and number == 0 else ()
         if entry.kind == "step" and not is_next:
-            raise _unfit(f"version {state.version} does not follow version {version}", place)
-        if state.branch != place.head.branch:
-            raise _unfit(f"the state is of branch {state.branch}", place)
-        refs = tuple(message.ref for message in entry.turn)
-        if refs != (turn.refs if turn is not None and number == 0 else ()):
-            raise _unfit(f"version {state.version} took other messages than were appended", place)
+            what = f"version {state.version} does not follow version {version}"
+        elif state.branch != place.head.branch:
+            what = f"the state is of branch {state.branch}"
+        elif tuple(message.ref for message in entry.turn) != appended:
+            what = f"version {state.version} took other messages than were appended"
+        if what:
+            hint = "commit what one step made, in its order, with the turn that was appended for it"
+            raise StateError(what, where=place.where, hint=hint)
         parent, version = state.hash, state.version
-
-
-def _unfit(what: str, place: Place) -> StateError:
-    return StateError(
-        what,
-        where=place.where,
-        hint="commit what one step made, in its order, with the turn that was appended for it",
-    )
 
 
 def commit_row(
@@ -270,3 +273,11 @@ def commit_row(
         "turn": body.get("turn", 0), "first_seq": span[0], "last_seq": span[1],
         "seq": seq, "at": at, "record": packed(record), "state": packed(body), "base": 0,
     }  # fmt: skip
+
+
+def successor(body: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return the state after ``body`` with some fields changed, sealed."""
+    made = {k: v for k, v in body.items() if k != "hash"}
+    made |= {"version": body.get("version", 0) + 1, "parent": body["hash"], **changes}
+    made = {key: value for key, value in made.items() if value not in ([], "", 0, None)}
+    return {"hash": sha256_of(made), **made}

@@ -52,7 +52,6 @@ class Database(ABC):
 
         `told` translates what fails as it opens. The caller translates what fails later."""
 
-    @abstractmethod
     def write(self, job: Callable[[Connection], T], about: str = "") -> T:
         """Run ``job`` in a transaction, and return once it is on the disk.
 
@@ -60,6 +59,12 @@ class Database(ABC):
         it must have no effect but on the connection. ``about`` names the thread that it writes to: jobs about one
         follow each other. A job about nothing in particular waits for all, and all wait for it.
         """
+        self._check_usable()
+        with told(self.where):
+            return shielded(lambda: self._written(job, about))
+
+    @abstractmethod
+    def _written(self, job: Callable[[Connection], T], about: str) -> T: ...
 
     @abstractmethod
     def scrub(self) -> str:
@@ -67,11 +72,7 @@ class Database(ABC):
 
     @abstractmethod
     def back_up(self, path: Path) -> None:
-        """Copy the database to a file while others write."""
-
-    @abstractmethod
-    def size(self) -> int:
-        """Return its bytes."""
+        """Copy the database to a new file while others write."""
 
     @abstractmethod
     def close(self) -> None:
@@ -83,6 +84,10 @@ class Database(ABC):
 
     def free_bytes(self) -> int:
         """Return how many bytes of it nothing uses, as far as it tells."""
+        return 0
+
+    def size(self) -> int:
+        """Return its bytes, where no files tell them."""
         return 0
 
     @property

@@ -16,10 +16,9 @@ from typing import Any
 from sqlalchemy import bindparam, delete, select, text, update
 
 from acc.errors import ConflictError
-from acc.journal.branching import Branching
-from acc.journal.committing import ADD_COMMIT, commit_row
-from acc.journal.names import Place, ThreadKey
-from acc.journal.opened import Key, key_of, reads, writes
+from acc.journal.committing import ADD_COMMIT, Committing, commit_row
+from acc.journal.names import Key, Place, ThreadKey, key_of
+from acc.journal.opened import reads, writes
 from acc.journal.record import Entry, record_of
 from acc.journal.tables import (
     BRANCHES,
@@ -92,7 +91,7 @@ class Anew:
     made: tuple[Made, ...]
 
 
-class Erasing(Branching):
+class Erasing(Committing):
     """Forget texts, commit anew, delete threads."""
 
     @writes
@@ -118,10 +117,9 @@ class Erasing(Branching):
             self._execute(update(MESSAGES).where(MESSAGES.c.id == row_id).values(version=0))
         gone = [digest for a in anew for digest in self._replace(found[a.branch], a)]
         known = [place.branch_id for place in found.values()]
-        forks = select(COMMITS.c.id).where(
+        if self._is_there(  # somebody forked from what goes
             COMMITS.c.kind == "fork", COMMITS.c.branch_id.not_in(known), COMMITS.c.parent.in_(gone)
-        )
-        if self._execute(forks).first() is not None:  # somebody forked from what goes
+        ):
             raise _too_late(thread, "the thread was forked meanwhile")
         branches = [place.branch_id for place in self._places(thread)]
         own = update(HEADS).where(HEADS.c.branch_id.in_(branches))
@@ -165,20 +163,16 @@ class Erasing(Branching):
         messages = update(MESSAGES).where(MESSAGES.c.branch_id == place.branch_id)
         self._execute(messages.where(MESSAGES.c.version > anew.after).values(version=0))
         for made in anew.made:
-            self._add_made(place, made)
+            record = record_of(made.entry) if made.entry is not None else {}
+            if made.entry is not None:
+                self._keep_policy(made.entry)
+            span = min(made.taken, default=0), max(made.taken, default=0)
+            how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
+            self._execute(ADD_COMMIT, commit_row(place, made.body, made.kind, record, **how))
             taken = messages.where(MESSAGES.c.seq.in_(made.taken))
             self._execute(taken.values(version=made.body.get("version", 0)))
         self._reset_head(place)
         return gone
-
-    def _add_made(self, place: Place, made: Made) -> None:
-        record = {}
-        if made.entry is not None:
-            record = record_of(made.entry)
-            self._keep_policy(made.entry)
-        span = min(made.taken, default=0), max(made.taken, default=0)
-        how: dict[str, Any] = {"at": made.at, "span": span, "seq": made.seq}
-        self._execute(ADD_COMMIT, commit_row(place, made.body, made.kind, record, **how))
 
     def _reset_head(self, place: Place) -> None:
         own = HEADS.c.branch_id == place.branch_id
@@ -201,17 +195,17 @@ class Erasing(Branching):
     @writes
     def _delete_thread(self, thread: Key) -> int:
         key = key_of(thread)
-        place = self._find(key)
-        if place is None:
+        places = self._places(key)
+        if not places:
             return 0
-        branches = list(self._branch_names(place))
+        thread_id, branches = places[0].thread_id, [place.branch_id for place in places]
         count = 0
         for table in OF_A_BRANCH:
             done = self._execute(delete(table).where(table.c.branch_id.in_(branches)))
             count += done.rowcount if table is MESSAGES else 0
         for table in (*OF_A_THREAD, BRANCHES):
-            self._execute(delete(table).where(table.c.thread_id == place.thread_id))
-        self._execute(delete(THREADS).where(THREADS.c.id == place.thread_id))
+            self._execute(delete(table).where(table.c.thread_id == thread_id))
+        self._execute(delete(THREADS).where(THREADS.c.id == thread_id))
         self._bury(0, digest=key.digest(self._digest_key))
         self._note_unindexed(key, "")
         return count
@@ -224,15 +218,11 @@ class Erasing(Branching):
     @reads
     def was_erased(self, thread: Key, digest: str) -> bool:
         """Whether an erasure took the state with this hash away, or the thread that it was of."""
-        place = self._find(thread)
-        branches = list(self._branch_names(place))
+        branches = [place.branch_id for place in self._places(thread)]
         if self.was_deleted(thread):
             return self._commit_with(branches, digest) is None
-        statement = select(TOMBSTONES.c.id).where(
-            TOMBSTONES.c.digest == digest, TOMBSTONES.c.ref == "",
-            TOMBSTONES.c.branch_id.in_(branches),
-        )  # fmt: skip
-        return self._execute(statement).first() is not None
+        own = TOMBSTONES.c.branch_id.in_(branches), TOMBSTONES.c.ref == ""
+        return self._is_there(*own, TOMBSTONES.c.digest == digest)
 
     def _note_unindexed(self, key: ThreadKey, ref: str) -> None:
         """Keep what the index has yet to lose, with the names of the thread, until it has lost it."""
@@ -241,13 +231,9 @@ class Erasing(Branching):
     @reads
     def unindexed(self) -> list[Unindexed]:
         """Return what was erased, pruned or deleted, and what the index has yet to lose."""
-        notes = (
-            select(TOMBSTONES).where(TOMBSTONES.c.branch_id == UNINDEXED).order_by(TOMBSTONES.c.id)
-        )
-        return [
-            Unindexed(ThreadKey(**json.loads(row.message_id)), row.ref, row.id)
-            for row in self._execute(notes)
-        ]
+        own = select(TOMBSTONES).where(TOMBSTONES.c.branch_id == UNINDEXED)
+        rows = self._execute(own.order_by(TOMBSTONES.c.id))
+        return [Unindexed(ThreadKey(**json.loads(r.message_id)), r.ref, r.id) for r in rows]
 
     def settle(self, notes: Sequence[Unindexed]) -> None:
         """Note that the index has lost these."""

@@ -1,7 +1,7 @@
 """Export and import of a thread as JSON lines, which `jq` and another memory read.
 
 The first line names format and thread. Each further line is a ``row``: policy, branch, turn, message, commit, head,
-tombstone.
+tombstone, hold, feedback.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from sqlalchemy import Table, select
 from sqlalchemy.exc import CompileError, DataError, IntegrityError
 
 from acc.errors import ConflictError, InputError
-from acc.journal.committing import ADD_COMMIT, commit_row
+from acc.journal.committing import ADD_COMMIT, KEEP_POLICY, commit_row
 from acc.journal.database import damaged
 from acc.journal.listing import PAGE, Listing
-from acc.journal.names import MAIN, Head, Place, ThreadKey
-from acc.journal.opened import Key, key_of
+from acc.journal.names import MAIN, Head, Key, Place, ThreadKey, key_of
 from acc.journal.tables import (
     FEEDBACK,
     FORMAT_NUMBER,
@@ -36,8 +35,9 @@ _DAMAGED = (
     CompileError, DataError, IntegrityError,
 )  # fmt: skip
 
-_BEFORE_COMMITS: dict[str, Table] = {"turn": TURNS, "message": MESSAGES, "tombstone": TOMBSTONES}
-_OF_BRANCH: dict[str, Table] = {**_BEFORE_COMMITS, "head": HEADS}
+_OF_BRANCH: dict[str, Table] = {
+    "turn": TURNS, "message": MESSAGES, "tombstone": TOMBSTONES, "head": HEADS,
+}  # fmt: skip
 _OF_THREAD: dict[str, Table] = {"hold": HOLDS, "feedback": FEEDBACK}
 _IDS = ("id", "branch_id", "thread_id")
 """Columns that the database numbers."""
@@ -49,39 +49,33 @@ class Exchange(Listing):
     def export(self, thread: Key) -> Iterator[str]:
         """Yield a thread as JSON lines. Each table is read by itself, so that writers go on."""
         key = key_of(thread)
-        branches = self._read(lambda journal: journal._places(key))
-        names = {place.branch_id: place.head.branch for place in branches}
+        main = self._read(lambda journal: journal._found(key))
+        places = self._read(lambda journal: journal._places(key))
+        names = {place.branch_id: place.head.branch for place in places}
         yield _line({"acc": "journal", "format": FORMAT_NUMBER, **vars(key)})
-        for place in branches:
+        for place in places:
             name = place.head.branch
             ancestry = [[names[branch], up_to] for branch, up_to in place.ancestry]
             yield _line({"row": "branch", "branch": name, "ancestry": ancestry})
-            for kind, table in _BEFORE_COMMITS.items():
-                yield from self._rows({"row": kind, "branch": name}, table, place)
-            yield from self._exported(place)
-            yield from self._rows({"row": "head", "branch": name}, HEADS, place)
+            for kind, table in _OF_BRANCH.items():
+                own = select(table).where(table.c.branch_id == place.branch_id)
+                yield from self._rows(own.order_by(*table.primary_key), row=kind, branch=name)
+            for stored in self.commits(key, name, page=PAGE):
+                if stored.problem:
+                    raise damaged(stored.problem, f"branch row {place.branch_id}")
+                body = {k: v for k, v in vars(stored).items() if k not in ("id", "problem")}
+                yield _line({"row": "commit", **body})
         for kind, table in _OF_THREAD.items():
-            yield from self._rows({"row": kind}, table, branches[0])
-        for row in self._read(lambda journal: journal._execute(select(POLICIES)).all()):
-            yield _line({"row": "policy", "fingerprint": row.fingerprint, "body": row.body})
+            own = select(table).where(table.c.thread_id == main.thread_id)
+            yield from self._rows(own.order_by(table.c.id), row=kind)
+        yield from self._rows(select(POLICIES), row="policy")
 
-    def _rows(self, told: dict[str, str], table: Table, place: Place) -> Iterator[str]:
-        """Yield a table's rows of a branch or, where it has no branches, of its thread; ``told`` begins each line."""
-        owner = "branch_id" if "branch_id" in table.c else "thread_id"
-        column = next((table.c[n] for n in ("id", "first_seq") if n in table.c), table.c[owner])
-        own = select(table).where(table.c[owner] == getattr(place, owner)).order_by(column)
-        for row in self._read(lambda journal: journal._execute(own).mappings().all()):
+    def _rows(self, statement: Any, **begin: str) -> Iterator[str]:
+        for row in self._read(lambda journal: journal._execute(statement).mappings().all()):
             plain = _without_ids(dict(row))
             if "identity" in plain:
                 plain["identity"] = plain["identity"].hex()
-            yield _line({**told, **plain})
-
-    def _exported(self, place: Place) -> Iterator[str]:
-        for stored in self.commits(place.head.thread, place.head.branch, page=PAGE):
-            if stored.problem:
-                raise damaged(stored.problem, f"branch row {place.branch_id}")
-            body = {k: v for k, v in vars(stored).items() if k not in ("id", "problem")}
-            yield _line({"row": "commit", **body})
+            yield _line({**begin, **plain})
 
     def import_(self, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
         """Write the threads that `export` yielded one after the other, all or nothing.
@@ -103,29 +97,29 @@ def _without_ids(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _imported(journal: Exchange, lines: Iterable[str]) -> tuple[ThreadKey, ...]:
-    importers: list[_Importer] = []
+    found: list[_Imported] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             body = json.loads(line)
-            if not importers or "acc" in body:
-                importers.append(_Importer(journal, body))
+            if not found or "acc" in body:
+                found.append(_Imported(journal, body))
             else:
-                importers[-1].take(body)
+                found[-1].take(body)
         except _DAMAGED as error:
             raise InputError(
                 f"the line is no line of a journal: {type(error).__name__}: {error}",
                 where=f"line {number}",
                 hint="give what acc export wrote",
             ) from error
-    if not importers:
+    if not found:
         raise InputError("there are no lines", where="import", hint="give what acc export wrote")
-    return tuple(each.key for each in importers)
+    return tuple(each.key for each in found)
 
 
-class _Importer:
-    """Writes the lines of a thread one after the other."""
+class _Imported:
+    """A thread whose lines are written one after the other."""
 
     def __init__(self, journal: Exchange, first: Mapping[str, Any]) -> None:
         if first["acc"] != "journal" or first["format"] != FORMAT_NUMBER:
@@ -144,11 +138,9 @@ class _Importer:
         """Write one line."""
         kind = body.pop("row")
         if kind == "policy":
-            known = select(POLICIES).where(POLICIES.c.fingerprint == body["fingerprint"])
-            if self._journal._execute(known).first() is None:
-                self._journal._execute(POLICIES.insert(), body)
+            self._journal._execute(KEEP_POLICY, body)
         elif kind == "branch":
-            self._branch(body)
+            self._places[body["branch"]] = self._begun(body)
         elif kind == "commit":
             self._commit(body)
         elif kind in _OF_THREAD:
@@ -156,32 +148,26 @@ class _Importer:
             self._journal._execute(_OF_THREAD[kind].insert(), row)
         else:
             place = self._places[body.pop("branch")]
-            if kind == "turn":
-                body["identity"] = bytes.fromhex(body["identity"])
             row = {**_without_ids(body), "branch_id": place.branch_id}
+            if kind == "turn":
+                row["identity"] = bytes.fromhex(row["identity"])
             self._journal._execute(_OF_BRANCH[kind].insert(), row)
 
-    def _branch(self, body: Mapping[str, Any]) -> None:
-        name = body["branch"]
-        if name == MAIN:
-            self._places[name] = self._journal._create(self.key)
-            return
+    def _begun(self, body: Mapping[str, Any]) -> Place:
+        if body["branch"] == MAIN:
+            return self._journal._create(self.key)
         ancestry = tuple((self._places[n].branch_id, int(seq)) for n, seq in body["ancestry"])
-        thread_id = self._places[MAIN].thread_id
-        self._places[name] = self._journal._add_branch(thread_id, Head(self.key, name), ancestry)
+        head = Head(self.key, body["branch"])
+        return self._journal._add_branch(self._places[MAIN].thread_id, head, ancestry)
 
     def _commit(self, body: dict[str, Any]) -> None:
-        name, version = body["branch"], body["version"]
+        name, version, state = body["branch"], body["version"], body["state"]
         before = self._hashes.get(name, body["parent"])
         if body["parent"] != before and body["kind"] != "taken":
             raise ValueError(f"version {version} does not follow the one before it")
         self._hashes[name] = body["hash"]
-        state = body["state"]
-        if (
-            not sha256_of({k: v for k, v in state.items() if k != "hash"})
-            == state["hash"]
-            == body["hash"]
-        ):
+        sealed = sha256_of({k: v for k, v in state.items() if k != "hash"})
+        if not sealed == state["hash"] == body["hash"]:
             raise ValueError(f"the state of version {version} was changed")
         how = {key: body[key] for key in ("at", "span", "seq")}
         row = commit_row(self._places[name], state, body["kind"], body["record"], **how)

@@ -20,29 +20,36 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Select, bindparam, case, func, select
 
 from acc.errors import InputError
-from acc.folders import expanded, opened_private, private_folder
+from acc.folders import expanded
 from acc.journal.database import told
 from acc.journal.erasing import Erasing
 from acc.journal.exchange import Exchange
 from acc.journal.keeping import Keeping
-from acc.journal.listing import PAGE
-from acc.journal.names import MAIN, Head, Report, Size, ThreadKey
-from acc.journal.opened import FILE, Key, key_of, reads
+from acc.journal.listing import PAGE, head_of
+from acc.journal.names import MAIN, Head, Key, Report, Size, ThreadKey, key_of
+from acc.journal.opened import FILE, reads
 from acc.journal.reading import Latest
-from acc.journal.rows import message_of
-from acc.journal.tables import BRANCHES, COMMITS, HEADS, MESSAGES, POLICIES, THREADS
+from acc.journal.tables import (
+    BRANCHES,
+    COMMITS,
+    HEADS,
+    MESSAGES,
+    NAMES,
+    POLICIES,
+    THREADS,
+    message_of,
+)
 from acc.journal.verify import verify
 from acc.state.policy import Policy
 from acc.state.tail import Message
 from acc.turn.observations import Channel
-
-_NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent
 
 _SPEAK = [Channel.USER.value, Channel.DOCUMENT.value]
 """A document's: `speakers` does not name who speaks."""
@@ -51,7 +58,7 @@ _SPEAK = [Channel.USER.value, Channel.DOCUMENT.value]
 def _of_branches(*columns: Any) -> Select[Any]:
     """Return a query of branches, each with the names of its thread, and its head."""
     return (
-        select(*_NAMES, *columns)
+        select(*NAMES, *columns)
         .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
         .outerjoin(HEADS, HEADS.c.branch_id == BRANCHES.c.id)
         .order_by(BRANCHES.c.id)
@@ -67,10 +74,10 @@ _SIZES = (
         *(func.sum(case((_IS_THERE & each, 1), else_=0)) for each in (MESSAGES.c.version > 0, _IS_OPEN)),
     )
     .outerjoin(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
-    .group_by(*_NAMES, BRANCHES.c.name, BRANCHES.c.id)
+    .group_by(*NAMES, BRANCHES.c.name, BRANCHES.c.id)
 )  # fmt: skip
 _SPOKEN = (
-    select(THREADS.c.id, *_NAMES)
+    select(THREADS.c.id, *NAMES)
     .distinct()
     .join(BRANCHES, BRANCHES.c.thread_id == THREADS.c.id)
     .join(MESSAGES, MESSAGES.c.branch_id == BRANCHES.c.id)
@@ -78,10 +85,6 @@ _SPOKEN = (
     .order_by(THREADS.c.id)
 )
 _HEADS = _of_branches(BRANCHES.c.id.label("branch_id"), BRANCHES.c.name, HEADS)
-_IN_SCOPE = select(THREADS.c.user, THREADS.c.agent).where(
-    THREADS.c.tenant == bindparam("tenant"), THREADS.c.thread == bindparam("name"),
-    THREADS.c.user.in_(["", bindparam("user")]), THREADS.c.agent.in_(["", bindparam("agent")]),
-)  # fmt: skip
 
 
 class Journal(Erasing, Keeping, Exchange):
@@ -111,11 +114,8 @@ class Journal(Erasing, Keeping, Exchange):
                 raise InputError(f"threads have no {name!r}", where="filter", hint=hint)
             start = func.substr(THREADS.c[name], 1, len(prefix))
             statement = statement.where(start == prefix)
-        found = []
-        for row in self._execute(statement):
-            at = row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
-            found.append((row.branch_id, Head(ThreadKey(*row[:4]), row.name, *at)))
-        return found
+        rows = self._execute(statement)
+        return [(row.branch_id, head_of(row, ThreadKey(*row[:4]))) for row in rows]
 
     def threads(self, /, **prefixes: str) -> Iterator[ThreadKey]:
         """Yield the threads whose names begin so."""
@@ -136,9 +136,8 @@ class Journal(Erasing, Keeping, Exchange):
     @reads
     def policies(self) -> dict[str, Mapping[str, Any]]:
         """Return the policies that commits name by fingerprint (`Policy.body`), without those whose row is damaged."""
-        rows = self._execute(select(POLICIES))
         found = dict[str, Mapping[str, Any]]()
-        for row in rows:
+        for row in self._execute(select(POLICIES)):
             with suppress(ValueError):
                 found[row.fingerprint] = json.loads(row.body)
         return found
@@ -147,10 +146,8 @@ class Journal(Erasing, Keeping, Exchange):
     def in_scope(self, name: str, thread: Key) -> tuple[Head, ...]:
         """Return the heads of the threads of a name that are the same user's and agent's, or nobody's in particular."""
         key = key_of(thread)
-        given = {"tenant": key.tenant, "name": name, "user": key.user, "agent": key.agent}
-        rows = self._execute(_IN_SCOPE, given).all()
-        keys = [ThreadKey(name, key.tenant, row.user, row.agent) for row in rows]
-        found = [self._find(each) for each in keys]
+        pairs = product(dict.fromkeys(("", key.user)), dict.fromkeys(("", key.agent)))
+        found = [self._find(ThreadKey(name, key.tenant, *pair)) for pair in pairs]
         return tuple(place.head for place in found if place is not None and place.is_begun)
 
     @reads
@@ -171,7 +168,7 @@ class Journal(Erasing, Keeping, Exchange):
         # SQLite's LIKE takes letters in any case by itself; lower() on each text takes twice as long.
         holds = text.contains if is_sqlite else text.icontains
         statement = (
-            select(*_NAMES, BRANCHES.c.name.label("branch"), MESSAGES)
+            select(*NAMES, BRANCHES.c.name.label("branch"), MESSAGES)
             .join(BRANCHES, BRANCHES.c.id == MESSAGES.c.branch_id)
             .join(THREADS, THREADS.c.id == BRANCHES.c.thread_id)
             .where(*(holds(word, autoescape=True) for word in words))
@@ -190,21 +187,10 @@ class Journal(Erasing, Keeping, Exchange):
             ConfigurationError: It lies in PostgreSQL, which has means of its own.
         """
         copy = expanded(path)
+        if copy.exists():
+            raise InputError("the file is there already", where=str(copy), hint="name a new one")
         with told(copy):
-            private_folder(copy.parent)
-            try:
-                opened_private(copy, "xb").close()
-            except FileExistsError as error:
-                raise InputError(
-                    "the file is there already", where=str(copy), hint="name a new one"
-                ) from error
-        try:
-            with told(copy):
-                self.database.back_up(copy)
-        except BaseException:
-            with suppress(OSError):
-                copy.unlink()
-            raise
+            self.database.back_up(copy)
         return copy
 
     def verify(

@@ -6,14 +6,15 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import bindparam, delete, select, text
+from sqlalchemy import Delete, bindparam, delete, select, text
 
 from acc.errors import AuditError, InputError
 from acc.journal.listing import Listing
-from acc.journal.names import ThreadKey
-from acc.journal.opened import Key, key_of, reads, writes
-from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, THREADS, TOMBSTONES
+from acc.journal.names import Key, Place, ThreadKey, key_of
+from acc.journal.opened import reads, writes
+from acc.journal.tables import COPIES, FEEDBACK, HOLDS, INDEXES, KEYS, NAMES, THREADS, TOMBSTONES
 from acc.turn.observations import storable
 
 
@@ -43,19 +44,11 @@ class Feedback:
     utility: float
 
 
-@dataclass(frozen=True)
-class Tombstone:
-    """A message that an erasure blanked.
-
-    Attributes:
-        ref: Its ref.
-        message_id: Id of the chat message that it came from.
-        branch: Its branch.
-    """
+class Tombstone(NamedTuple):
+    """A message that an erasure blanked: its ref, and the id of the chat message that it came from."""
 
     ref: str
     message_id: str
-    branch: str
 
 
 _KEY = 32
@@ -77,7 +70,7 @@ class Keeping(Listing):
             StateError: There is no such thread.
         """
         place, reason, now = self._found(thread), storable(reason), self._now()
-        self._unhold(place.thread_id, ref)
+        self._execute(_released(place, ref))
         row = {"thread_id": place.thread_id, "ref": ref, "reason": reason, "at": now}
         self._execute(HOLDS.insert(), row)
         return Hold(key_of(thread), ref, reason, now)
@@ -90,30 +83,16 @@ class Keeping(Listing):
             InputError: There is none.
         """
         place = self._find(thread)
-        if place is None or not self._unhold(place.thread_id, ref):
-            raise InputError(
-                "there is no such hold",
-                where=f"{key_of(thread)} {ref}".strip(),
-                hint="see acc hold",
-            )
-
-    def _unhold(self, thread_id: int, ref: str) -> int:
-        own = delete(HOLDS).where(HOLDS.c.thread_id == thread_id, HOLDS.c.ref == ref)
-        return self._execute(own).rowcount
+        if place is None or not self._execute(_released(place, ref)).rowcount:
+            where = f"{key_of(thread)} {ref}".strip()
+            raise InputError("there is no such hold", where=where, hint="see acc hold")
 
     @reads
     def held(self) -> tuple[Hold, ...]:
         """Return all holds."""
-        names = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent
-        statement = (
-            select(*names, HOLDS.c.ref, HOLDS.c.reason, HOLDS.c.at)
-            .join(THREADS, THREADS.c.id == HOLDS.c.thread_id)
-            .order_by(HOLDS.c.id)
-        )
-        return tuple(
-            Hold(ThreadKey(*names), ref, reason, at)
-            for *names, ref, reason, at in self._execute(statement)
-        )
+        named = select(*NAMES, HOLDS.c.ref, HOLDS.c.reason, HOLDS.c.at)
+        rows = self._execute(named.join_from(HOLDS, THREADS).order_by(HOLDS.c.id))
+        return tuple(Hold(ThreadKey(*row[:4]), *row[4:]) for row in rows)
 
     @writes
     def rate(self, thread: Key, given: Feedback) -> None:
@@ -141,25 +120,23 @@ class Keeping(Listing):
         Raises:
             AuditError: The row was changed.
         """
-        held = self._key(name)
-        if held is None and not self._reads_only:
-            held = self._write(None, lambda journal: journal._key_made(name))
+        own = select(KEYS.c.value).where(KEYS.c.name == name)
+
+        def made(journal: Keeping) -> bytes:
+            held: bytes | None = journal._execute(own).scalar()
+            if held is None:  # nobody was faster
+                held = _sealed(os.urandom(_KEY))
+                journal._execute(KEYS.insert(), {"name": name, "value": held})
+            return held
+
+        held: bytes | None = self._read(lambda journal: journal._execute(own).scalar())
+        if held is None:
+            held = b"" if self._reads_only else self._write(None, made)
         if held and _sealed(held[:_KEY]) != held:
             raise AuditError(
                 f"the key {name!r} was changed", where=self.where, hint="restore a backup"
             )
-        return (held or b"")[:_KEY]
-
-    @reads
-    def _key(self, name: str) -> bytes | None:
-        return self._execute(select(KEYS.c.value).where(KEYS.c.name == name)).scalar()
-
-    def _key_made(self, name: str) -> bytes:
-        held = self._key(name)
-        if held is None:  # nobody was faster
-            held = _sealed(os.urandom(_KEY))
-            self._execute(KEYS.insert(), {"name": name, "value": held})
-        return held
+        return held[:_KEY]
 
     def note_copy(self, path: str, what: str) -> None:
         """Note that the journal, or a part of it, was copied to a file."""
@@ -174,18 +151,16 @@ class Keeping(Listing):
 
     def note_index(self, place: str, *, alone: bool = False) -> None:
         """Note where artifacts of the memory are indexed; ``alone``: and nowhere else any more."""
-        known = self.indexes()
-        if place in known and (not alone or len(known) == 1):
-            return
 
-        def job(journal: Keeping) -> None:
-            held = journal.indexes()
+        def noted(journal: Keeping) -> None:
+            if place not in journal.indexes():  # nobody was faster
+                journal._execute(INDEXES.insert(), {"place": place})
             if alone:
                 journal._execute(delete(INDEXES).where(INDEXES.c.place != place))
-            if place not in held:
-                journal._execute(INDEXES.insert(), {"place": place})
 
-        self._write(None, job)
+        known = self.indexes()
+        if place not in known or (alone and len(known) > 1):
+            self._write(None, noted)
 
     @reads
     def indexes(self) -> frozenset[str]:
@@ -195,17 +170,10 @@ class Keeping(Listing):
     @reads
     def tombstones(self, thread: Key) -> tuple[Tombstone, ...]:
         """Return the messages of a thread that were erased, on all branches."""
-        place = self._find(thread)
-        if place is None:
-            return ()
-        names = self._branch_names(place)
-        own = select(TOMBSTONES).where(
-            TOMBSTONES.c.branch_id.in_(list(names)), TOMBSTONES.c.ref != ""
-        )
-        return tuple(
-            Tombstone(r.ref, r.message_id, names[r.branch_id])
-            for r in self._execute(own.order_by(TOMBSTONES.c.id))
-        )
+        own = TOMBSTONES.c.branch_id.in_(list(self._names(thread))), TOMBSTONES.c.ref != ""
+        columns = select(TOMBSTONES.c.ref, TOMBSTONES.c.message_id)
+        rows = self._execute(columns.where(*own).order_by(TOMBSTONES.c.id))
+        return tuple(Tombstone(*row) for row in rows)
 
     @reads
     def erased(
@@ -217,6 +185,10 @@ class Keeping(Listing):
             return frozenset()
         given = {"thread_id": place.thread_id, "digests": [digest for _, digest in messages]}
         return frozenset({tuple(row) for row in self._execute(_ERASED, given)} & set(messages))
+
+
+def _released(place: Place, ref: str) -> Delete:
+    return delete(HOLDS).where(HOLDS.c.thread_id == place.thread_id, HOLDS.c.ref == ref)
 
 
 def _sealed(key: bytes) -> bytes:

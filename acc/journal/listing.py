@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Select, bindparam, or_, select, text
-from sqlalchemy.sql import ColumnElement
+from sqlalchemy import Row, TextClause, bindparam, text
 
 from acc.errors import StateError
 from acc.journal.database import damaged
-from acc.journal.names import MAIN, Head, Place, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.opened import Key, Opened, key_of, reads
-from acc.journal.rows import commit_of, message_of
-from acc.journal.tables import BRANCHES, COMMITS, MESSAGES, THREADS, TOMBSTONES, WHOLE_COMMITS
+from acc.journal.names import (
+    MAIN,
+    NO_END,
+    Head,
+    Key,
+    Place,
+    StoredCommit,
+    StoredMessage,
+    ThreadKey,
+    key_of,
+)
+from acc.journal.opened import Opened, reads
+from acc.journal.tables import (
+    BRANCHES,
+    COMMITS,
+    THREADS,
+    TOMBSTONES,
+    WHOLE_COMMITS,
+    commit_of,
+    message_of,
+)
 
 PAGE = 500
 
-_FIND = text(
-    "SELECT threads.id AS thread_id, branches.id AS branch_id, ancestry, hash, version, epoch, seq FROM threads"
+_PLACES = (
+    "SELECT threads.id AS thread_id, branches.id AS branch_id, name, ancestry, hash, version, epoch, seq FROM threads"
     " JOIN branches ON branches.thread_id = threads.id LEFT JOIN heads ON heads.branch_id = branches.id"
-    ' WHERE tenant = :tenant AND threads."user" = :user AND agent = :agent AND thread = :thread AND name = :name'
+    ' WHERE tenant = :tenant AND threads."user" = :user AND agent = :agent AND thread = :thread'
 )
-_BRANCHES = text("SELECT id, name FROM branches WHERE thread_id = :thread_id ORDER BY id")
+_OF_THREAD, _FIND = text(f"{_PLACES} ORDER BY branches.id"), text(f"{_PLACES} AND name = :name")
 _WITH_HASH = text(
     "SELECT branch_id, version, seq FROM commits WHERE branch_id = :branch_id AND hash = :digest"
     " ORDER BY version DESC LIMIT 1"
@@ -32,65 +47,41 @@ _WITH_HASH = text(
 _LAST = text("SELECT max(seq) FROM messages WHERE branch_id = :branch_id")
 
 
-_NO_END = 1 << 31
-_CHOICES = {
-    "taken": (MESSAGES.c.seq > bindparam("after"), MESSAGES.c.version > 0),
-    "any": (MESSAGES.c.seq > bindparam("after"),),
-    "numbered": (
-        MESSAGES.c.seq.in_(bindparam("numbers", expanding=True)), MESSAGES.c.version > 0,
-    ),
-    "named": (MESSAGES.c.message_id == bindparam("message_id"),),
-}  # fmt: skip
+def _chosen(which: str, *lists: str, order: str = "seq") -> TextClause:
+    """Return the statement for those messages of one branch, up to a number."""
+    own = f"branch_id = :branch_id AND {order} <= :upto AND {which} ORDER BY {order} LIMIT :most"
+    statement = text(f"SELECT * FROM messages WHERE {own}")
+    return statement.bindparams(*(bindparam(each, expanding=True) for each in lists))
 
 
-def sees(ancestors: int) -> ColumnElement[bool]:
-    """Return the condition that a message is in a branch with so many ancestors, or in what it sees of them."""
-    branch, seq = MESSAGES.c.branch_id, MESSAGES.c.seq
-    before = [
-        (branch == bindparam(f"branch_{n}")) & (seq <= bindparam(f"upto_{n}"))
-        for n in range(ancestors)
-    ]
-    return or_(branch == bindparam("own"), *before)
-
-
-@lru_cache(maxsize=64)
-def _chosen(choice: str, ancestors: int) -> Select[Any]:
-    """Return the statement for messages that a branch sees. To make one takes SQLAlchemy longer than to run it."""
-    seen = select(MESSAGES).where(sees(ancestors), *_CHOICES[choice])
-    return seen.order_by(MESSAGES.c.seq).limit(bindparam("most"))
-
-
-@lru_cache(maxsize=64)
-def _ids_taken(ancestors: int) -> Select[Any]:
-    columns = MESSAGES.c.message_id, MESSAGES.c.digest, MESSAGES.c.turn
-    return select(*columns).order_by(MESSAGES.c.seq).where(
-        sees(ancestors), MESSAGES.c.version > 0, MESSAGES.c.seq <= bindparam("upto"),
-        MESSAGES.c.message_id.in_(bindparam("ids", expanding=True)),
-    )  # fmt: skip
+TAKEN = _chosen("seq > :after AND version > 0")
+ANY = _chosen("seq > :after")
+WAITING = _chosen("seq > :after AND version = 0 AND digest <> ''")
+NUMBERED = _chosen("seq IN :numbers AND version > 0", "numbers")
+NAMED = _chosen("message_id IN :ids AND version > 0", "ids")
+# +seq: a database that begins with the numbers reads all of the branch
+WITH_REFS = _chosen("ref IN :refs AND digest <> ''", "refs", order="+seq")
 
 
 class Listing(Opened):
     """Find branches, make them, read their messages and commits."""
 
     def _find(self, thread: Key, branch: str = MAIN) -> Place | None:
-        key = key_of(thread)
+        at = key_of(thread), branch
         if self._time:  # what this transaction writes moves it
-            return self._looked_up(key, branch)
-        if (key, branch) not in self._seen:
-            self._seen[key, branch] = self._looked_up(key, branch)
-        return self._seen[key, branch]
+            return self._looked_up(*at)
+        if at not in self._seen:
+            self._seen[at] = self._looked_up(*at)
+        return self._seen[at]
 
     def _looked_up(self, key: ThreadKey, branch: str) -> Place | None:
         row = self._execute(_FIND, {**vars(key), "name": branch}).first()
-        if row is None:
-            return None
-        head = Head(key, branch, row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0)
-        try:
-            ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
-        except (ValueError, TypeError) as error:
-            what = f"row {row.branch_id} of the branches was changed: {error}"
-            raise damaged(what, f"{key}, branch {branch}") from error
-        return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
+        return None if row is None else _place_of(row, key)
+
+    def _places(self, thread: Key) -> list[Place]:
+        """Return where the branches of a thread lie, the main one first; none if there is no such thread."""
+        key = key_of(thread)
+        return [_place_of(row, key) for row in self._execute(_OF_THREAD, vars(key))]
 
     def _found(self, thread: Key, branch: str = MAIN) -> Place:
         """Return where a branch lies, or raise `StateError`."""
@@ -100,17 +91,12 @@ class Listing(Opened):
         return place
 
     def _missing(self, thread: Key, branch: str) -> StateError:
+        what = f"branch {branch} of this thread is not in the journal"
+        hint = "give a state of this thread, or None; Journal.threads lists the threads"
         if self.was_deleted(thread):
-            return StateError(
-                "this thread was deleted",
-                where=str(key_of(thread)),
-                hint="delete its checkpoints, too, and begin a new thread",
-            )
-        return StateError(
-            f"branch {branch} of this thread is not in the journal",
-            where=str(key_of(thread)),
-            hint="give a state of this thread, or None; Journal.threads lists the threads",
-        )
+            what = "this thread was deleted"
+            hint = "delete its checkpoints, too, and begin a new thread"
+        return StateError(what, where=str(key_of(thread)), hint=hint)
 
     @reads
     def was_deleted(self, thread: Key | None = None) -> bool:
@@ -118,25 +104,11 @@ class Listing(Opened):
         of_a_thread = TOMBSTONES.c.branch_id == 0
         if thread is not None:
             of_a_thread &= TOMBSTONES.c.digest == key_of(thread).digest(self._digest_key)
-        return (
-            self._execute(select(TOMBSTONES.c.id).where(of_a_thread).limit(1)).first() is not None
-        )
+        return self._is_there(of_a_thread)
 
-    def _branch_names(self, place: Place | None) -> dict[int, str]:
-        """Return the names of the branches of a place's thread by row, in the order in which they were made."""
-        rows = self._execute(_BRANCHES, {"thread_id": place.thread_id}) if place else ()
-        return {row.id: row.name for row in rows}
-
-    def _names(self, place: Place) -> Mapping[int, str]:
-        """Return the names of the branches that a branch sees, by row."""
-        if not place.ancestry:
-            return {place.branch_id: place.head.branch}
-        return self._branch_names(place)
-
-    def _places(self, thread: Key) -> list[Place]:
-        """Return where the branches of a thread lie, the main one first; raise as `_found`."""
-        names = self._branch_names(self._found(thread)).values()
-        return [self._found(thread, name) for name in names]
+    def _names(self, thread: Key) -> dict[int, str]:
+        """Return the names of a thread's branches by row, in the order in which they were made."""
+        return {place.branch_id: place.head.branch for place in self._places(thread)}
 
     def _create(self, key: ThreadKey) -> Place:
         """Make the rows of a new thread with its main branch."""
@@ -154,10 +126,8 @@ class Listing(Opened):
         return Place(thread_id, _id_of(made), ancestry, head, is_begun=False)
 
     def _next_seq(self, place: Place) -> int:
-        """Return the number of the next message."""
         last = self._execute(_LAST, {"branch_id": place.branch_id}).scalar()
-        before = place.ancestry[0][1] if place.ancestry else 0
-        return (before if last is None else int(last)) + 1
+        return (place.begun if last is None else int(last)) + 1
 
     def _commit_with(self, branches: Iterable[int], digest: str) -> Any:
         """Return branch row, version and seq of the commit with a hash. The newest are looked at first."""
@@ -195,35 +165,44 @@ class Listing(Opened):
     ) -> list[StoredMessage]:
         """Return up to ``limit`` messages with numbers over ``after``, blanked ones too."""
         place = self._find(thread, branch)
-        return self._chosen(place, "any" if also_open else "taken", limit, after=after)
+        return self._chosen(place, ANY if also_open else TAKEN, limit, after=after)
 
     def _chosen(
-        self, place: Place | None, choice: str, most: int = _NO_END, **given: Any
+        self,
+        place: Place | None,
+        choice: TextClause,
+        most: int = NO_END,
+        *,
+        upto: int = NO_END,
+        **given: Any,
     ) -> list[StoredMessage]:
         """Return the messages of a choice that a branch sees, in order, as many as ``most``."""
+        found: list[StoredMessage] = []
         if place is None:
-            return []
-        names = self._names(place)
-        statement = _chosen(choice, len(place.ancestry))
-        return [
-            StoredMessage(r.seq, names[r.branch_id], r.version, message_of(r), r.digest, r.id)
-            for r in self._execute(statement, {**place.seen, **given, "most": most})
-        ]
+            return found
+        names = self._names(place.head.thread) if place.ancestry else {}
+        for branch_id, last in place.sees:
+            left = {"branch_id": branch_id, "upto": min(last, upto), "most": most - len(found)}
+            name = names.get(branch_id, place.head.branch)
+            found += [
+                StoredMessage(r.seq, name, r.version, message_of(r), r.digest, r.id)
+                for r in self._execute(choice, {**given, **left})
+            ]
+        return found
 
     @reads
     def numbered(
         self, thread: Key, numbers: Sequence[int], *, branch: str = MAIN
     ) -> tuple[StoredMessage, ...]:
         """Return the committed messages with these numbers that a branch sees, in order, blanked ones too."""
-        return tuple(self._chosen(self._find(thread, branch), "numbered", numbers=numbers))
+        return tuple(self._chosen(self._find(thread, branch), NUMBERED, numbers=numbers))
 
     @reads
     def with_message_id(
         self, thread: Key, message_id: str, *, branch: str = MAIN
     ) -> tuple[StoredMessage, ...]:
-        """Return the messages that carry an id of their application; an erased one carries none."""
-        place = self._find(thread, branch)
-        return tuple(self._chosen(place, "named", message_id=message_id))
+        """Return the committed messages that carry an id of their application; an erased one carries none."""
+        return tuple(self._chosen(self._find(thread, branch), NAMED, ids=[message_id]))
 
     @reads
     def taken(
@@ -233,17 +212,13 @@ class Listing(Opened):
 
         An application may use an id again for other words: then those are the last.
         """
-        place = self._find(thread, branch)
-        if place is None:
-            return frozenset()
-        given = {**place.seen, "upto": upto, "ids": message_ids}
-        rows = self._execute(_ids_taken(len(place.ancestry)), given)
-        last: dict[str, tuple[int, set[str]]] = {}
-        for row in rows:
-            if row.message_id not in last or last[row.message_id][0] != row.turn:
-                last[row.message_id] = row.turn, set()
-            last[row.message_id][1].add(row.digest)
-        return frozenset((name, each) for name, (_, digests) in last.items() for each in digests)
+        found = dict[str, tuple[int, set[str]]]()
+        for each in self._chosen(self._find(thread, branch), NAMED, upto=upto, ids=message_ids):
+            name, turn = each.message.observation.message, each.message.turn
+            if name not in found or found[name][0] != turn:
+                found[name] = turn, set()
+            found[name][1].add(each.digest)
+        return frozenset((name, each) for name, (_, digests) in found.items() for each in digests)
 
     @reads
     def lineage(self, thread: Key, branch: str = MAIN) -> tuple[tuple[str, int | None], ...]:
@@ -254,7 +229,7 @@ class Listing(Opened):
         place = self._find(thread, branch)
         if place is None:
             return ()
-        names = self._names(place)
+        names = self._names(thread) if place.ancestry else {}
         before = [(names[branch_id], up_to) for branch_id, up_to in reversed(place.ancestry)]
         return (*before, (branch, None))
 
@@ -279,6 +254,22 @@ class Listing(Opened):
         own = WHOLE_COMMITS.where(COMMITS.c.branch_id == place.branch_id, COMMITS.c.version > after)
         rows = self._execute(own.order_by(COMMITS.c.version).limit(limit))
         return [commit_of(row, branch) for row in rows]
+
+
+def head_of(row: Row[Any], key: ThreadKey) -> Head:
+    """Return the head in a row of branches with their heads; one that has not begun is empty."""
+    at = row.hash or "", row.version or 0, row.epoch or 0, row.seq or 0
+    return Head(key, row.name, *at)
+
+
+def _place_of(row: Row[Any], key: ThreadKey) -> Place:
+    try:
+        ancestry = tuple((int(b), int(s)) for b, s in json.loads(row.ancestry))
+    except (ValueError, TypeError) as error:
+        what = f"row {row.branch_id} of the branches was changed: {error}"
+        raise damaged(what, f"{key}, branch {row.name}") from error
+    head = head_of(row, key)
+    return Place(row.thread_id, row.branch_id, ancestry, head, row.hash is not None)
 
 
 def _id_of(result: Any) -> int:

@@ -1,4 +1,4 @@
-"""What the journal gives out: what names threads and heads, turns, messages and commits, and what `verify` finds."""
+"""What the journal takes and gives out: what names threads and heads, turns, messages and commits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from acc.errors import InputError
 from acc.state.tail import Message
+from acc.turn.observations import storable
 
 MAIN = "main"
+
+NO_END = 1 << 62
+"""A number that no message has."""
 
 DOCUMENTS = "acc:documents"
 """Name of the threads in which ingested documents lie, one for each scope. Recall reads them beside a conversation."""
@@ -31,9 +36,29 @@ class ThreadKey:
     def digest(self, key: bytes) -> str:
         """Return what names the thread after it was deleted. Without a key, names can be guessed from it."""
         body = "\x00".join((self.tenant, self.user, self.agent, self.thread))
-        return hashlib.blake2b(
-            body.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=16
-        ).hexdigest()
+        data = body.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=key[:64], digest_size=16).hexdigest()
+
+
+Key = ThreadKey | str
+"""A thread; a string is its name, without tenant, user and agent."""
+
+
+def key_of(thread: Key) -> ThreadKey:
+    """Return the key of a thread.
+
+    Raises:
+        InputError: A name is empty, or no database can hold it.
+    """
+    key = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
+    parts = (key.thread, key.tenant, key.user, key.agent)
+    if not key.thread or any(not isinstance(p, str) or storable(p) != p for p in parts):
+        raise InputError(
+            f"{thread!r} is no name of a thread",
+            where="thread",
+            hint="give text that is not empty, without NUL and without half of a surrogate pair",
+        )
+    return key
 
 
 def home(tenant: str = "", user: str = "", agent: str = "") -> ThreadKey:
@@ -80,10 +105,7 @@ class Place:
     """A branch's rows.
 
     Attributes:
-        thread_id: Its thread.
-        branch_id: The branch.
         ancestry: Branches that it came from, the nearest first, each with the last number that it sees of it.
-        head: Its head.
         is_begun: Whether the head has a row.
     """
 
@@ -94,12 +116,14 @@ class Place:
     is_begun: bool
 
     @property
-    def seen(self) -> dict[str, int]:
-        """The branch and what it sees of others, as `sees` names them."""
-        found = {"own": self.branch_id}
-        for number, (branch_id, up_to) in enumerate(self.ancestry):
-            found |= {f"branch_{number}": branch_id, f"upto_{number}": up_to}
-        return found
+    def sees(self) -> tuple[tuple[int, int], ...]:
+        """The branches whose messages it sees, the root first, each with the last number that it sees of it."""
+        return (*reversed(self.ancestry), (self.branch_id, NO_END))
+
+    @property
+    def begun(self) -> int:
+        """Number of the last message before the branch's own."""
+        return self.ancestry[0][1] if self.ancestry else 0
 
     @property
     def where(self) -> str:
@@ -132,7 +156,7 @@ class Appended:
 
     def and_then(self, turn: Appended) -> Appended:
         """Return both as one turn."""
-        return replace(turn, first=self.first, refs=(*self.refs, *turn.refs))
+        return replace(turn, first=self.first, refs=(*self.refs, *turn.refs), is_new=False)
 
 
 @dataclass(frozen=True)
@@ -159,7 +183,6 @@ class StoredMessage:
         version: Version of the commit that took it; 0 if none has.
         message: The message. A blanked one has an empty text.
         digest: Keyed digest of the message as it was appended; empty if it was blanked.
-        id: Its row.
     """
 
     seq: int
@@ -182,7 +205,6 @@ class StoredCommit:
         seq: Number of the last message that any commit of the branch had taken.
         record: What was given and noted (`acc.journal.record.record_of`); None if it cannot be read.
         state: The state's canonical form; None if it cannot be read.
-        id: Its row.
         problem: Why it cannot be read; empty if it can.
     """
 
@@ -248,8 +270,6 @@ class Size(NamedTuple):
     """How much a branch itself holds.
 
     Attributes:
-        commits: Number of its commits.
-        messages: Number of its messages.
         taken: Those that commits took, without blanked ones.
         open: Those of a turn after its head, without blanked ones.
     """

@@ -10,7 +10,16 @@ from pathlib import Path
 from string import ascii_letters, digits
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from sqlalchemy import URL, Connection, CursorResult, Engine, Executable
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    literal_column,
+    select,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -19,12 +28,11 @@ from acc.errors import ConfigurationError, InputError, StoreError
 from acc.folders import expanded
 from acc.folders import file_system as of_folder
 from acc.journal.database import Database, told
-from acc.journal.names import Place, ThreadKey
+from acc.journal.names import Key, Place, ThreadKey, key_of
 from acc.journal.postgresql import Postgresql
-from acc.journal.rows import Recent
 from acc.journal.sqlite import Sqlite
 from acc.journal.tables import prepare
-from acc.turn.observations import storable
+from acc.state.model import CompressedCognitiveState
 
 FILE = "journal.sqlite3"
 
@@ -35,13 +43,9 @@ _IN_SCHEME = frozenset(f"{ascii_letters}{digits}+.-")
 
 _HINT = "give a folder, sqlite:///FILE, postgresql://HOST/DATABASE, or an engine for PostgreSQL"
 
-
 P = ParamSpec("P")
 T = TypeVar("T")
 J = TypeVar("J", bound="Opened")
-
-Key = ThreadKey | str
-"""A thread; a string is its name, without tenant, user and agent."""
 
 
 class Opened:
@@ -65,7 +69,7 @@ class Opened:
         self.database = database
         self._digest_key = digest_key
         self._clock = clock or SystemClock()
-        self._recent = Recent()
+        self._recent: dict[str, CompressedCognitiveState] = {}
         self._reads_only = reads_only
         self._connection: Connection | None = None
         self._has_ended = False
@@ -100,7 +104,7 @@ class Opened:
             ConfigurationError: ``where`` names no database that the journal writes, or its driver is not installed.
             StoreError: The journal cannot be opened, or a newer version wrote it.
         """
-        database = _connected(where, wait=wait, file_system=file_system, reads_only=reads_only)
+        database = _database(where, wait=wait, file_system=file_system, reads_only=reads_only)
         try:
             return cls(database, digest_key, clock, reads_only=reads_only)
         except BaseException:
@@ -170,6 +174,11 @@ class Opened:
     def _execute(self, statement: Executable, given: Any = None) -> CursorResult[*tuple[Any, ...]]:
         return self._sql.execute(statement, given)
 
+    def _is_there(self, *conditions: ColumnElement[bool]) -> bool:
+        """Whether a table has a row of which these are true."""
+        found = self._execute(select(literal_column("1")).where(*conditions).limit(1))
+        return found.first() is not None
+
     @property
     def _sql(self) -> Connection:
         """The connection of the transaction that this is part of."""
@@ -194,12 +203,8 @@ def is_url(where: object) -> bool:
     return bool(colon) and len(scheme) > 1 and scheme[0].isalpha() and not set(scheme) - _IN_SCHEME
 
 
-def _connected(
-    where: Where,
-    *,
-    wait: float = 30.0,
-    file_system: Callable[[Path], str] = of_folder,
-    reads_only: bool = False,
+def _database(
+    where: Where, *, wait: float, file_system: Callable[[Path], str], reads_only: bool
 ) -> Database:
     """Return the database of a journal; a file is made if it is missing."""
     engine = where if isinstance(where, Engine) else None
@@ -247,23 +252,3 @@ def writes(method: Callable[Concatenate[J, Key, P], T]) -> Callable[Concatenate[
         return self._write(thread, lambda journal: method(journal, thread, *args, **kwargs))
 
     return run
-
-
-def key_of(thread: Key) -> ThreadKey:
-    """Return the key of a thread.
-
-    Raises:
-        InputError: A name is empty, or no database can hold it.
-    """
-    key = thread if isinstance(thread, ThreadKey) else ThreadKey(thread)
-    parts = (key.thread, key.tenant, key.user, key.agent)
-    if not key.thread or any(not isinstance(p, str) or storable(p) != p for p in parts):
-        raise InputError(
-            f"{thread!r} is no name of a thread",
-            where="thread",
-            hint="give text that is not empty, without NUL and without half of a surrogate pair",
-        )
-    return key
-
-
-__all__ = ["FILE", "Key", "Opened", "Where", "is_url", "key_of", "reads", "writes"]

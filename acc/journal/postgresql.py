@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 
 from acc.errors import ConfigurationError, StoreError, StoreUnavailableError
-from acc.journal.database import Database, shielded, told
+from acc.journal.database import Database, told
 
 DRIVER = "postgresql+psycopg"
 
@@ -36,7 +36,6 @@ _BEGIN = text(
     " set_config('synchronous_commit', CASE current_setting('synchronous_commit')"
     " WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)"
 )
-_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _LOCK_THREAD = text(
     "SELECT pg_advisory_xact_lock_shared(:locks, 0), pg_advisory_xact_lock(:locks, :thread)"
 )
@@ -76,57 +75,44 @@ class Postgresql(Database):
         self._writing = self._engine.execution_options(
             isolation_level="READ COMMITTED", postgresql_readonly=reads_only
         )
-        self._free = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._reading = self._engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._free = self._engine.execution_options(
+            isolation_level="AUTOCOMMIT", postgresql_readonly=False
+        )
         self._wait = wait
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         self._check_usable()
         with told(self.where):
-            connection = self._free.connect()
-            try:
-                connection.exec_driver_sql(_BEGIN_READING)
-            except BaseException:
-                _closed(connection)
-                raise
-        try:
+            connection = self._reading.connect()
+        with _given_back(connection):
             yield connection
-        finally:
-            _closed(connection)
-
-    def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        self._check_usable()
-        with told(self.where):
-            return shielded(lambda: self._written(job, about))
 
     def _written(self, job: Callable[[Connection], T], about: str) -> T:
-        connection = self._writing.connect()
-        try:
-            idle = max(IDLE_SECONDS, int(self._wait))
-            times = {"wait": f"{int(self._wait * 1000)}ms", "idle": f"{idle}s"}
+        times = {
+            "wait": f"{int(self._wait * 1000)}ms",
+            "idle": f"{max(IDLE_SECONDS, int(self._wait))}s",
+        }
+        with _given_back(self._writing.connect()) as connection:
             connection.execute(_BEGIN, times)
-            if about:
-                connection.execute(_LOCK_THREAD, {"locks": LOCKS, "thread": _number(about)})
-            else:
-                connection.execute(_LOCK_ALL, {"locks": LOCKS})
+            lock = {"locks": LOCKS, "thread": _number(about)} if about else {"locks": LOCKS}
+            connection.execute(_LOCK_THREAD if about else _LOCK_ALL, lock)
             done = job(connection)
-            self._commit(connection)
+            try:
+                connection.commit()
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                raise StoreUnavailableError(
+                    "the connection was lost while the transaction was committed: it may be written or not",
+                    where=self.where,
+                    hint="repeat the step with the state that it began from, which finds what was written; if it"
+                    " began with None, so do its messages if they have ids; otherwise see last_state first",
+                ) from error
             return done
-        finally:
-            _closed(connection)
-
-    def _commit(self, connection: Connection) -> None:
-        try:
-            connection.commit()
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            raise StoreUnavailableError(
-                "the connection was lost while the transaction was committed: it may be written or not",
-                where=self.where,
-                hint="repeat the step with the state that it began from, which finds what was written; if it began"
-                " with None, so do its messages if they have ids; otherwise see last_state first",
-            ) from error
 
     def scrub(self) -> str:
         # a role that may not, leaves it to the server
@@ -148,15 +134,18 @@ class Postgresql(Database):
             return int(connection.exec_driver_sql(f"{tables} {here}").scalar_one())
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            if self._is_own:
-                self._engine.dispose()
+        self._is_closed = True
+        if self._is_own:
+            self._engine.dispose()
 
 
-def _closed(connection: Connection) -> None:
-    with suppress(DBAPIError):
-        connection.close()
+@contextmanager
+def _given_back(connection: Connection) -> Iterator[Connection]:
+    try:
+        yield connection
+    finally:
+        with suppress(DBAPIError):
+            connection.close()
 
 
 def _number(about: str) -> int:

@@ -6,13 +6,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Row, bindparam, select, text
+from sqlalchemy import text
 
-from acc.journal.listing import PAGE, Listing
-from acc.journal.names import MAIN, NOTHING, Appended, Head, Place, Waiting
-from acc.journal.opened import Key, key_of, reads
-from acc.journal.rows import message_of, read_state
-from acc.journal.tables import COMMITS
+from acc.journal.listing import PAGE, WAITING, WITH_REFS, Listing
+from acc.journal.names import (
+    MAIN,
+    NOTHING,
+    Appended,
+    Head,
+    Key,
+    Place,
+    StoredMessage,
+    Waiting,
+    key_of,
+)
+from acc.journal.opened import reads
+from acc.journal.tables import COMMITS, read_state
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message
 
@@ -39,19 +48,10 @@ class Latest(Generic[S]):
     waiting: Waiting = NOTHING
 
 
-_WITH_REFS = text(  # +seq: a database that begins with the numbers reads all of the branch
-    "SELECT * FROM messages WHERE branch_id = :branch_id AND ref IN :refs AND +seq <= :last AND digest <> ''"
-    " ORDER BY +seq"
-).bindparams(bindparam("refs", expanding=True))
-_WAITING = text(
-    "SELECT * FROM messages WHERE branch_id = :branch_id AND seq > :after AND version = 0"
-    f" AND digest <> '' ORDER BY seq LIMIT {MOST_WAITING}"
-)
 _WITH_SEQ = text(
     "SELECT hash, version FROM commits WHERE branch_id = :branch_id AND seq = :seq"
     " ORDER BY version DESC LIMIT 1"
 )
-_NO_END = 1 << 62
 
 
 class Reading(Listing):
@@ -66,14 +66,12 @@ class Reading(Listing):
     @reads
     def branches(self, thread: Key) -> tuple[Head, ...]:
         """Return the heads of a thread's branches that have begun, the main one first."""
-        places_ = self._places(thread) if self._find(thread) else ()
-        return tuple(place.head for place in places_ if place.is_begun)
+        return tuple(place.head for place in self._places(thread) if place.is_begun)
 
     @reads
     def commit_with(self, thread: Key, digest: str) -> Head | None:
         """Return branch, version and last message of the commit with a hash; None if the journal lacks it."""
-        place = self._find(thread)
-        names = self._branch_names(place)
+        names = self._names(thread)
         row = self._commit_with(names, digest)
         if row is None:
             return None
@@ -133,21 +131,21 @@ class Reading(Listing):
         return self._waiting(place).messages if place else ()
 
     def _waiting(self, place: Place) -> Waiting:
-        given = {"branch_id": place.branch_id, "after": place.head.seq}
-        rows = self._execute(_WAITING, given).all()
-        if not rows:
+        found = self._chosen(place, WAITING, MOST_WAITING, after=place.head.seq)
+        if not found:
             return NOTHING
-        refs = tuple(row.ref for row in rows)
-        turn = Appended(place.head, rows[0].seq, rows[-1].seq, refs)
-        return Waiting(tuple(map(message_of, rows)), turn)
+        messages = tuple(each.message for each in found)
+        refs = tuple(message.ref for message in messages)
+        return Waiting(messages, Appended(place.head, found[0].seq, found[-1].seq, refs))
 
     def recent(self, digest: str, schema: type[S]) -> S | None:
         """Return the state with a hash if this process committed it lately, with this class."""
-        return self._recent.get(digest, schema)
+        found = self._recent.get(digest)
+        return found if found is not None and type(found) is schema else None
 
     def _state(self, place: Place, at: str | int | None, schema: type[S]) -> S | None:
         if at is None or at == place.head.hash:
-            held = self._recent.get(place.head.hash, schema)
+            held = self.recent(place.head.hash, schema)
             if held is not None:
                 return held
         body = self._state_at(place, at)
@@ -157,20 +155,16 @@ class Reading(Listing):
         """Return the state with a hash or version, or the head's; None if there is none."""
         head = place.head
         if at is None or at == head.hash:
-            if not place.is_begun:
-                return None
-            return read_state(self._sql, place.branch_id, head.version)
-        if isinstance(at, str):
-            every = dict.fromkeys((*place.lineage, *self._branch_names(place)))
-            row = self._commit_with(every, at)
-            return read_state(self._sql, row.branch_id, row.version) if row else None
-        for branch_id in place.lineage if at <= head.version else ():
-            is_there = select(COMMITS.c.id).where(
-                COMMITS.c.branch_id == branch_id, COMMITS.c.version == at
-            )
-            if self._execute(is_there).first() is not None:
-                return read_state(self._sql, branch_id, at)
-        return None
+            found = (place.branch_id, head.version) if place.is_begun else None
+        elif isinstance(at, str):
+            row = self._commit_with((*place.lineage, *self._names(head.thread)), at)
+            found = (row.branch_id, row.version) if row else None
+        else:
+            own = COMMITS.c.version == at
+            lineage = place.lineage if at <= head.version else ()
+            there = (each for each in lineage if self._is_there(COMMITS.c.branch_id == each, own))
+            found = next(((each, at) for each in there), None)
+        return read_state(self._sql, *found) if found else None
 
     @reads
     def texts(self, thread: Key, refs: Iterable[Any], *, branch: str = MAIN) -> tuple[Message, ...]:
@@ -187,16 +181,13 @@ class Reading(Listing):
 
         Where a turn was appended twice, as by two workers, that one counts which a commit took.
         """
-        best: dict[str, Row[Any]] = {}
-        for branch_id, up_to in ((place.branch_id, _NO_END), *place.ancestry):
-            left = [ref for ref in refs if ref not in best]
-            for start in range(0, len(left), PAGE):
-                part = left[start : start + PAGE]
-                given = {"branch_id": branch_id, "refs": part, "last": up_to}
-                for row in self._execute(_WITH_REFS, given):
-                    if up_to != _NO_END and not row.version:
-                        continue  # another branch's turn that nothing came of
-                    held = best.get(row.ref)
-                    if held is None or row.version or not held.version:
-                        best[row.ref] = row
-        return tuple(message_of(best[ref]) for ref in dict.fromkeys(refs) if ref in best)
+        best: dict[str, StoredMessage] = {}
+        for start in range(0, len(refs), PAGE):
+            part = refs[start : start + PAGE]
+            for each in self._chosen(place, WITH_REFS, refs=part):
+                if each.branch != place.head.branch and not each.version:
+                    continue  # another branch's turn that nothing came of
+                held = best.get(each.message.ref)
+                if held is None or each.version or not held.version:
+                    best[each.message.ref] = each
+        return tuple(best[ref].message for ref in dict.fromkeys(refs) if ref in best)

@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select
-
 from acc.commit.commit import commit
 from acc.errors import AccError
-from acc.journal.names import Place, StoredCommit
+from acc.journal.names import Place, StoredCommit, StoredMessage
 from acc.journal.reading import Reading
 from acc.journal.record import given_of, notes_of
 from acc.journal.tables import TOMBSTONES
@@ -44,8 +42,12 @@ class Recomputing:
         self._texts: dict[str, Message] = {}
         self._last: CompressedCognitiveState | None = None
 
-    def problem(self, stored: StoredCommit, before: StoredCommit | None) -> str:
+    def problem(
+        self, stored: StoredCommit, before: StoredCommit | None, taken: Sequence[StoredMessage]
+    ) -> str:
         """Return how a commit differs from what its record makes of the state before; empty if it does not.
+
+        ``taken``: the messages that it took.
 
         Raises:
             NotRecomputed: The state before, a text of it, or its policy is not there.
@@ -53,7 +55,8 @@ class Recomputing:
         try:
             policy = self._policy(stored.policy)
             prior = self._prior(stored, before, policy)
-            return self._differs(stored, prior, policy)
+            turn = self._turn(taken, prior)
+            return self._differs(stored, policy, prior, turn)
         except _DAMAGED as error:
             return f"it cannot be recomputed: {type(error).__name__}: {error}"
 
@@ -86,10 +89,13 @@ class Recomputing:
         return policy.schema.load(dict(before.state))
 
     def _differs(
-        self, stored: StoredCommit, prior: CompressedCognitiveState, policy: Policy
+        self,
+        stored: StoredCommit,
+        policy: Policy,
+        prior: CompressedCognitiveState,
+        turn: Sequence[Message],
     ) -> str:
         record: Mapping[str, Any] = stored.record or {}
-        turn = self._turn(stored, prior)
         made = commit(prior, policy, **vars(given_of(record, turn, self._text)))
         if made.state.hash != stored.hash:
             return "it does not recompute: another state comes out"
@@ -100,15 +106,10 @@ class Recomputing:
             return "it does not recompute: other messages find no room"
         return ""
 
-    def _turn(self, stored: StoredCommit, prior: CompressedCognitiveState) -> tuple[Message, ...]:
-        """Return the messages that a commit took, and keep those that the step can still read."""
-        first, last = stored.span
-        if not last:
-            return ()
-        head, size = self._place.head, last - first + 1
-        span = self._journal.messages(head.thread, first, size, branch=head.branch, also_open=True)
-        # Another worker's turn may lie between; no commit took it.
-        taken = [each for each in span if each.version == stored.version]
+    def _turn(
+        self, taken: Sequence[StoredMessage], prior: CompressedCognitiveState
+    ) -> tuple[Message, ...]:
+        """Return the messages of a turn, and keep those that the step can still read."""
         if not all(each.digest for each in taken):
             raise NotRecomputed(_FORGOTTEN)
         turn = tuple(each.message for each in taken)
@@ -121,15 +122,10 @@ class Recomputing:
         if ref not in self._texts:  # of a branch that this one came from
             found = self._journal._texts(self._place, [ref])
             if not found:
-                raise NotRecomputed(_FORGOTTEN) if self._is_tombstone(ref) else KeyError(ref)
+                own = TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
+                raise NotRecomputed(_FORGOTTEN) if self._journal._is_there(*own) else KeyError(ref)
             self._texts[ref] = found[0]
         return self._texts[ref]
-
-    def _is_tombstone(self, ref: str) -> bool:
-        statement = select(TOMBSTONES.c.id).where(
-            TOMBSTONES.c.branch_id.in_(self._place.lineage), TOMBSTONES.c.ref == ref
-        )
-        return self._journal._execute(statement).first() is not None
 
 
 def _why_unknown(stored: Mapping[str, Any], known: Iterable[Policy]) -> str:

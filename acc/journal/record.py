@@ -27,6 +27,7 @@ from acc.state.tail import Message
 from acc.turn.observations import Evidence
 
 S = TypeVar("S", bound=CompressedCognitiveState)
+T = TypeVar("T")
 
 Kind = Literal["step", "taken", "fork", "ingest"]
 """``step``: `commit` made it. ``taken``: a state that came from outside, as of a checkpoint or a seed. ``fork``: the
@@ -35,8 +36,9 @@ first of a branch. ``ingest``: documents came in."""
 
 _PROPOSED = {
     "rules": ProposedPin, "goals": ProposedPin, "next": ProposedPin, "later": ProposedLater,
-    "done": ProposedDone,
+    "done": ProposedDone, "records": ProposedRecord,
 }  # fmt: skip
+_PLAIN = ("number", "is_provisional", "is_repair", "withdrawn")
 
 
 @dataclass(frozen=True)
@@ -83,25 +85,24 @@ def record_of(entry: Entry[Any]) -> dict[str, Any]:
 
 
 def _given_body(given: Given) -> dict[str, Any]:
+    plain = {name: getattr(given, name) for name in _PLAIN}
     body: dict[str, Any] = {
+        **plain,
         "turn": [message.ref for message in given.turn],
-        "number": given.number,
         "read": [_reading(message) for message in given.read],
-        "evidence": [each.model_dump(mode="json", exclude_defaults=True) for each in given.evidence],
+        "evidence": [_dumped(each) for each in given.evidence],
         "judgements": [_dumped(each) for each in given.judgements],
-        "is_provisional": given.is_provisional,
-        "is_repair": given.is_repair,
         "before": [_dumped(note) for note in given.before],
-        "withdrawn": list(given.withdrawn),
-    }  # fmt: skip
+    }
+    body = {key: value for key, value in body.items() if value}
     if given.proposal is not None:
         proposal = asdict(replace(given.proposal, notes=()))
-        notes = [_dumped(note) for note in given.proposal.notes]
-        body["proposal"] = {k: v for k, v in {**proposal, "notes": notes}.items() if v}
-    return {key: value for key, value in body.items() if value or key == "proposal"}
+        proposal["notes"] = [_dumped(note) for note in given.proposal.notes]
+        body["proposal"] = {key: value for key, value in proposal.items() if value}
+    return body
 
 
-def _dumped(part: Note | Judgement) -> dict[str, Any]:
+def _dumped(part: Note | Judgement | Evidence) -> dict[str, Any]:
     return part.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -127,18 +128,17 @@ def given_of(
         KeyError: A message that was read is not there.
         TypeError: The record is damaged. So do ValueError and AttributeError say.
     """
-    body: dict[str, Any] = dict(record.get("given", {}))
-    proposal = body.pop("proposal", None)
-    given = Given(
-        turn=tuple(turn),
-        read=tuple(_read(each, text_of) for each in body.pop("read", ())),
-        proposal=None if proposal is None else _proposal(proposal),
-        evidence=tuple(Evidence.model_validate(each) for each in body.pop("evidence", ())),
-        judgements=tuple(Judgement.model_validate(each) for each in body.pop("judgements", ())),
-        before=notes_of(body.pop("before", ())),
-        withdrawn=tuple(body.pop("withdrawn", ())),
-    )
-    return replace(given, **{k: v for k, v in body.items() if k != "turn"})
+    body: Mapping[str, Any] = record.get("given", {})
+    proposal = body.get("proposal")
+    parts = {
+        "turn": tuple(turn),
+        "read": tuple(_read(each, text_of) for each in body.get("read", ())),
+        "proposal": None if proposal is None else _proposal(proposal),
+        "evidence": tuple(map(Evidence.model_validate, body.get("evidence", ()))),
+        "judgements": tuple(map(Judgement.model_validate, body.get("judgements", ()))),
+        "before": notes_of(body.get("before", ())),
+    }
+    return _built(Given, {**body, **parts})
 
 
 def notes_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Note, ...]:
@@ -159,15 +159,12 @@ def _read(stored: Sequence[Any], text_of: Callable[[str], Message]) -> Message:
 
 
 def _proposal(body: Mapping[str, Any]) -> Proposal:
-    made: dict[str, Any] = {
-        name: tuple(kind(**each) for each in body.get(name, ())) for name, kind in _PROPOSED.items()
+    lists = {
+        name: tuple(_built(kind, each) for each in body.get(name, ()))
+        for name, kind in _PROPOSED.items()
     }
-    records = tuple({**each, "refs": tuple(each["refs"])} for each in body.get("records", ()))
-    return Proposal(
-        **made,
-        records=tuple(ProposedRecord(**each) for each in records),
-        **{key: tuple(body.get(key, ())) for key in ("drop", "minor", "keep")},
-        mode=body["mode"],
-        author=body["author"],
-        notes=notes_of(body.get("notes", ())),
-    )
+    return _built(Proposal, {**body, **lists, "notes": notes_of(body.get("notes", ()))})
+
+
+def _built(kind: Callable[..., T], body: Mapping[str, Any]) -> T:
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in body.items()})

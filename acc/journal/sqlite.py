@@ -25,7 +25,7 @@ from sqlalchemy import Connection, NullPool, create_engine, event
 
 from acc.errors import AuditError, InputError, StoreError
 from acc.folders import is_network, opened_private, private_folder
-from acc.journal.database import Database, shielded, told
+from acc.journal.database import Database, told
 
 CHECKPOINT_PAGES = 1_000
 
@@ -72,7 +72,7 @@ class Sqlite(Database):
         if reads_only:  # the file keeps its mode: a copy that `acc backup` made has no log
             self.mode = _mode_of(path)
         self._seen: dict[Path, tuple[int, int] | None] = {}
-        self._idle: deque[Connection] = deque()
+        self._idle: deque[Connection] = deque()  # Ctrl-C could leave the lock of a pool held
         self._writing = threading.Lock()
         with told(self.where):
             if not reads_only:
@@ -94,21 +94,17 @@ class Sqlite(Database):
         )  # fmt: skip
 
     def _set_up(self, connection: Any, _: Any) -> None:
-        cursor = connection.cursor()
-        try:
+        with closing(connection.cursor()) as cursor:
             cursor.execute(f"PRAGMA busy_timeout={int(self._wait * 1000)}")
             self._set_mode(cursor)
             # In rollback mode EXTRA also syncs the folder after the journal file was deleted.
             cursor.execute(f"PRAGMA synchronous={'FULL' if self.mode == 'wal' else 'EXTRA'}")
-            cursor.execute("PRAGMA secure_delete=ON")
-            cursor.execute("PRAGMA cell_size_check=ON")
+            for name in ("secure_delete", "cell_size_check", "foreign_keys"):
+                cursor.execute(f"PRAGMA {name}=ON")
             cursor.execute("PRAGMA trusted_schema=OFF")
-            cursor.execute("PRAGMA foreign_keys=ON")
             cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
             if self._reads_only:
                 cursor.execute("PRAGMA query_only=ON")
-        finally:
-            cursor.close()
 
     def _set_mode(self, cursor: Any) -> None:
         """Set the mode of the file. SQLite's busy handler does not wait for this lock."""
@@ -129,30 +125,16 @@ class Sqlite(Database):
     @contextmanager
     def read(self) -> Iterator[Connection]:
         with self._connected() as connection:
-            driver: Any = connection.connection.driver_connection
-            driver.execute("BEGIN")  # SQLAlchemy would take as long for it as for a query
-            try:
-                yield connection
-                self._remember()
-            finally:
-                with suppress(Exception):  # it was read; SQLite may have ended it by itself
-                    driver.execute("ROLLBACK")
+            connection.exec_driver_sql("BEGIN")
+            yield connection
+            self._remember()
 
-    def write(self, job: Callable[[Connection], T], about: str = "") -> T:
-        self._check_usable()
-        return shielded(lambda: self._written(job))
-
-    def _written(self, job: Callable[[Connection], T]) -> T:
-        with self._writing, told(self.where), self._connected() as connection:
+    def _written(self, job: Callable[[Connection], T], about: str) -> T:
+        with self._writing, self._connected() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-            try:
-                self._remember()
-                done = job(connection)
-                connection.exec_driver_sql("COMMIT")
-            except BaseException:
-                with suppress(Exception):  # SQLite ends the transaction itself after some errors
-                    connection.exec_driver_sql("ROLLBACK")
-                raise
+            self._remember()
+            done = job(connection)
+            connection.exec_driver_sql("COMMIT")
             self._check_files(connection)
             return done
 
@@ -175,17 +157,26 @@ class Sqlite(Database):
         try:
             yield connection
         finally:
-            if not self._is_closed and len(self._idle) < KEPT and _is_reusable(connection):
-                self._idle.append(connection)
-            else:
-                connection.close()
+            self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        """Roll back what is open, and keep the connection, unless it is of no use any more."""
+        try:
+            if not connection.invalidated:
+                driver: Any = connection.connection.driver_connection
+                driver.rollback()
+        except sqlite3.Error:  # SQLite may have ended the transaction by itself
+            connection.invalidate()
+        if connection.invalidated or self._is_closed or len(self._idle) >= KEPT:
+            connection.close()
+        else:
+            self._idle.append(connection)
 
     def _remember(self) -> None:
         """Keep which files there are, unless they are known. A connection is open and has read."""
         if not self._seen or None in self._seen.values():
             names = ("", "-wal", "-shm") if self.mode == "wal" else ("",)
-            paths = [Path(f"{self.path}{name}") for name in names]
-            self._seen = {path: _identity(path) for path in paths}
+            self._seen = {path: _identity(path) for path in map(self._beside, names)}
 
     def _check_files(self, connection: Connection) -> None:
         """Raise if a file was deleted or replaced since. What a deleted log holds is saved as it is closed.
@@ -204,9 +195,13 @@ class Sqlite(Database):
     def _forget(self) -> None:
         """Close the connections that nobody uses; new ones may find other files."""
         self._seen = {}
-        while self._idle:
-            self._idle.pop().close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
         self._engine.dispose()
+
+    def _beside(self, ending: str) -> Path:
+        return Path(f"{self.path}{ending}")
 
     def scrub(self) -> str:
         until, is_busy = time.monotonic() + self._wait, self.mode == "wal"
@@ -217,9 +212,15 @@ class Sqlite(Database):
         return _STILL_READ if is_busy else ""
 
     def back_up(self, path: Path) -> None:
-        with closing(sqlite3.connect(path)) as copy:
-            self.raw(lambda source: source.backup(copy, pages=COPIED_PAGES, sleep=0.01))
-            copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+        private_folder(path.parent)
+        opened_private(path, "xb").close()
+        try:
+            with closing(sqlite3.connect(path)) as copy:
+                self.raw(lambda source: source.backup(copy, pages=COPIED_PAGES, sleep=0.01))
+                copy.execute("PRAGMA journal_mode=DELETE")  # one file, nothing beside it
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     def damages(self) -> list[str]:
         statement = f"PRAGMA integrity_check({MOST_DAMAGES})"
@@ -230,27 +231,18 @@ class Sqlite(Database):
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
     def free_bytes(self) -> int:
-        return self._numbers("freelist_count")
-
-    def size(self) -> int:
-        return self._numbers("page_count")
-
-    def _numbers(self, of: str) -> int:
-        names = (of, "page_size")
-        pages, size = self.raw(
-            lambda c: [int(c.execute(f"PRAGMA {name}").fetchone()[0]) for name in names]
-        )
-        return pages * size
+        names = "freelist_count", "page_size"
+        pages, size = self.raw(lambda c: [c.execute(f"PRAGMA {n}").fetchone()[0] for n in names])
+        return int(pages * size)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        every = (Path(f"{self.path}{name}") for name in ("", "-wal", "-shm"))
+        every = map(self._beside, ("", "-wal", "-shm"))
         return tuple(path for path in every if path.is_file())
 
     def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._forget()
+        self._is_closed = True
+        self._forget()
 
 
 _OPEN: WeakSet[Sqlite] = WeakSet()
@@ -289,9 +281,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _is_reusable(connection: Connection) -> bool:
-    """Whether nothing is left of a connection's last use."""
-    driver: Any = None if connection.invalidated else connection.connection.driver_connection
-    return driver is not None and not driver.in_transaction

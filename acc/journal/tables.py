@@ -1,6 +1,11 @@
-"""The tables of a journal."""
+"""The tables of a journal, and what their rows hold of messages and commits."""
 
 from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -12,17 +17,25 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Row,
     Table,
     Text,
     UniqueConstraint,
+    bindparam,
+    func,
     inspect,
     select,
 )
 
 from acc.errors import InputError, StoreError
-from acc.journal.database import Database, told
+from acc.journal.database import Database, damaged, told
+from acc.journal.names import StoredCommit
+from acc.state.tail import Message
+from acc.turn.observations import Channel, Observation
 
 METADATA = MetaData()
+
+_DAMAGED = (zlib.error, ValueError, TypeError)
 
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 
@@ -61,6 +74,9 @@ THREADS = Table(
 )  # fmt: skip
 """A conversation, by the names that its application gave. No number is given again."""
 
+NAMES = THREADS.c.thread, THREADS.c.tenant, THREADS.c.user, THREADS.c.agent
+"""The names of a thread, as a `acc.journal.names.ThreadKey` takes them."""
+
 BRANCHES = Table(
     "branches", METADATA, _id(), _of("thread_id", "threads"), *_text("name", "ancestry", "created"),
     UniqueConstraint("thread_id", "name"), sqlite_autoincrement=True,
@@ -97,13 +113,15 @@ COMMITS = Table(
 """What a commit made, and of what. ``record`` and ``state`` are compressed JSON; a state is written against that of the
 version ``base``, unless it is 0: what both share takes no room."""
 
-BASE = COMMITS.alias("base")
-"""The commits that others are written against."""
+_BASE = COMMITS.alias("base")
+_ON_BASE = (_BASE.c.branch_id == COMMITS.c.branch_id) & (_BASE.c.version == COMMITS.c.base)
 
-ON_BASE = (BASE.c.branch_id == COMMITS.c.branch_id) & (BASE.c.version == COMMITS.c.base)
-
-WHOLE_COMMITS = select(COMMITS, BASE.c.state.label("whole")).join(BASE, ON_BASE, isouter=True)
+WHOLE_COMMITS = select(COMMITS, _BASE.c.state.label("whole")).join(_BASE, _ON_BASE, isouter=True)
 """Commits with what their states are written against."""
+
+_STATE = WHOLE_COMMITS.where(
+    COMMITS.c.branch_id == bindparam("branch_id"), COMMITS.c.version == bindparam("version")
+)
 
 POLICIES = Table(
     "policies", METADATA, Column("fingerprint", Text, primary_key=True), *_text("body")
@@ -157,40 +175,111 @@ def prepare(database: Database, now: str, *, reads_only: bool = False) -> None:
     """
 
     def make(connection: Connection) -> None:
-        if not _found(connection, database.where):  # nobody was faster
+        if not _is_made(connection, database.where):  # nobody was faster
             METADATA.create_all(connection)
-            row = {"number": FORMAT_NUMBER, "at": now}
-            connection.execute(FORMAT.insert(), row)
+            connection.execute(FORMAT.insert(), {"number": FORMAT_NUMBER, "at": now})
 
     with told(database.where), database.read() as connection:
-        found = _found(connection, database.where)
-    if found:
-        return
-    if reads_only:
+        is_made = _is_made(connection, database.where)
+    if not is_made and reads_only:
         raise InputError(
             "there is no memory",
             where=database.where, hint="open it to write once: MemoryController.open",
         )  # fmt: skip
-    database.write(make)
+    if not is_made:
+        database.write(make)
 
 
-def _found(connection: Connection, where: str) -> int:
-    """Return the number of the format that the database has; 0 if it has none."""
+def _is_made(connection: Connection, where: str) -> bool:
+    """Whether the database has a journal; raise `StoreError` for one that this version cannot use."""
     names = set(inspect(connection).get_table_names())
     own = names & METADATA.tables.keys()
     # beside tables of others a server's database may begin a journal, a file may not
     if not (own if connection.dialect.name == "postgresql" else names):
-        return 0
+        return False
     if not {"format", "heads"} <= own:
         raise StoreError(
             "the database holds no journal, but other tables", where=where,
             hint="name another folder, or a schema of its own: ?options=-csearch_path=acc",
         )  # fmt: skip
-    number = max((row[0] for row in connection.execute(select(FORMAT.c.number))), default=0)
+    number = connection.execute(select(func.max(FORMAT.c.number))).scalar() or 0
     if number > FORMAT_NUMBER:
         raise StoreError(
             f"the journal has format {number}, this version writes {FORMAT_NUMBER}",
-            where=where,
-            hint="update the package",
-        )
-    return number
+            where=where, hint="update the package",
+        )  # fmt: skip
+    return True
+
+
+def message_of(row: Row[Any]) -> Message:
+    """Return the message of a row.
+
+    Raises:
+        AuditError: It holds what no message can.
+    """
+    try:
+        seen = Observation(
+            channel=Channel(row.channel), text=row.text, name=row.name, call_id=row.call_id,
+            ref=row.ref, left_out=row.left_out, message=row.message_id, at=row.at,
+        ).as_split()  # fmt: skip
+    except ValueError as error:
+        what = f"row {row.id} of the messages was changed: {error}"
+        raise damaged(what, f"message {row.ref}") from error
+    return Message(seen, row.turn, row.at)
+
+
+def commit_of(row: Row[Any], branch: str) -> StoredCommit:
+    """Return the commit of a row; a damaged one says so."""
+    record = state = None
+    problem = ""
+    try:
+        record, state = unpacked(row.record), _state_of(row)
+    except _DAMAGED as error:
+        problem = f"the row is damaged: {error}"
+    return StoredCommit(
+        branch, row.version, row.kind, row.parent, row.hash, row.policy, row.turn,
+        (row.first_seq, row.last_seq), row.seq, row.at, record, state, row.id, problem,
+    )  # fmt: skip
+
+
+def read_state(connection: Connection, branch_id: int, version: int) -> Mapping[str, Any]:
+    """Return a state's canonical form.
+
+    Raises:
+        AuditError: Its row is damaged or missing.
+    """
+    given = {"branch_id": branch_id, "version": version}
+    row = connection.execute(_STATE, given).first()
+    if row is None:
+        raise damaged(f"version {version} is missing", f"branch row {branch_id}")
+    try:
+        return _state_of(row)
+    except _DAMAGED as error:
+        what = f"the state of row {row.id} in commits is damaged"
+        raise damaged(what, f"branch row {branch_id}") from error
+
+
+def _state_of(row: Row[Any]) -> Mapping[str, Any]:
+    return unpacked(row.state, row.whole if row.base else b"")
+
+
+def packed(body: Any, whole: bytes = b"") -> bytes:
+    """Return compressed JSON, written against another that was packed whole, if one is given.
+
+    It is in ASCII: any text goes through it, lone surrogates of a model's answer, too.
+    """
+    data = json.dumps(body, separators=(",", ":"), sort_keys=True).encode()
+    machine = zlib.compressobj(zdict=_shared(whole)) if whole else zlib.compressobj()
+    return machine.compress(data) + machine.flush()
+
+
+def unpacked(data: bytes, whole: bytes = b"") -> Mapping[str, Any]:
+    """Return what `packed` was given; raise one of `_DAMAGED` if it cannot be read."""
+    machine = zlib.decompressobj(zdict=_shared(whole)) if whole else zlib.decompressobj()
+    body: Mapping[str, Any] = json.loads(machine.decompress(data) + machine.flush())
+    return body
+
+
+def _shared(whole: bytes) -> bytes:
+    """Return the last 32 KB of what was packed whole: more does not fit into the window of the compression."""
+    return zlib.decompress(whole)[-32_768:]

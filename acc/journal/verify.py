@@ -1,20 +1,20 @@
 """Verify: recompute each commit from the journal, and check chain, digests and heads (law 10).
 
 It reads thread by thread, each in one snapshot, so that it reports as it goes. Writers go on meanwhile; on a network
-file system they wait until a thread is checked.
+file system they wait until a thread is checked. Messages and commits of a branch are read side by side, once: each
+commit with what it took.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby
 from typing import Any
 
 from sqlalchemy import select
 
 from acc.errors import AccError
-from acc.journal.branching import successor
+from acc.journal.committing import successor
 from acc.journal.database import told
 from acc.journal.names import (
     MAIN,
@@ -28,7 +28,7 @@ from acc.journal.names import (
 )
 from acc.journal.reading import Reading
 from acc.journal.recompute import NotRecomputed, Recomputing
-from acc.journal.tables import COMMITS, POLICIES, TOMBSTONES, TURNS
+from acc.journal.tables import POLICIES, TOMBSTONES, TURNS
 from acc.state.policy import Policy
 from acc.state.tail import digest_of
 from acc.text.lines import sha256_of
@@ -41,28 +41,16 @@ _OF_A_STATE = {"version": 0, "parent": "", "turn": 0}
 
 
 def verify(
-    journal: Reading,
-    heads: Iterable[Head],
-    anchors: Iterable[Head],
-    policies: Sequence[Policy],
+    journal: Reading, heads: Iterable[Head], anchors: Iterable[Head], policies: Sequence[Policy]
 ) -> Report:
     """Check the threads of ``heads`` and ``anchors`` one after the other; see `acc.journal.journal.Journal.verify`."""
     report = Report()
     kept: dict[ThreadKey, list[Head]] = {}
     for head in anchors:
         kept.setdefault(head.thread, []).append(head)
-    seen = set()
-
-    def check(key: ThreadKey, anchors: Sequence[Head]) -> None:
+    for key in dict.fromkeys((*(head.thread for head in heads), *kept)):
         with journal.snapshot() as opened:
-            _check_thread(opened, key, policies, anchors, report)
-
-    for key, _ in groupby(heads, lambda head: head.thread):
-        if key not in seen:  # a fork's row may stand apart from its thread's
-            seen.add(key)
-            check(key, kept.pop(key, ()))
-    for key, missing in kept.items():
-        check(key, missing)
+            _check_thread(opened, key, policies, kept.get(key, ()), report)
     return report
 
 
@@ -77,27 +65,23 @@ def _check_thread(
     try:
         with told(journal.where):
             bodies = {row.fingerprint: row.body for row in journal._execute(select(POLICIES))}
+            journal._found(key)
             places = journal._places(key)
     except AccError as error:
-        if anchors or not _is_gone(journal, key):
+        is_gone = False  # deleted since it was listed
+        with suppress(AccError):
+            is_gone = not anchors and journal.was_deleted(key)
+        if not is_gone:
             report.damages.append(Damage(key, MAIN, "branches", 0, str(error)))
         return
     for place in places:
         wanted = {h.version: h.hash for h in anchors if h.branch == place.head.branch and h.hash}
-        _Branch(
-            journal, place, Recomputing(journal, place, policies, bodies), wanted, report
-        ).check()
-
-
-def _is_gone(journal: Reading, key: ThreadKey) -> bool:
-    """Whether the thread was deleted since it was listed."""
-    with suppress(AccError):
-        return journal.was_deleted(key)
-    return False
+        recomputing = Recomputing(journal, place, policies, bodies)
+        _Branch(journal, place, recomputing, wanted, report).check()
 
 
 class _Branch:
-    """The check of one branch."""
+    """The check of one branch; ``at`` is the number of the last message that was read."""
 
     def __init__(
         self,
@@ -110,6 +94,7 @@ class _Branch:
         self.journal, self.place, self.report = journal, place, report
         self.recomputing, self.anchors = recomputing, anchors
         self.before: StoredCommit | None = None
+        self.at = place.begun
 
     def damage(self, table: str, row: int, what: str) -> None:
         head = self.place.head
@@ -120,10 +105,7 @@ class _Branch:
         head = self.place.head
         try:
             with told(self.journal.where):
-                self._check_messages()
-                for stored in self.journal.commits(head.thread, head.branch):
-                    self._check_commit(stored)
-                    self.before = stored
+                self._check_rows()
         except AccError as error:
             self.damage("commits", 0, str(error))
             return
@@ -135,51 +117,87 @@ class _Branch:
             if version > head.version:
                 self.damage("commits", 0, f"version {version}, which was anchored outside, is gone")
 
-    def _check_messages(self) -> None:
-        spans = _Spans(self.journal, self.place)
-        head, at = self.place.head, self._first()
-        for each in self.journal.messages(head.thread, at + 1, branch=head.branch, also_open=True):
-            self.report.messages += 1
-            if each.seq != at + 1:
-                self.damage("messages", each.id, f"messages before number {each.seq} are missing")
-            at = each.seq
-            if problem := spans.problem(each):
-                self.damage("messages", each.id, problem)
-            self._check_digest(each)
-        if at < spans.last:
-            self.damage("messages", 0, f"messages after number {at} are missing")
-        for what in spans.missing():
-            self.damage("messages", 0, what)
+    def _check_rows(self) -> None:
+        head = self.place.head
+        messages = self._messages()
+        each = next(messages, None)
+        for stored in self.journal.commits(head.thread, head.branch):
+            read = []
+            while each is not None and each.seq <= stored.span[1]:
+                read.append(each)
+                each = next(messages, None)
+            self._check_commit(stored, self._taken(stored, read))
+            self.before = stored
+        while each is not None:
+            if each.version:
+                self._damage_taken(each)
+            each = next(messages, None)
 
-    def _first(self) -> int:
-        """Return the number of the last message before the branch's own."""
-        return self.place.ancestry[0][1] if self.place.ancestry else 0
+    def _messages(self) -> Iterator[StoredMessage]:
+        """Yield the messages of the branch itself, checked."""
+        head, turns = self.place.head, self._turns()
+        for each in self.journal.messages(
+            head.thread, self.place.begun + 1, branch=head.branch, also_open=True
+        ):
+            self.report.messages += 1
+            if each.seq != self.at + 1:
+                self.damage("messages", each.id, f"messages before number {each.seq} are missing")
+            self.at = each.seq
+            number = each.message.turn
+            if not any(first <= each.seq <= last for first, last in turns.get(number, ())):
+                what = f"its turn {number} does not hold the message {each.message.ref}"
+                self.damage("messages", each.id, what)
+            self._check_digest(each)
+            yield each
+        if self.at < max((last for spans in turns.values() for _, last in spans), default=0):
+            self.damage("messages", 0, f"messages after number {self.at} are missing")
+
+    def _turns(self) -> Mapping[int, list[tuple[int, int]]]:
+        """Return which messages each turn has. Nothing else tells of one that waits, or of a document's."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        turns = select(TURNS.c.number, TURNS.c.first_seq, TURNS.c.last_seq)
+        own = turns.where(TURNS.c.branch_id == self.place.branch_id)
+        for number, first, last in self.journal._execute(own):
+            found.setdefault(number, []).append((first, last))
+        return found
 
     def _check_digest(self, each: StoredMessage) -> None:
         if each.digest:
             if digest_of(each.message.observation, self.journal._digest_key) != each.digest:
                 self.damage("messages", each.id, f"the message {each.message.ref} was changed")
-            return
-        statement = select(TOMBSTONES.c.id).where(
+        elif not self.journal._is_there(
             TOMBSTONES.c.branch_id == self.place.branch_id, TOMBSTONES.c.seq == each.seq
-        )
-        if self.journal._execute(statement).first() is None:
+        ):
             self.damage("messages", each.id, "it was blanked, and no tombstone says so")
 
-    def _check_commit(self, stored: StoredCommit) -> None:
+    def _taken(self, stored: StoredCommit, read: Sequence[StoredMessage]) -> list[StoredMessage]:
+        """Return those of some messages that a commit took. No commit took another worker's between them."""
+        first, last = stored.span
+        taken = []
+        for each in read:
+            if each.version == stored.version and each.seq >= first:
+                taken.append(each)
+            elif each.version:
+                self._damage_taken(each)
+        there = {each.seq for each in (*taken, *(each for each in read if not each.digest))}
+        if last and not {first, last} <= there:
+            what = f"messages that version {stored.version} took, {first} to {last}, are missing"
+            self.damage("messages", 0, what)
+        return taken
+
+    def _damage_taken(self, each: StoredMessage) -> None:
+        what = f"version {each.version} did not take the message {each.message.ref}"
+        self.damage("messages", each.id, what)
+
+    def _check_commit(self, stored: StoredCommit, taken: Sequence[StoredMessage]) -> None:
         self._check_place(stored)
         if stored.problem:
             self.damage("commits", stored.id, stored.problem)
-        elif stored.state is not None:
-            self._check_state(stored, stored.state)
-        if stored.kind == "ingest" and not stored.problem:
-            self.report.recomputed += 1
+            self.report.reasons["its row is damaged"] += 1
             return
-        if why := self._why_not(stored):
-            self.report.reasons[why] += 1
-            return
+        self._check_state(stored, stored.state or {})
         try:
-            problem = self.recomputing.problem(stored, self.before)
+            problem = self._recomputed(stored, taken)
         except NotRecomputed as error:
             self.report.reasons[str(error)] += 1
             return
@@ -187,6 +205,14 @@ class _Branch:
             self.damage("commits", stored.id, problem)
         else:
             self.report.recomputed += 1
+
+    def _recomputed(self, stored: StoredCommit, taken: Sequence[StoredMessage]) -> str:
+        if stored.kind == "ingest":
+            return ""
+        if stored.kind != "step":
+            is_fork = stored.kind == "fork"
+            raise NotRecomputed("a branch begins with it" if is_fork else "it came from outside")
+        return self.recomputing.problem(stored, self.before, taken)
 
     def _check_place(self, stored: StoredCommit) -> None:
         """Check what a commit says of those before it and outside, and of what it took."""
@@ -201,16 +227,10 @@ class _Branch:
                 "commits", stored.id,
                 "its hash is not the one anchored outside: after an erasure, anchor the heads again",
             )  # fmt: skip
-        if stored.seq < max(before.seq if before else self._first(), stored.span[1]):
+        if stored.seq < max(before.seq if before else self.place.begun, stored.span[1]):
             self.damage("commits", stored.id, "its number of the last message is too low")
         if stored.record is not None and ("given" in stored.record) != (stored.kind == "step"):
             self.damage("commits", stored.id, f"what it was given is not that of a {stored.kind}")
-
-    def _why_not(self, stored: StoredCommit) -> str:
-        if stored.problem:
-            return "its row is damaged"
-        kinds = {"step": "", "fork": "a branch begins with it"}
-        return kinds.get(stored.kind, "it came from outside")
 
     def _check_state(self, stored: StoredCommit, state: Mapping[str, Any]) -> None:
         body = {k: v for k, v in state.items() if k != "hash"}
@@ -229,51 +249,3 @@ class _Branch:
         body = self.journal._state_at(self.place, stored.parent)
         if body and successor(body, branch=stored.branch)["hash"] != state["hash"]:
             self.damage("commits", stored.id, "it is not the state that the branch was forked from")
-
-
-class _Spans:
-    """What turns and commits say of a branch's messages: which there are, and which commit took each.
-
-    Nothing recomputes a message that waits, or one of documents. These rows tell of it.
-
-    Attributes:
-        last: Number of the last message that a turn tells of.
-    """
-
-    def __init__(self, journal: Reading, place: Place) -> None:
-        self._of_turns: dict[int, list[tuple[int, int]]] = {}
-        self._of_commits: dict[int, tuple[int, int]] = {}
-        self._found: dict[int, tuple[int, int]] = {}
-        self._blanked: set[int] = set()
-        turns = select(TURNS.c.number, TURNS.c.first_seq, TURNS.c.last_seq)
-        for number, *span in journal._execute(turns.where(TURNS.c.branch_id == place.branch_id)):
-            self._of_turns.setdefault(number, []).append((span[0], span[1]))
-        self.last = max((span[1] for spans in self._of_turns.values() for span in spans), default=0)
-        commits = select(COMMITS.c.version, COMMITS.c.first_seq, COMMITS.c.last_seq).where(
-            COMMITS.c.branch_id == place.branch_id, COMMITS.c.last_seq > 0
-        )
-        for version, first, last in journal._execute(commits):
-            self._of_commits[version] = first, last
-
-    def problem(self, each: StoredMessage) -> str:
-        """Return how a message's row contradicts turns and commits; empty if it does not."""
-        turns = self._of_turns.get(each.message.turn, ())
-        if not any(first <= each.seq <= last for first, last in turns):
-            return f"its turn {each.message.turn} does not hold the message {each.message.ref}"
-        if not each.digest:  # nothing may be made of it any more
-            self._blanked.add(each.seq)
-        if not each.version:
-            return ""
-        first, last = self._of_commits.get(each.version, (0, 0))
-        if not first <= each.seq <= last:
-            return f"version {each.version} did not take the message {each.message.ref}"
-        begun, _ = self._found.get(each.version, (each.seq, 0))
-        self._found[each.version] = begun, each.seq
-        return ""
-
-    def missing(self) -> Iterator[str]:
-        """Yield what commits tell of and no row of messages did."""
-        for version, span in self._of_commits.items():
-            ends = zip(span, self._found.get(version, (0, 0)), strict=True)
-            if any(told != found and told not in self._blanked for told, found in ends):
-                yield f"messages that version {version} took, {span[0]} to {span[1]}, are missing"

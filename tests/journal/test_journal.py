@@ -20,7 +20,7 @@ from acc.journal import Entry, Journal, Report
 from acc.journal.erasing import Anew
 from acc.journal.journal import FILE
 from acc.journal.record import given_of, record_of
-from acc.journal.rows import packed, unpacked
+from acc.journal.tables import packed, unpacked
 from acc.models.protocol import Usage
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState
