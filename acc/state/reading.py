@@ -101,6 +101,7 @@ def problem_of(proposal: object, schema: type[CompressedCognitiveState]) -> str:
         if not is_flat(record.fields):
             return f"a record of {record.slot} is nested too deeply"
     lists = [value for value in vars(proposal).values() if isinstance(value, tuple)]
+    lists += [record.refs for record in proposal.records]
     if max(map(len, lists)) > MOST_ELEMENTS:
         return f"a list has more than {MOST_ELEMENTS:,} elements"
     return ""

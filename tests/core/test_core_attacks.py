@@ -9,8 +9,10 @@ import pytest
 from core_threads import Judging, Thread
 
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import read
+from acc.state.proposal import Proposal, ProposedRecord, read
 from acc.step.step import Cadence
+from acc.step.update import update_state
+from acc.turn.turn import Turn
 
 RULE = "Never restart nginx during business hours."
 FIRST = {"rules": [{"quote": RULE, "ref": "u1"}]}
@@ -161,6 +163,17 @@ def test_a_flood_in_an_answer_is_bounded_and_told(answer: Any) -> None:
     assert thread.policy.counter(step.text()) < 2_000
     # No absolute time decides: a small answer of the same kind takes longer than a thousandth of it.
     assert time.process_time() - began < 60
+
+
+def test_a_flood_in_a_proposal_of_anybodys_changes_nothing() -> None:
+    """Who writes a compressor of their own returns proposals, not answers."""
+    record = ProposedRecord(
+        "relational_map", {"text": "a: b"}, tuple(f"u{n}" for n in range(2_000))
+    )
+    for flood in (Proposal(records=(record,)), Proposal(keep=tuple(map(str, range(2_000))))):
+        step = update_state(None, Turn.said(RULE), compressor=lambda _, given=flood: given)
+        assert "more than 1,000 elements" in step.failure
+        assert not step.state.relational_map
 
 
 def test_a_nested_answer_is_no_recursion_error() -> None:
