@@ -9,6 +9,7 @@ It commits the messages that no commit has taken, and lets those leave that a co
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 from langchain_core.messages import BaseMessage, SystemMessage
@@ -17,6 +18,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 
+from acc.driving import Doing
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
@@ -115,18 +117,20 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             ConflictError: Another run of this thread is active.
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next run goes on from it.
         """
-        given, whose = self._of(input, ensure_config(config))
-        passed = self._passed(
-            given, whose, force=self.force, is_same_run=self._is_same(given, whose)
-        )
-        return self._left(input, given, passed)
+        given, passing = self._begun(input, config)
+        return self._left(input, given, self._performed(passing))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
-        given, whose = self._of(input, ensure_config(config))
-        is_same = self._is_same(given, whose)
-        passed = await self._apassed(given, whose, force=self.force, is_same_run=is_same)
-        return await self.controller.beside(self._left, input, given, passed)
+        given, passing = self._begun(input, config)
+        return await self.controller.beside(self._left, input, given, await self._awaited(passing))
+
+    def _begun(
+        self, state: Any, config: RunnableConfig | None
+    ) -> tuple[ChannelValues, Doing[Passed]]:
+        given, whose = self._of(state, ensure_config(config))
+        is_same_run = _RUNS.has(given.config, whose.thread)
+        return given, self._passing(given, whose, force=self.force, is_same_run=is_same_run)
 
     def due(self, state: Any) -> bool:
         """Return whether a pass is due in a loop of tool calls: whether what waits is over the memory's limit.
@@ -192,8 +196,9 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 hint="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the model read "
                 "node.prompt(role)(state) in place of state['messages']",
             )
-        messages = self._messages(state) if state is not None else ()
-        return self._given(messages, raw, read(state, self.run_key), config)
+        if state is not None:
+            self._messages(state)
+        return super()._of(state, config)
 
     def _messages(self, state: Any) -> Sequence[Any]:
         messages = read(state, self.input_messages_key) or ()
@@ -205,17 +210,13 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 hint="pass the user's message in it, or name the channel that has it: "
                 "MemoryNode(..., input_messages_key=...)",
             )
-        found: Sequence[Any] = messages
-        return found
+        return messages
 
-    def looked(self, state: Any, config: RunnableConfig) -> Looked:
-        """Return what a pass would find."""
+    def keeping(self, state: Any, config: RunnableConfig) -> Doing[Looked]:
+        """Keep what is new in the channels without a commit."""
         given, whose = self._of(state, config)
-        return self._look(given, whose, self._is_same(given, whose))
-
-    def _is_same(self, given: ChannelValues, whose: Owner) -> bool:
-        """Return whether this run has passed before: then it was given nothing since."""
-        return _RUNS.has(given.config, whose.thread)
+        is_same_run = _RUNS.has(config, whose.thread)
+        return self._keeping(partial(self._looking, given, whose, is_same_run=is_same_run))
 
     def _prompted(
         self, role: str, state: Mapping[str, Any], config: RunnableConfig

@@ -7,7 +7,7 @@ of the prompt's beginning holds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -30,48 +30,33 @@ EARLIER = "Earlier messages, word for word:"
 RECALLED = "(Recalled for this from earlier in the conversation and from documents:)"
 
 
-class View(NamedTuple):
-    """What the model reads beside role and state: ``earlier`` is the tail that does not stand among the messages."""
+def viewed(
+    reads: Sequence[Read],
+    held: Mapping[str, Sequence[TailRef]],
+    tail: Sequence[TailRef],
+    absent: Sequence[Message],
+    policy: Policy,
+    cadence: Cadence,
+) -> tuple[list[str], list[BaseMessage]]:
+    """Return what the model reads beside role and state: the tail that does not stand among the messages, and those.
 
-    earlier: tuple[str, ...]
-    messages: list[BaseMessage]
-
-
-class Shown(NamedTuple):
-    """What a view is made of: the channel's messages, their places in the tail, the tail's texts and its entries."""
-
-    reads: Sequence[Read]
-    places: Mapping[str, list[TailRef]]
-    texts: Mapping[str, Message]
-    tail: Sequence[TailRef]
-
-    @property
-    def missing(self) -> list[TailRef]:
-        """Entries that no message of the channel stands for."""
-        there = {entry.ref for entries in self.places.values() for entry in entries}
-        return [e for e in self.tail if e.ref not in there and e.status != "provisional"]
-
-
-def viewed(shown: Shown, policy: Policy, cadence: Cadence) -> View:
-    """Return what the model reads of the tail and of what is new."""
-    first = next((i for i, r in enumerate(shown.reads) if _may_begin(r.message)), 0)
-    lead, rest = shown.reads[:first], shown.reads[first:]
-    refs = {entry.ref: entry for entry in shown.missing}
-    texts = dict(shown.texts)
-    for read in lead:
-        for message in _as_tail(read, shown.places.get(read.id, ())):
-            texts[message.ref] = message
-            refs[message.ref] = TailRef(ref=message.ref, digest="")
-    order = {entry.ref: place for place, entry in enumerate(shown.tail)}
-    earlier = [
-        labelled(texts[ref], policy, cadence.tool_share)
-        for ref in sorted(refs, key=lambda ref: order.get(ref, len(order)))
-        if ref in texts and texts[ref].text != NO_RESULT
-    ]
+    Args:
+        reads: The channel's messages.
+        held: Which entries of the tail stand among them, by message id.
+        tail: The tail's entries.
+        absent: The tail's messages that do not.
+        policy: The policy.
+        cadence: The cadence.
+    """
+    first = next((i for i, r in enumerate(reads) if _may_begin(r.message)), 0)
+    lead, rest = reads[:first], reads[first:]
+    order = {entry.ref: place for place, entry in enumerate(tail)}
+    earlier = [*absent, *(m for r in lead for m in _as_tail(r, held.get(r.id, ())))]
+    earlier.sort(key=lambda message: order.get(message.ref, len(order)))
     now = current([read.message for read in rest])
-    return View(
-        tuple(earlier),
-        [_plain(r, shown.places.get(r.id, ()), now, policy, cadence) for r in rest],
+    return (
+        [labelled(m, policy, cadence.tool_share) for m in earlier if m.text != NO_RESULT],
+        [_plain(r, held.get(r.id, ()), now, policy, cadence) for r in rest],
     )
 
 
@@ -84,7 +69,7 @@ def _as_tail(read: Read, entries: Sequence[TailRef]) -> list[Message]:
     by_digest = {entry.digest: entry.ref for entry in entries}
     return [
         Message(o.model_copy(update={"ref": by_digest.get(d, f"{read.id}.{i}")}), 0)
-        for i, (o, d) in enumerate(zip(read.observations, read.digests, strict=True))
+        for i, (o, d) in enumerate(read.told)
     ]
 
 
@@ -116,7 +101,7 @@ def _plain(
         content: Any = shortened(str(message.text), cadence.tool_share, policy, entries[0].ref)
         return message if content == message.text else _with(message, content)
     content, refs = message.content, {entry.digest: entry.ref for entry in entries}
-    for seen, digest in zip(read.observations, read.digests, strict=True):
+    for seen, digest in read.told:
         if seen.channel is Channel.DOCUMENT and isinstance(content, str):
             short = shortened(seen.text, cadence.tool_share, policy, refs.get(digest, ""))
             content = content.replace(seen.text, short)
@@ -140,28 +125,26 @@ def _with(message: BaseMessage, content: Any) -> BaseMessage:
     return message.model_copy(update={"content": content})
 
 
-def carried(body: str, view: View, now: str = "", owner: str = "") -> str:
+def carried(body: str, earlier: Sequence[str], now: str = "", owner: str = "") -> str:
     """Return what stands behind the role: ``body`` with its legend, what was said earlier, the time.
 
     ``owner``: whose words have no name, in a thread in which several speak.
     """
-    earlier = "\n".join((EARLIER, *view.earlier)) if view.earlier else ""
+    before = "\n".join((EARLIER, *earlier)) if earlier else ""
     legend = f"{LEGEND} Rules and goals without a name are {owner}'s." if owner else LEGEND
     memory = f"{legend}\n\n{body}" if body else ""
-    return "\n\n".join(part for part in (memory, earlier, now) if part)
+    return "\n\n".join(part for part in (memory, before, now) if part)
 
 
-def with_evidence(view: View, evidence: Mapping[str, Sequence[Evidence]]) -> View:
-    """Return the view with evidence behind the messages that asked for it, by their ids: what follows stays at its
+def with_evidence(
+    messages: Sequence[BaseMessage], evidence: Mapping[str, Sequence[Evidence]]
+) -> list[BaseMessage]:
+    """Return the messages with evidence behind those that asked for it, by their ids: what follows stays at its
     place."""
     texts = {
         asked: "\n".join((RECALLED, *recalled(found))) for asked, found in evidence.items() if found
     }
-    messages = [
-        _longer(message, texts[str(message.id)]) if message.id in texts else message
-        for message in view.messages
-    ]
-    return view._replace(messages=messages)
+    return [_longer(m, texts[str(m.id)]) if m.id in texts else m for m in messages]
 
 
 def _longer(message: BaseMessage, text: str) -> BaseMessage:

@@ -6,15 +6,15 @@ conversation at the top: its tenant, user and thread. Each agent that has the me
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from inspect import isawaitable
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from acc.board.board import Board
-from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.controller.controller import MemoryController
+from acc.board.memory import BoardMemory
+from acc.board.sharing import SharedStep
+from acc.driving import Doing
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.integrations.stepping import Controller
@@ -44,9 +44,8 @@ class Sharing:
         Raises:
             ConfigurationError: ``share`` is neither.
         """
-        self.controller = controller
         self._share, self._to, self._identify = share, to, identify
-        self._boards: OrderedDict[Board, Any] = OrderedDict()
+        self._memory = lru_cache(MOST_BOARDS)(partial(BoardMemory, controller))  # type: ignore[arg-type]
         self._named(ThreadKey("any"))
 
     def of_run(self, config: Config, thread: ThreadKey) -> Shared:
@@ -59,14 +58,7 @@ class Sharing:
         root = above.root if above is not None else thread_of(config, self._identify)
         to = self._to(config) if callable(self._to) else self._to
         board = self._named(root)
-        memory = self._boards.pop(board, None)
-        if memory is None:
-            is_sync = isinstance(self.controller, MemoryController)
-            memory = (BoardMemory if is_sync else AsyncBoardMemory)(self.controller, board)  # type: ignore[arg-type]
-        self._boards[board] = memory
-        while len(self._boards) > MOST_BOARDS:
-            self._boards.popitem(last=False)
-        return Shared(memory, board, thread, to)
+        return Shared(self._memory(board), board, thread, to)
 
     def _named(self, root: ThreadKey) -> Board:
         if isinstance(self._share, Board):
@@ -82,20 +74,21 @@ class Sharing:
 class Shared:
     """The board of one run: of the agent of ``thread``, whose user speaks to ``to``."""
 
-    memory: Any
+    memory: BoardMemory
     board: Board
     thread: ThreadKey
     to: str
 
-    def step(self, state: Any, turn: Turn, *, force: bool) -> Any:
-        """Take a turn, and share what may be shared; an event loop's memory returns what is to be awaited."""
-        said = self._said(turn)
-        return _told(self.memory.step(state, turn, thread=self.thread, to=said, force=force))
+    def stepping(self, state: Any, turn: Turn, *, force: bool) -> Doing[Step[Any]]:
+        """Take a turn, and share what may be shared."""
+        to: Any = self.to if any(o.channel in SPOKEN for o in turn.observations) else ""
+        made = yield from self.memory._step(state, turn, thread=self.thread, to=to, force=force)
+        return _whole(made)
 
-    def flush(self, branch: str) -> Any:
-        """Compress what waits in the agent's tail, and share it; an event loop's memory returns what is to be
-        awaited."""
-        return _told(self.memory.flush(self.thread, branch=branch))
+    def flushing(self, branch: str) -> Doing[Step[Any] | None]:
+        """Compress what waits in the agent's tail, and share it."""
+        made = yield from self.memory._flush(self.thread, branch=branch)
+        return _whole(made) if made is not None else None
 
     def text(self, own: Any = None) -> str:
         """Return what an agent reads of the board, then its ``own`` state; empty if both are. It blocks."""
@@ -133,21 +126,7 @@ class Shared:
             raise InputError(f"no message {ref!r}", where=where, hint="use a ref of the board")
         return str(found[0].text)
 
-    def _said(self, turn: Turn) -> str:
-        return self.to if any(o.channel in SPOKEN for o in turn.observations) else ""
 
-
-def _told(made: Any) -> Any:
-    if isawaitable(made):
-        return _told_later(made)
-    return _whole(made) if made is not None else None
-
-
-async def _told_later(making: Awaitable[Any]) -> Step[Any] | None:
-    made = await making
-    return _whole(made) if made is not None else None
-
-
-def _whole(made: Any) -> Step[Any]:
+def _whole(made: SharedStep) -> Step[Any]:
     """Return an agent's step; what stayed private, and why, is among its warnings."""
     return replace(made.step, warnings=(*made.step.warnings, *made.private, *made.warnings))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
+from acc.driving import Doing, perform
 from acc.errors import AccError, ConfigurationError
 from acc.folders import expanded
 from acc.journal import ThreadKey
 from acc.journal.opened import is_url
 from acc.step.step import Step
-from acc.turn.turn import Turn
 
 Controller = MemoryController[Any] | AsyncMemoryController[Any]
 
@@ -76,40 +76,39 @@ def check_controller(controller: Any) -> None:
         )
 
 
-def synchronous(controller: Controller) -> MemoryController[Any]:
-    """Return ``controller`` if it works without an event loop.
-
-    Raises:
-        ConfigurationError: It does not.
-    """
-    if isinstance(controller, MemoryController):
-        return controller
-    raise ConfigurationError(
-        "an AsyncMemoryController in a graph that is run with invoke",
-        where="controller",
-        hint="run the graph with ainvoke or astream, or give a MemoryController",
-    )
-
-
-def traced(memory: Controller, act: Callable[[Turn], Any], looked: Any) -> Any:
-    """Do ``act`` with what is new as a run `RUN`; what an event loop's memory does is to be awaited.
+def traced(
+    memory: Controller, doing: Doing[Step[Any]], config: RunnableConfig, thread: ThreadKey
+) -> Doing[Step[Any]]:
+    """Take a step as a run `RUN`, if somebody traces or streams.
 
     A compressor's calls are its children. The graph's stream does not show their tokens.
     """
+    whole = ensure_config(config)
+    callbacks = whole.get("callbacks")
+    if not getattr(callbacks, "handlers", callbacks):
+        return (yield from doing)
+    about = {**whole.get("metadata", {}), "lc_source": RUN}
+    about.setdefault("thread_id", thread.thread)
+    given = merge_configs(whole, {"tags": [TAG_NOSTREAM], "metadata": about})
+    return (yield _Traced(memory, doing, given))  # type: ignore[no-any-return]
 
-    async def awaited(turn: Turn) -> Any:
-        return await act(turn)
 
-    config = ensure_config(looked.given.config)
-    callbacks = config.get("callbacks")
-    if not getattr(callbacks, "handlers", callbacks):  # nobody traces or streams
-        return act(looked.turn)
-    about = {**config.get("metadata", {}), "lc_source": RUN}
-    about.setdefault("thread_id", looked.thread.thread)
-    whole = merge_configs(config, {"tags": [TAG_NOSTREAM], "metadata": about})
-    if isinstance(memory, MemoryController):
-        return RunnableLambda(act, name=RUN).invoke(looked.turn, whole)
-    return RunnableLambda(awaited, name=RUN).ainvoke(looked.turn, whole)
+class _Traced(NamedTuple):
+    memory: Any
+    doing: Doing[Step[Any]]
+    config: RunnableConfig
+
+    def complete(self) -> Any:
+        return self._run().invoke(None, self.config)
+
+    async def acomplete(self) -> Any:
+        return await self._run().ainvoke(None, self.config)
+
+    def _run(self) -> RunnableLambda[None, Any]:
+        async def awaited(_: None) -> Any:
+            return await self.memory.carried_out(self.doing)
+
+        return RunnableLambda(lambda _: perform(self.doing), awaited, name=RUN)
 
 
 def tell(step: Step[Any]) -> None:
