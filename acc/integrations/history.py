@@ -159,7 +159,7 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
             there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
             held, came = {name for name, _ in there}, (newer - there) & wanted
             about = each.metadata or {}
-            is_updated, source = source == "update", about.get("source")
+            is_updated, source = source == "update", str(about.get("source"))
             is_input = source == "input" and not is_updated
             has_inputs = has_inputs or source == "input"
             user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
@@ -214,7 +214,7 @@ def _written(writes: Collection[Any]) -> Iterator[ToolMessage]:
 
 
 class Recovered(NamedTuple):
-    """What the summaries in a channel removed and the memory has not taken, and the ids of those that say nothing new."""
+    """What summaries in a channel removed and the memory has not taken, and the ids of those that say nothing new."""
 
     messages: Sequence[BaseMessage] = ()
     told: Collection[str] = ()

@@ -8,9 +8,10 @@ It commits the messages that no commit has taken, and lets those leave that a co
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -19,27 +20,30 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 
 from acc.driving import Doing
-from acc.errors import ConfigurationError, InputError
+from acc.errors import AccError, ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
+    OwnState,
+    PrivateState,
     Unread,
     check_messages,
     declare,
-    needed,
     read,
-    state_channels,
 )
 from acc.integrations.identity import Owner
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings
-from acc.integrations.stepping import Controller, Runs
-from acc.integrations.stepping import worth_retrying as worth_retrying
+from acc.integrations.stepping import Controller
+from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 
-_RUNS = Runs()
+MOST_RUNS = 256
+"""Runs that are known to have passed. What comes later in a run, the run was not given."""
+
+_PASSED: OrderedDict[tuple[int, ThreadKey], Any] = OrderedDict()
 
 
 class MemoryNode(AgentMemory, Runnable[Any, Any]):
@@ -100,8 +104,12 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 where=f"node {name!r}",
                 hint="give each channel a name of its own",
             )
-        typed = {key: list[Any] for key in (input_messages_key, output_messages_key) if key}
-        declare(self, {**typed, **state_channels(state_key, run_key)}, paths=["due"])
+        channels: dict[str, Any] = {
+            state_key: Annotated[dict[str, Any], PrivateState],
+            run_key: Annotated[dict[str, Any], OwnState],
+        }
+        messages = {key: list[Any] for key in (input_messages_key, output_messages_key) if key}
+        declare(self, {**messages, **channels}, paths=["due"])
         self.is_read = output_messages_key is not None
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> Any:
@@ -129,7 +137,7 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         self, state: Any, config: RunnableConfig | None
     ) -> tuple[ChannelValues, Doing[Passed]]:
         given, whose = self._of(state, ensure_config(config))
-        is_same_run = _RUNS.has(given.config, whose.thread)
+        is_same_run = _has_passed(given.config, whose.thread)
         return given, self._passing(given, whose, force=self.force, is_same_run=is_same_run)
 
     def due(self, state: Any) -> bool:
@@ -187,21 +195,25 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """
         return self._loaded(read(state, self.state_key))
 
+    def keeping(self, state: Any, config: RunnableConfig) -> Doing[Looked]:
+        """Keep what is new in the channels without a commit."""
+        given, whose = self._of(state, config)
+        is_same_run = _has_passed(config, whose.thread)
+        return self._keeping(partial(self._looking, given, whose, is_same_run=is_same_run))
+
     def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
-        raw = read(state, self.state_key)
-        if isinstance(raw, Unread) and not self.is_read:
+        if isinstance(read(state, self.state_key), Unread) and not self.is_read:
             raise ConfigurationError(
                 f"the model cannot read the memory: the graph's schema has no {self.state_key!r}",
                 where=f"node {self.name!r}",
                 hint="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the model read "
                 "node.prompt(role)(state) in place of state['messages']",
             )
-        if state is not None:
-            self._messages(state)
+        self._messages(state)
         return super()._of(state, config)
 
     def _messages(self, state: Any) -> Sequence[Any]:
-        messages = read(state, self.input_messages_key) or ()
+        messages: Sequence[Any] = read(state, self.input_messages_key) or ()
         check_messages(messages, self.input_messages_key)
         if not messages and not read(state, self.state_key):
             raise InputError(
@@ -212,30 +224,22 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             )
         return messages
 
-    def keeping(self, state: Any, config: RunnableConfig) -> Doing[Looked]:
-        """Keep what is new in the channels without a commit."""
-        given, whose = self._of(state, config)
-        is_same_run = _RUNS.has(config, whose.thread)
-        return self._keeping(partial(self._looking, given, whose, is_same_run=is_same_run))
-
     def _prompted(
         self, role: str, state: Mapping[str, Any], config: RunnableConfig
     ) -> list[BaseMessage]:
-        key, what = self.input_messages_key, "from which the prompt is made"
-        check_messages(needed(key, read(state, key), where=self.name, what=what), key)
-        if not self.is_shadow:
-            needed(self.state_key, read(state, self.state_key), where=self.name, what=what)
-        return self._model_input(role, state, config)
-
-    def _model_input(
-        self, role: str, state: Mapping[str, Any], config: RunnableConfig
-    ) -> list[BaseMessage]:
         """Return role, state and messages, as the model reads them; a shadow shows no state."""
+        for key in (self.input_messages_key, *(() if self.is_shadow else (self.state_key,))):
+            if read(state, key) is None:
+                raise ConfigurationError(
+                    f"nothing in {key!r}, from which the prompt is made",
+                    where=f"node {self.name!r}",
+                    hint=f"declare {key} in the schema of the graph, and lead to the model through the memory's node",
+                )
         given, whose = self._of(state, config)
         own, messages = role_and_rest(as_messages(given.messages))
         memory = ""
         if not self.is_shadow:
-            memory, messages = self._told(given, whose, given.messages)
+            memory, messages = self._told(given, whose, messages)
         system = None
         for part in filter(None, (role, *(str(m.text) for m in own), memory)):
             system = with_memory(system, part)
@@ -244,13 +248,12 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
     def _left(self, state: Any, given: ChannelValues, passed: Passed | None) -> dict[str, Any]:
         update = self._update(passed)
         if passed is not None:
-            _RUNS.passed(given.config, passed.looked.thread)
+            _note_passed(given.config, passed.looked.thread)
         if self.output_messages_key:
             key = self.input_messages_key
             held = {each: read(state, each) for each in (self.state_key, self.run_key)}
             messages = add_messages(list(given.messages), update.get(key, []))
-            after = {**held, **update, key: messages}
-            shown = self._model_input(self.role, after, given.config)
+            shown = self._prompted(self.role, {**held, **update, key: messages}, given.config)
             # Not message objects: LangGraph would show the system's in the user's message stream.
             update[self.output_messages_key] = [_plain(message) for message in shown]
         return update
@@ -259,3 +262,29 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 def _plain(message: BaseMessage) -> Any:
     is_system = isinstance(message, SystemMessage)
     return {"role": "system", "content": message.content} if is_system else message
+
+
+def _control(config: Mapping[str, Any]) -> Any:
+    """Return what one run of a graph has of its own, from LangGraph's runtime; None if it has nothing."""
+    runtime = (config.get("configurable") or {}).get("__pregel_runtime")
+    return getattr(runtime, "control", None)
+
+
+def _has_passed(config: Mapping[str, Any], thread: ThreadKey) -> bool:
+    control = _control(config)
+    return control is not None and _PASSED.get((id(control), thread)) is control
+
+
+def _note_passed(config: Mapping[str, Any], thread: ThreadKey) -> None:
+    control = _control(config)
+    _PASSED[id(control), thread] = control
+    while len(_PASSED) > MOST_RUNS:
+        _PASSED.popitem(last=False)
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """Select errors for ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
+
+    LangGraph's default also retries permanent errors, such as rules that do not fit.
+    """
+    return isinstance(error, AccError) and error.retryable

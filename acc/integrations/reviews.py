@@ -12,7 +12,7 @@ import hmac
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import (
@@ -51,12 +51,11 @@ class Outcome(NamedTuple):
     who: str = ""
 
 
+@dataclass(frozen=True)
 class ReviewMarks:
-    """Signs what a middleware knows of a result, and finds it again."""
+    """Signs what a middleware knows of a result with a key that no tool knows, and finds it again."""
 
-    def __init__(self, key: bytes) -> None:
-        """Sign with ``key``, which no tool knows."""
-        self._key = key
+    key: bytes = field(repr=False)
 
     def signed(self, message: ToolMessage, mark: Mapping[str, Any]) -> ToolMessage:
         """Return the message of a tool without the marks that it brought, with ``mark`` if there is one."""
@@ -77,7 +76,7 @@ class ReviewMarks:
 
     def _sign(self, message: ToolMessage, mark: Mapping[str, Any]) -> str:
         said = json.dumps([message.tool_call_id, str(message.text), mark], sort_keys=True)
-        return hmac.new(self._key, said.encode(), hashlib.sha256).hexdigest()[:32]
+        return hmac.new(self.key, said.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def is_decided(message: BaseMessage) -> bool:

@@ -1,10 +1,8 @@
-"""Open a memory, and run its steps inside a graph: traces, streams, retries."""
+"""Open a memory, and run its steps inside a graph: traces and streams."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +13,7 @@ from langgraph.constants import TAG_NOSTREAM
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.driving import Doing, perform
-from acc.errors import AccError, ConfigurationError
+from acc.errors import ConfigurationError
 from acc.folders import expanded
 from acc.journal import ThreadKey
 from acc.journal.opened import is_url
@@ -112,59 +110,18 @@ class _Traced(NamedTuple):
 
 
 def tell(step: Step[Any]) -> None:
-    """Send what a step made to the stream (``stream_mode="custom"``); nothing outside of a graph."""
+    """Send what a step made to the stream (``stream_mode="custom"``), as plain JSON; nothing outside of a graph."""
     try:
         writer = get_stream_writer()
     except (RuntimeError, KeyError):  # no graph is running
         return
-    for event in events(step):
-        writer(event)
-
-
-def events(step: Step[Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what a step made, as plain JSON."""
-    state = step.state
-    yield {
-        "memory": "committed", "turn": state.turn, "version": state.version, "hash": state.hash,
-        "compressed": any(each.given.proposal is not None for each in step.commits),
-    }  # fmt: skip
+    turn = step.state.turn
+    is_compressed = any(each.given.proposal is not None for each in step.commits)
+    writer({
+        "memory": "committed", "turn": turn, "version": step.state.version, "hash": step.state.hash,
+        "compressed": is_compressed,
+    })  # fmt: skip
     if step.notes:
-        yield {"memory": "notes", "turn": state.turn, "notes": [str(note) for note in step.notes]}
+        writer({"memory": "notes", "turn": turn, "notes": [str(note) for note in step.notes]})
     for warning in (*step.warnings, *filter(None, (step.failure,))):
-        yield {"memory": "warning", "turn": state.turn, "warning": warning}
-
-
-class Runs:
-    """Knows which threads a running graph has passed with: what came later in the run, the run was not given."""
-
-    def __init__(self, most: int = 256) -> None:
-        self._most = most
-        self._seen: OrderedDict[tuple[int, ThreadKey], Any] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def has(self, config: Mapping[str, Any], thread: ThreadKey) -> bool:
-        """Return whether the run of ``config`` has passed with ``thread``."""
-        control = _control(config)
-        return control is not None and self._seen.get((id(control), thread)) is control
-
-    def passed(self, config: Mapping[str, Any], thread: ThreadKey) -> None:
-        """Note that a run has passed. The last ones are known."""
-        control = _control(config)
-        with self._guard:
-            self._seen[id(control), thread] = control
-            while len(self._seen) > self._most:
-                self._seen.popitem(last=False)
-
-
-def _control(config: Mapping[str, Any]) -> Any:
-    """Return what one run of a graph has of its own, from LangGraph's runtime; None if it has nothing."""
-    runtime = (config.get("configurable") or {}).get("__pregel_runtime")
-    return getattr(runtime, "control", None)
-
-
-def worth_retrying(error: BaseException) -> bool:
-    """Select errors for ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
-
-    LangGraph's default also retries permanent errors, such as rules that do not fit.
-    """
-    return isinstance(error, AccError) and error.retryable
+        writer({"memory": "warning", "turn": turn, "warning": warning})
