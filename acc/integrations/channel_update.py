@@ -15,9 +15,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.integrations.graph_channels import owned
-from acc.integrations.messages import as_messages, is_marked, is_summary, with_mark
+from acc.integrations.messages import (
+    TASK,
+    as_messages,
+    calls_of,
+    is_marked,
+    is_summary,
+    with_fields,
+)
 from acc.integrations.notes import Notes
-from acc.integrations.reviews import calls_of
 from acc.integrations.tailing import current, places
 from acc.integrations.voices import Read
 from acc.journal import ThreadKey
@@ -83,7 +89,7 @@ class Looked:
     def written(self) -> list[BaseMessage]:
         """What the memory writes into the channel: what it adds, and marks on the tasks that another agent wrote."""
         tasks = (m for m in self.rest if self.notes.of_message(m).who == "task")
-        return [*self.added, *(with_mark(m) for m in tasks if not is_marked(m))]
+        return [*self.added, *(with_fields(m, {TASK: True}) for m in tasks if not is_marked(m))]
 
 
 @dataclass(frozen=True)

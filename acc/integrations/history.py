@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
 from acc.integrations.identity import USER_KEYS, Config, namespace, saver_of
-from acc.integrations.messages import as_messages, is_summary
-from acc.integrations.reviews import calls_of
+from acc.integrations.messages import as_messages, calls_of, is_summary
 from acc.logs import log_event
 
 PAGE = 32

@@ -11,7 +11,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from acc.integrations.reviews import NO_RESULT
+from acc.integrations.messages import NO_RESULT
 from acc.integrations.tailing import current
 from acc.integrations.voices import Read
 from acc.state.model import TailRef

@@ -25,17 +25,10 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-NO_RESULT = "No result is known: the call may have run."
-"""What stands in the place of a result that is missing."""
+from acc.integrations.messages import BLOCKED, MADE, NO_RESULT, with_fields
 
 _DECIDED = "hitl_interrupt_decision"
 """``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes as the result."""
-
-BLOCKED = "acc_blocked"
-"""Key in the ``additional_kwargs`` of a guard's answer: the words that it answers bind nobody."""
-
-MADE = "acc_made"
-"""Key in a human message's ``additional_kwargs``: a tool made it. The mark only lowers trust."""
 
 _MARK, _SIGNED = "acc_review", "acc_signed"
 _FORGED = (_MARK, _SIGNED, "lc_source", "lc_data")
@@ -59,12 +52,8 @@ class ReviewMarks:
 
     def signed(self, message: ToolMessage, mark: Mapping[str, Any]) -> ToolMessage:
         """Return the message of a tool without the marks that it brought, with ``mark`` if there is one."""
-        kept = {k: v for k, v in message.additional_kwargs.items() if k not in _FORGED}
-        if mark:
-            kept |= {_MARK: dict(mark), _SIGNED: self._sign(message, mark)}
-        if kept == message.additional_kwargs:
-            return message
-        return message.model_copy(update={"additional_kwargs": kept})
+        ours = {_MARK: dict(mark), _SIGNED: self._sign(message, mark)} if mark else {}
+        return with_fields(message, {**dict.fromkeys(_FORGED), **ours})
 
     def found(self, message: ToolMessage) -> Mapping[str, Any]:
         """Return what the middleware wrote beside a message; empty if it wrote nothing."""
@@ -116,14 +105,8 @@ def reviewed(
 ) -> Any:
     """Return a tool's result with what the hook knows of a human's part in the call, and nothing that it brought.
 
-    A tool writes neither marks nor the memory's channels, and no other words under the id of a message that is there.
-
-    Args:
-        request: LangChain's `ToolCallRequest`.
-        result: The tool's message, a `Command`, or a list of them.
-        marks: Signs.
-        who: The user of the run, who answered.
-        kept: Channels that no tool writes: the memory's.
+    A tool writes neither marks nor the memory's channels (``kept``), and no other words under the id of a message that
+    is there. ``who``: the user of the run, who answered.
     """
     given = _resumed(request.runtime)
     answers = [words for said in given for words in words_of(said)]
@@ -140,13 +123,10 @@ def reviewed(
         if isinstance(message, ToolMessage):
             repeats = {"repeats": True} if message.text in forms else {}
             return marks.signed(message, {**mark, **repeats} if mark else {})
-        if BLOCKED in message.additional_kwargs:
-            kept = {k: v for k, v in message.additional_kwargs.items() if k != BLOCKED}
-            message = message.model_copy(update={"additional_kwargs": kept})
+        message = with_fields(message, {BLOCKED: None})
         held = there.get(message.id)
         if held is None and isinstance(message, HumanMessage):
-            marked = {**message.additional_kwargs, MADE: True}
-            return message.model_copy(update={"additional_kwargs": marked})
+            return with_fields(message, {MADE: True})
         if held is None or isinstance(message, RemoveMessage) or held.content == message.content:
             return message
         return message.model_copy(update={"id": None})
@@ -245,10 +225,3 @@ def _resumed(runtime: Any) -> Sequence[Any]:
     """
     configured = (getattr(runtime, "config", None) or {}).get("configurable") or {}
     return tuple(getattr(configured.get(_SCRATCHPAD), "resume", None) or ())
-
-
-def calls_of(message: BaseMessage) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of the calls sent to a provider, including malformed ones."""
-    if isinstance(message, AIMessage):
-        for call in (*message.tool_calls, *message.invalid_tool_calls):
-            yield str(call["id"] or ""), str(call["name"] or "")

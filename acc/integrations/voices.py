@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Self
 from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
 from acc.errors import InputError
-from acc.integrations.messages import is_marked
+from acc.integrations.messages import MADE, is_marked, with_fields
 from acc.integrations.notes import NONE, Note
-from acc.integrations.reviews import MADE, ReviewMarks, outcome
+from acc.integrations.reviews import ReviewMarks, outcome
 from acc.logs import log_event
 from acc.state.policy import Policy
 from acc.state.tail import digest_of
@@ -192,21 +192,22 @@ def _readable(message: BaseMessage) -> BaseMessage:
 
     A time that is none is no time. A role that no provider knows is a name, and its words are a document.
     """
-    told = message.additional_kwargs
+    fields: dict[str, Any] = {}
     if isinstance(message, ChatMessage) and message.role not in LANGCHAIN:
-        message = HumanMessage(message.content, id=message.id, name=message.role)
-        told = {**told, MADE: True}
-    for name in TIMES & told.keys():
+        told = message.additional_kwargs
+        message = HumanMessage(
+            message.content, id=message.id, name=message.role, additional_kwargs=told
+        )
+        fields[MADE] = True
+    for name in TIMES & message.additional_kwargs.keys():
         try:
-            time_in(told[name], "")
+            time_in(message.additional_kwargs[name], "")
         except InputError as error:
-            told = {key: value for key, value in told.items() if key != name}
+            fields[name] = None
             log_event(
                 _LOG, logging.WARNING, "no_time", f"the time of a message is left out: {error}"
             )
-    if told == message.additional_kwargs:
-        return message
-    return message.model_copy(update={"additional_kwargs": told})
+    return with_fields(message, fields)
 
 
 def _named(message: BaseMessage, note: Note) -> BaseMessage:
