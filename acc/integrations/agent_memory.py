@@ -56,11 +56,7 @@ class AgentMemory(Looking):
     """The memory of an agent in a graph: what node, middleware and summarizer share."""
 
     def _performed(self, doing: Doing[T]) -> T | None:
-        """Carry out what the memory does; None if a shadow failed: it stops no agent.
-
-        Raises:
-            ConfigurationError: The memory works in event loops alone.
-        """
+        """Carry out what the memory does; None if a shadow failed: it stops no agent."""
         if isinstance(self.controller, MemoryController):
             return perform(self._aside(doing))
         raise ConfigurationError(
@@ -87,14 +83,7 @@ class AgentMemory(Looking):
             )  # fmt: skip
             return None
 
-    def _passing(
-        self,
-        given: ChannelValues,
-        whose: Owner,
-        *,
-        force: bool = False,
-        is_same_run: bool = False,
-    ) -> Doing[Passed]:
+    def _passing(self, given: ChannelValues, *, force: bool = False) -> Doing[Passed]:
         """Take what is new.
 
         Raises:
@@ -104,7 +93,7 @@ class AgentMemory(Looking):
         tries = 0
         while True:
             try:
-                looked = yield from self._looking(given, whose, is_same_run=is_same_run)
+                looked = yield from self._looking(given)
                 yield from self._hearing(looked)
                 step = yield from self._stepping(looked, force)
                 if step is not None and looked.new:
@@ -205,27 +194,27 @@ class AgentMemory(Looking):
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[Any], Any]) -> Any:
         """Note on the result what a human's part in the call was, and tell a sub-agent who calls it."""
-        given, whose = self._of(request.state, request.runtime.config)
-        with calling(self._as_caller(given, whose)):
+        given = self._of(request.state, request.runtime.config)
+        with calling(self._as_caller(given)):
             result = handler(request)
-        return self._reviewed(request, result, whose)
+        return self._reviewed(request, result, given.whose)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[Any], Awaitable[Any]]
     ) -> Any:
         """Like `wrap_tool_call`."""
-        given, whose = self._of(request.state, request.runtime.config)
-        with calling(self._as_caller(given, whose)):
+        given = self._of(request.state, request.runtime.config)
+        with calling(self._as_caller(given)):
             result = await handler(request)
-        return self._reviewed(request, result, whose)
+        return self._reviewed(request, result, given.whose)
 
-    def _as_caller(self, given: ChannelValues, whose: Owner) -> Caller:
+    def _as_caller(self, given: ChannelValues) -> Caller:
         above = caller()
         root = above.root if above is not None else thread_of(given.config, self.identity)
         humans = (m for m in as_messages(given.messages) if isinstance(m, HumanMessage))
         users = frozenset(str(m.id) for m in humans if not given.notes.of_message(m).who)
         raw = given.raw if isinstance(given.raw, Mapping) else {}
-        return Caller(root, whose.thread, str(raw.get("branch") or "main"), users)
+        return Caller(root, given.whose.thread, str(raw.get("branch") or "main"), users)
 
     def _reviewed(self, request: ToolCallRequest, result: Any, whose: Owner) -> Any:
         if self.voices.marks is None:
@@ -233,11 +222,10 @@ class AgentMemory(Looking):
         who, kept = self._reviewer(whose), (self.state_key, self.run_key)
         return reviewed(request, result, self.voices.marks, who=who, kept=kept)
 
-    def _told(
-        self, given: ChannelValues, whose: Owner, messages: Sequence[Any]
-    ) -> tuple[str, list[BaseMessage]]:
+    def _told(self, given: ChannelValues, messages: Sequence[Any]) -> tuple[str, list[BaseMessage]]:
         """Return what stands behind the role, and the messages, as the model reads them."""
-        state, thread, policy = self._loaded(given.raw), whose.thread, self.controller.policy
+        state, thread = self._loaded(given.raw), given.whose.thread
+        policy = self.controller.policy
         if (shared := self._shared(given.config, thread)) is not None:
             body = shared.text(state)
         else:

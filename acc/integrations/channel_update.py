@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.integrations.graph_channels import owned
+from acc.integrations.identity import Owner
 from acc.integrations.messages import (
     TASK,
     as_messages,
@@ -37,13 +38,25 @@ State = CompressedCognitiveState
 
 
 class ChannelValues(NamedTuple):
-    """What a graph's channels hold: messages, state as plain JSON, notes; ``handed`` is the state of a parent graph."""
+    """What a graph's channels hold in a run.
 
+    Attributes:
+        whose: Whose memory the run works on.
+        messages: The messages.
+        raw: The state as plain JSON.
+        notes: The notes.
+        config: The run's configuration.
+        handed: The state of a parent graph that stands there in place of its own.
+        is_same_run: Whether this run has passed before: then it was given nothing since.
+    """
+
+    whose: Owner
     messages: Sequence[Any]
     raw: Any
     notes: Notes
     config: RunnableConfig
     handed: Any = None
+    is_same_run: bool = False
 
     def owned(self, value: Mapping[str, Any], thread: ThreadKey) -> dict[str, Any]:
         """Return a value that takes the place of what stands in a channel of the memory."""
@@ -134,8 +147,7 @@ class Passed:
         return (kept | self._asked(kept)) - self.looked.erased
 
     def _asked(self, kept: set[str]) -> set[str]:
-        """Return the id of the human message before the first one that stays: what a model reads begins with the
-        user's.
+        """Return the id of the human message before the first that stays: what a model reads begins with the user's.
 
         One that is long leaves: no bound of the tail counts it.
         """
@@ -148,7 +160,7 @@ class Passed:
         return {str(m.id) for m in said[-1:] if 4 * self.policy.counter(str(m.text)) <= most}
 
     def messages(self, *, stay: bool) -> list[BaseMessage]:
-        """Return the update of the messages; ``stay``: they stay, compressed or not."""
+        """Return the update of the messages. With ``stay`` they stay, compressed or not."""
         looked = self.looked
         every = [str(m.id) for m in looked.rest]
         gone = [name for name in every if name not in self.kept and not stay]

@@ -59,11 +59,7 @@ def packed(value: Any) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """Return what `packed` packed; another value as it is.
-
-    Raises:
-        StateError: The bytes are no packed state.
-    """
+    """Return what `packed` packed; another value as it is."""
     if not isinstance(value, Mapping) or PACKED not in value:
         return value
     try:
@@ -85,7 +81,7 @@ class OwnState(LastValue[dict[str, Any]]):
     """The memory's channel for graphs with nested agents, which may write it concurrently.
 
     A value of another agent's memory does not replace this one, unless it says that it does (`owned`). In checkpoints
-    a state is compressed (`packed`): some checkpointers store it anew at each step of the graph.
+    a state is compressed: some checkpointers store it anew at each step of the graph.
     """
 
     __slots__ = ("held",)
@@ -132,8 +128,8 @@ class PrivateState(OwnState):
 class MemoryState(TypedDict, total=False):
     """A graph's state with the memory's channels, for graphs with nodes that read them.
 
-    A caller may pass a value for any channel that a schema names, including a forged state. For
-    untrusted callers, limit the input to the messages::
+    A caller may pass a value for any channel that a schema names, also a forged state. For untrusted callers, limit the
+    input to the messages::
 
         StateGraph(MemoryState, input_schema=MessagesState)
 
@@ -149,12 +145,9 @@ class MemoryState(TypedDict, total=False):
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
-    """Declare to LangGraph that ``node`` reads and writes ``channels``.
+    """Declare to LangGraph that a node reads and writes channels. Those that the graph declares stay as they are.
 
-    Args:
-        node: An object with ``__call__(self, state, config)``; its type hints become per instance.
-        channels: Type by channel name; a channel that the graph declares keeps its reducer.
-        paths: Names of methods ``(self, state)`` that a conditional edge calls.
+    ``paths``: names of methods ``(self, state)`` that a conditional edge calls.
     """
     named = {"__annotations__": dict(channels)}
     schema = new_class(
@@ -185,11 +178,7 @@ def read(state: Any, channel: str) -> Any:
 
 
 def check_messages(messages: Any, channel: str) -> None:
-    """Check that the messages channel has LangGraph's reducer.
-
-    Raises:
-        ConfigurationError: The channel stores removals as messages.
-    """
+    """Raise a `ConfigurationError` if the messages channel has no reducer, and so holds removals as messages."""
     if any(isinstance(m, RemoveMessage) for m in messages or ()):
         raise ConfigurationError(
             f"the channel {channel!r} has no reducer that removes messages",

@@ -93,11 +93,7 @@ class Identity:
 
 
 def thread_of(config: Config, identify: Identify) -> ThreadKey:
-    """Return the thread that ``identify`` finds.
-
-    Raises:
-        ConfigurationError: It finds none.
-    """
+    """Return the thread that ``identify`` finds."""
     found: Any = identify(config)
     if isinstance(found, ThreadKey | str) and found:
         return found if isinstance(found, ThreadKey) else ThreadKey(found)
@@ -142,9 +138,6 @@ def owner(
         noted: The thread that an earlier pass noted. A conversation stays on it if another user joins, or if its user
             becomes known later.
         messages: The run's input, which distinguishes a nested run from other runs of the same agent.
-
-    Raises:
-        ConfigurationError: The run names no thread.
     """
     base = thread_of(config, identify)
     name = base.agent or nested_agent(config, messages)
@@ -158,7 +151,7 @@ def owner(
 
 
 def _agent_of(name: str) -> str:
-    """Return an agent's name without its run, and without the mark of a conversation that began anew."""
+    """Return an agent's name without its run and without `ANEW`."""
     return name.partition("#")[0].partition(ANEW)[0]
 
 
@@ -187,19 +180,18 @@ def saver_of(config: Config) -> Any:
 
 
 def enclosing_nodes(config: Config) -> list[str]:
-    """Return the names of the nodes that a run is nested in, outermost first; none at the top."""
+    """Return the nodes that a run is nested in, outermost first; none at the top."""
     names = (part.partition(":")[0] for part in _enclosing(config))
     return [name for name in names if not name.isdigit()]
 
 
 def _enclosing(config: Config) -> list[str]:
-    """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
     around, _, _ = namespace(config).rpartition("|")
     return around.split("|") if around else []
 
 
 def namespace(config: Config) -> str:
-    """Return a run's place in its graph, as its checkpoints name it: outer parts first, "|" between."""
+    """Return a run's place in its graph, as its checkpoints name it: the outer tasks first, "|" between."""
     return str((config.get("configurable") or {}).get("checkpoint_ns") or "")
 
 

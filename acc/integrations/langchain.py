@@ -25,7 +25,7 @@ from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
 from acc.integrations.graph_channels import OwnState
-from acc.integrations.identity import Identify, Owner, owner
+from acc.integrations.identity import Identify, owner
 from acc.integrations.messages import as_messages, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND, with_memory
@@ -97,11 +97,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
-        return self._performed(self._entering(state, get_config()))
+        return self._performed(self._entering(self._of(state, get_config())))
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Like `before_agent`, without blocking the event loop."""
-        return await self._awaited(self._entering(state, get_config()))
+        return await self._awaited(self._entering(self._of(state, get_config())))
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Commit what is new, and let leave what a compression has read.
@@ -112,13 +112,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             StateError: The state in the checkpoint was edited.
             StoreError: The journal cannot be written; nothing was committed.
         """
-        passing = self._passing(*self._of(state, get_config()), is_same_run=True)
-        return self._left(self._performed(passing), state)
+        return self._left(self._performed(self._passing(self._running(state))), state)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
-        passing = self._passing(*self._of(state, get_config()), is_same_run=True)
-        return self._left(await self._awaited(passing), state)
+        return self._left(await self._awaited(self._passing(self._running(state))), state)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -137,27 +135,29 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Keep the final messages of a run. If a run does not end, the next run keeps them."""
-        return self._performed(self._ending(state, get_config()))
+        return self._performed(self._ending(self._running(state)))
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Like `after_agent`, without blocking the event loop."""
-        return await self._awaited(self._ending(state, get_config()))
+        return await self._awaited(self._ending(self._running(state)))
 
-    def _entering(self, state: Any, config: RunnableConfig) -> Doing[dict[str, Any]]:
-        given, whose = self._of(state, config)
-        return _noted_update((yield from self._looking(given, whose, is_entry=True)))
+    def _running(self, state: Any) -> ChannelValues:
+        """Return the channels after the run's entry: since then it was given nothing."""
+        return self._of(state, get_config())._replace(is_same_run=True)
 
-    def _ending(self, state: Any, config: RunnableConfig) -> Doing[dict[str, Any]]:
-        given, whose = self._of(state, config)
-        return _noted_update((yield from self._keeping(partial(self._ended, given, whose))))
+    def _entering(self, given: ChannelValues) -> Doing[dict[str, Any]]:
+        return _noted_update((yield from self._looking(given, is_entry=True)))
 
-    def _ended(self, given: ChannelValues, whose: Owner) -> Doing[Looked]:
+    def _ending(self, given: ChannelValues) -> Doing[dict[str, Any]]:
+        return _noted_update((yield from self._keeping(partial(self._ended, given))))
+
+    def _ended(self, given: ChannelValues) -> Doing[Looked]:
         """Find what is there at a run's end. What a guard answered in the agent's place is not the user's.
 
         The agent's answers follow passes. So human messages that no pass has taken, with an answer behind them, were
         blocked: those that the run was given, after the answer before.
         """
-        looked = yield from self._looking(given, whose, is_same_run=True)
+        looked = yield from self._looking(given)
         new = {read.id for read in looked.new}
         answers = [i for i, m in enumerate(looked.rest) if m.type == "ai"]
         first, last = [-1, -1, *answers][-2:]
@@ -166,7 +166,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         if not blocked:
             return looked
         notes = replace(looked.notes, is_new=False).noting(who=blocked)
-        return (yield from self._looking(looked.given._replace(notes=notes), whose))
+        return (yield from self._looking(given._replace(notes=notes, is_same_run=False)))
 
     def _left(self, passed: Passed | None, state: Any) -> dict[str, Any]:
         update = self._update(passed)
@@ -175,8 +175,7 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
     def _shown(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         if self.is_shadow:
             return request
-        given, whose = self._of(request.state, config)
-        memory, messages = self._told(given, whose, request.messages)
+        memory, messages = self._told(self._of(request.state, config), request.messages)
         role, _ = role_and_rest(as_messages(request.messages))
         whole = request.system_message
         for each in role:  # what the application put in front of its messages
@@ -240,25 +239,22 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
             PinnedOverflow: Rules and goals exceed their room. Everything else was committed.
             StoreError: The messages cannot be kept; nothing is summarized.
         """
-        return self._summary(self._performed(self._passing(*self._of(input, config), force=True)))
+        return self._summary(self._performed(self._passing(self._of(input, config), force=True)))
 
     async def ainvoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
     ) -> str:
         """Like `invoke`, without blocking the event loop."""
         return self._summary(
-            await self._awaited(self._passing(*self._of(input, config), force=True))
+            await self._awaited(self._passing(self._of(input, config), force=True))
         )
 
-    def _of(
-        self, messages: list[AnyMessage], config: RunnableConfig | None
-    ) -> tuple[ChannelValues, Owner]:
+    def _of(self, messages: list[AnyMessage], config: RunnableConfig | None) -> ChannelValues:
         """Return the messages without this memory's own summaries; another's is a document."""
         whole = ensure_config(config)
         own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
-        return ChannelValues(own, None, Notes(key=self.key), whole), owner(
-            whole, self.identity, None, own
-        )
+        whose = owner(whole, self.identity, None, own)
+        return ChannelValues(whose, own, None, Notes(key=self.key), whole)
 
     def _summary(self, passed: Passed | None) -> str:
         state = passed.state if passed is not None else None

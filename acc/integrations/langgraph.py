@@ -32,7 +32,6 @@ from acc.integrations.graph_channels import (
     declare,
     read,
 )
-from acc.integrations.identity import Owner
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings
@@ -125,20 +124,14 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             ConflictError: Another run of this thread is active.
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next run goes on from it.
         """
-        given, passing = self._begun(input, config)
-        return self._left(input, given, self._performed(passing))
+        given = self._of(input, ensure_config(config))
+        return self._left(input, given, self._performed(self._passing(given, force=self.force)))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
-        given, passing = self._begun(input, config)
-        return await self.controller.beside(self._left, input, given, await self._awaited(passing))
-
-    def _begun(
-        self, state: Any, config: RunnableConfig | None
-    ) -> tuple[ChannelValues, Doing[Passed]]:
-        given, whose = self._of(state, ensure_config(config))
-        is_same_run = _has_passed(given.config, whose.thread)
-        return given, self._passing(given, whose, force=self.force, is_same_run=is_same_run)
+        given = self._of(input, ensure_config(config))
+        passed = await self._awaited(self._passing(given, force=self.force))
+        return await self.controller.beside(self._left, input, given, passed)
 
     def due(self, state: Any) -> bool:
         """Return whether a pass is due in a loop of tool calls: whether what waits is over the memory's limit.
@@ -197,11 +190,9 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
     def keeping(self, state: Any, config: RunnableConfig) -> Doing[Looked]:
         """Keep what is new in the channels without a commit."""
-        given, whose = self._of(state, config)
-        is_same_run = _has_passed(config, whose.thread)
-        return self._keeping(partial(self._looking, given, whose, is_same_run=is_same_run))
+        return self._keeping(partial(self._looking, self._of(state, config)))
 
-    def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
+    def _of(self, state: Any, config: RunnableConfig) -> ChannelValues:
         if isinstance(read(state, self.state_key), Unread) and not self.is_read:
             raise ConfigurationError(
                 f"the model cannot read the memory: the graph's schema has no {self.state_key!r}",
@@ -210,7 +201,8 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 "node.prompt(role)(state) in place of state['messages']",
             )
         self._messages(state)
-        return super()._of(state, config)
+        given = super()._of(state, config)
+        return given._replace(is_same_run=_has_passed(config, given.whose.thread))
 
     def _messages(self, state: Any) -> Sequence[Any]:
         messages: Sequence[Any] = read(state, self.input_messages_key) or ()
@@ -235,11 +227,11 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                     where=f"node {self.name!r}",
                     hint=f"declare {key} in the schema of the graph, and lead to the model through the memory's node",
                 )
-        given, whose = self._of(state, config)
+        given = self._of(state, config)
         own, messages = role_and_rest(as_messages(given.messages))
         memory = ""
         if not self.is_shadow:
-            memory, messages = self._told(given, whose, messages)
+            memory, messages = self._told(given, messages)
         system = None
         for part in filter(None, (role, *(str(m.text) for m in own), memory)):
             system = with_memory(system, part)

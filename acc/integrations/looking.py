@@ -25,7 +25,7 @@ from acc.integrations.history import (
     results_left,
     taken_back,
 )
-from acc.integrations.identity import Owner, enclosing_nodes, owner, saver_of
+from acc.integrations.identity import enclosing_nodes, owner, saver_of
 from acc.integrations.messages import as_messages, as_summary, blocked_in, healed, role_and_rest
 from acc.integrations.notes import NONE, Notes
 from acc.integrations.resuming import Begun
@@ -55,7 +55,7 @@ _LOG = logging.getLogger(__name__)
 class Looking(Speaking):
     """Looks at a graph's channels, and changes nothing but what a guard blocked."""
 
-    def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
+    def _of(self, state: Any, config: RunnableConfig) -> ChannelValues:
         """Return what a run's channels hold of its own, and whose memory it works on."""
         messages = read(state, self.input_messages_key) or ()
         raw, noted = read(state, self.state_key), Notes.load(read(state, self.run_key), self.key)
@@ -63,35 +63,23 @@ class Looking(Speaking):
         if noted.is_foreign:
             whose = whose._replace(is_own=not enclosing_nodes(config))
         if not whose.is_own:
-            return ChannelValues(messages, None, Notes(key=self.key), config, raw), whose
+            return ChannelValues(whose, messages, None, Notes(key=self.key), config, raw)
         if isinstance(raw, Mapping) and not raw:
             raise StateError(
                 "the state was taken out of its channel",
                 where=f"thread {whose.thread.thread!r}",
                 hint="restore the state as it was committed, or begin a new thread",
             )
-        return ChannelValues(messages, raw or None, noted, config), whose
+        return ChannelValues(whose, messages, raw or None, noted, config)
 
     def _loaded(self, raw: Any) -> State | None:
-        """Return the validated state of a channel; None if there is none.
-
-        Raises:
-            StateError: The value is not a state, or it was edited.
-        """
         found: State | None = self.controller.loaded(raw) if raw else None
         return found
 
-    def _looking(
-        self,
-        given: ChannelValues,
-        whose: Owner,
-        *,
-        is_same_run: bool = False,
-        is_entry: bool = False,
-    ) -> Doing[Looked]:
+    def _looking(self, given: ChannelValues, *, is_entry: bool = False) -> Doing[Looked]:
         """Find what a pass finds, after the state has let go of what was blocked or taken back."""
         while True:
-            looked: Looked = yield Io(partial(self._look, given, whose, is_same_run, is_entry))
+            looked: Looked = yield Io(partial(self._look, given, is_entry))
             if not looked.gone or looked.state is None:
                 return looked
             thread, branch = looked.thread, looked.state.branch
@@ -103,23 +91,21 @@ class Looking(Speaking):
                     thread=thread.thread,
                 )  # fmt: skip
 
-    def _look(
-        self, given: ChannelValues, whose: Owner, is_same_run: bool, is_entry: bool
-    ) -> Looked:
+    def _look(self, given: ChannelValues, is_entry: bool) -> Looked:
         """Return what a pass finds; at a run's entry who speaks is enough, once the thread has a state."""
         role, rest = role_and_rest(as_messages(given.messages))
         added: list[BaseMessage] = []
         if role and self._is_summary(role[0], given):
             role, added = [], [as_summary(role[0])]
-        results = [] if is_same_run else as_messages(results_left(rest, given.config))
+        results = [] if given.is_same_run else as_messages(results_left(rest, given.config))
         rest = [*added, *rest, *results]
         state = self._loaded(given.raw)
         with self.controller.journal.snapshot() as journal:
-            past = self._recovered(journal, given, whose, state, [*role, *rest])
+            past = self._recovered(journal, given, state, [*role, *rest])
             whole = [*past.messages, *rest]
-            notes = self._noted(journal, given, whose, whole, is_same_run=is_same_run)
+            notes = self._noted(journal, given, whole)
             added += results
-            looked = Looked(whose.thread, state, given, rest, notes, added, role)
+            looked = Looked(given.whose.thread, state, given, rest, notes, added, role)
             if is_entry and state is not None:
                 return looked
             return self._compared(journal, looked, whole, past.told)
@@ -129,11 +115,8 @@ class Looking(Speaking):
     ) -> Looked:
         """Return what is found with what is new to the journal, or with what the state has to let go of first.
 
-        Args:
-            journal: The journal.
-            looked: What is found in the channels.
-            whole: Its messages, with those that another summariser removed.
-            told: Ids of those whose words the memory has taken otherwise.
+        ``whole``: the messages, with those that another summariser removed; ``told``: the ids of those whose words the
+        memory has taken otherwise.
         """
         notes, config = looked.notes, looked.given.config
         reads = self.voices.read(healed(whole, is_read=True), notes.of)
@@ -185,19 +168,17 @@ class Looking(Speaking):
         self,
         journal: Journal,
         given: ChannelValues,
-        whose: Owner,
         state: State | None,
         messages: Sequence[BaseMessage],
     ) -> Recovered:
-        """Return what another summariser removed and this memory has not taken."""
         if not any(may_sum_up(message) for message in messages):
             return Recovered()
-        branch = state.branch if state is not None else "main"
-        head = journal.head(whose.thread, branch)
+        thread, branch = given.whose.thread, state.branch if state is not None else "main"
+        head = journal.head(thread, branch)
 
         def knows(ids: Collection[str]) -> Collection[str]:
-            taken = journal.taken(whose.thread, [*ids], head.seq, branch=branch)
-            waiting = journal.waiting(whose.thread, branch)
+            taken = journal.taken(thread, [*ids], head.seq, branch=branch)
+            waiting = journal.waiting(thread, branch)
             known = {*(i for i, _ in taken), *(m.observation.message for m in waiting)}
             return known | {name for name, note in given.notes.of.items() if note.taken}
 

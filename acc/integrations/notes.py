@@ -31,7 +31,7 @@ _SIGNED = "signed"
 
 
 def notes_key(controller: Any) -> bytes:
-    """Return the key of a memory's marks and notes, so that another process knows them again."""
+    """Return the key of a memory's marks and notes: every process of the memory has the same."""
     return hashlib.blake2b(controller.parts.marks, digest_size=32, person=b"marks").digest()
 
 
@@ -91,11 +91,7 @@ class Notes:
 
     @classmethod
     def load(cls, raw: Any, key: bytes = b"") -> Notes:
-        """Load what `dump` made with the same key; None and an empty mapping make new notes.
-
-        Raises:
-            StateError: ``raw`` has another form.
-        """
+        """Load what `dump` made with the same key; None and an empty mapping make new notes."""
         if not raw:
             return cls(key=key)
         try:

@@ -40,13 +40,7 @@ def viewed(
 ) -> tuple[list[str], list[BaseMessage]]:
     """Return what the model reads beside role and state: the tail that does not stand among the messages, and those.
 
-    Args:
-        reads: The channel's messages.
-        held: Which entries of the tail stand among them, by message id.
-        tail: The tail's entries.
-        absent: The tail's messages that do not.
-        policy: The policy.
-        cadence: The cadence.
+    ``held``: which entries of the tail stand among them, by message id; ``absent``: the tail's messages that do not.
     """
     first = next((i for i, r in enumerate(reads) if _may_begin(r.message)), 0)
     lead, rest = reads[:first], reads[first:]

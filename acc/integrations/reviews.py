@@ -219,9 +219,9 @@ def _changed(request: Any) -> dict[str, Any] | None:
 
 
 def _resumed(runtime: Any) -> Sequence[Any]:
-    """Return the values that resumed the graph for this call, from LangGraph's task data.
+    """Return the values that resumed the graph for this call, from LangGraph's private task data.
 
-    The data is private to LangGraph. Without it the answer counts as the tool's words.
+    Without it the answer counts as the tool's words.
     """
     configured = (getattr(runtime, "config", None) or {}).get("configurable") or {}
     return tuple(getattr(configured.get(_SCRATCHPAD), "resume", None) or ())

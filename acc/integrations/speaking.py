@@ -109,19 +109,12 @@ class Speaking:
         """Believe what the middleware's hook on tools, or the tools' node of this memory, writes beside a result."""
         self.voices = replace(self.voices, marks=ReviewMarks(self.key))
 
-    def _noted(
-        self,
-        journal: Journal,
-        given: ChannelValues,
-        whose: Owner,
-        rest: Sequence[BaseMessage],
-        *,
-        is_same_run: bool,
-    ) -> Notes:
+    def _noted(self, journal: Journal, given: ChannelValues, rest: Sequence[BaseMessage]) -> Notes:
         """Return the notes with who wrote the human messages that are seen for the first time.
 
         A run gives its messages before its first pass. What comes later in it, a tool or a node wrote.
         """
+        whose, is_same_run = given.whose, given.is_same_run
         notes = given.notes.within({str(m.id) for m in rest})
         users = notes.users
         _check_users(rest, users)
@@ -175,7 +168,7 @@ class Speaking:
             given: The channels.
             rest: The messages.
             heard: Those of humans that are not known yet.
-            others: The ids of those that are no other agent's tasks.
+            others: The ids of ``heard`` without other agents' tasks.
             users: The ids under which the user's words are known.
         """
         written = set(misplaced(rest) & others)
@@ -218,11 +211,6 @@ class Speaking:
 
 
 def _check_users(messages: Sequence[BaseMessage], users: set[str]) -> None:
-    """Check that nobody put something else in the place of the user's words.
-
-    Raises:
-        ConfigurationError: A middleware did.
-    """
     for message in messages:
         if message.id in users and not isinstance(message, HumanMessage):
             raise ConfigurationError(

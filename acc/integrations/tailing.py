@@ -56,10 +56,7 @@ def unknown(reads: Sequence[Read], taken: Collection[tuple[str, str]]) -> tuple[
     """Return the messages that were not taken, by id and words alone, in the order in which they were said.
 
     A message that has changed under its id, in front of known ones, was said now. One without words is nothing new.
-
-    Args:
-        reads: The channel's messages.
-        taken: Id and digest of what was taken.
+    ``taken``: id and digest of what was taken.
     """
     spoken = [read for read in reads if read.digests]
     is_new = [any((read.id, digest) not in taken for digest in read.digests) for read in spoken]
@@ -141,17 +138,15 @@ def _is_answer(said: Observation) -> bool:
 
 
 def repeated(new: Sequence[Read], since: Sequence[StoredMessage]) -> tuple[dict[str, str], int]:
-    """Return which of ``new`` say what a killed run said, by content and place, and up to which place they do.
+    """Return the digests, by id, of those of ``new`` that say what a killed run said, by content and place, and up to
+    which place they do.
 
     A run that was killed has one input. So words of the user's that ``new`` does not repeat are another run's, and
-    nothing is repeated.
+    nothing is repeated: no digests, and place 0.
 
     Args:
         new: Messages that are new by their ids, in order.
         since: What the journal has taken since the run's checkpoint.
-
-    Returns:
-        Digests by message id, and the last place; 0 if nothing is repeated.
     """
     found: dict[str, str] = {}
     place = 0
@@ -171,8 +166,8 @@ def places(
 ) -> dict[str, list[TailRef]]:
     """Return which entries of a tail stand in a channel: by message id, in the order of its words.
 
-    Entries that only the fallback has read stand in the state, not here. With ``texts`` (by ref) two messages of the
-    same words are told apart by their ids.
+    Entries that only the fallback has read stand in the state. With ``texts`` (by ref) two messages of the same words
+    are told apart by their ids.
     """
     waiting = [entry for entry in tail if entry.status != "provisional"]
     names = {ref: message.observation.message for ref, message in (texts or {}).items()}

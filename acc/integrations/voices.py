@@ -188,7 +188,7 @@ def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
 
 
 def _readable(message: BaseMessage) -> BaseMessage:
-    """Return a message without what would stop its thread for good: it lies in a checkpoint, where nobody mends it.
+    """Return a message without what would stop its thread for good: nobody mends a checkpoint.
 
     A time that is none is no time. A role that no provider knows is a name, and its words are a document.
     """
