@@ -120,7 +120,7 @@ class AgentMemory(Looking):
                 if shared is not None
                 else stepped(memory, state, looked.turn, thread=thread, force=force)
             )
-            return (yield from traced(memory, doing, looked.given.config, thread))
+            return (yield from traced(memory, doing, looked))
         if not force or state is None:
             return None
         if shared is not None:

@@ -65,7 +65,10 @@ def evidence_tool(
             texts = [sharing.of_run(runtime.config, thread).evidence(ref)]
         if not any(texts):
             raise ToolException(f"There is no evidence {ref!r}. Use a ref that you read.")
-        return _shown(texts[0], max(0, start), most)
+        first, text = max(0, start), texts[0]
+        left = len(text) - first - most
+        more = f"\n[{left} more characters: start={first + most}]" if left > 0 else ""
+        return text[first : first + most] + more
 
     # An asynchronous agent runs it in a thread.
     return StructuredTool.from_function(
@@ -74,9 +77,3 @@ def evidence_tool(
         description="Read the whole text behind a reference that you read in your memory or a shortened result.",
         handle_tool_error=True,
     )
-
-
-def _shown(text: str, start: int, most: int) -> str:
-    left = len(text) - start - most
-    more = f"\n[{left} more characters: start={start + most}]" if left > 0 else ""
-    return text[start : start + most] + more

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, new_class
 from typing import Annotated, Any, Self
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AnyMessage
 from langgraph.channels import LastValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from acc.errors import ConfigurationError, StateError
+from acc.errors import StateError
 from acc.journal import ThreadKey
 from acc.state.model import OWNER
 from acc.text.lines import canonical_json
@@ -175,14 +175,3 @@ def _bind(node: Any, name: str, method: Callable[..., Any], schema: Any) -> None
 def read(state: Any, channel: str) -> Any:
     """Return the value of a channel from a mapping or an object; None if there is none."""
     return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
-
-
-def check_messages(messages: Any, channel: str) -> None:
-    """Raise a `ConfigurationError` if the messages channel has no reducer, and so holds removals as messages."""
-    if any(isinstance(m, RemoveMessage) for m in messages or ()):
-        raise ConfigurationError(
-            f"the channel {channel!r} has no reducer that removes messages",
-            where="the graph's state schema",
-            hint="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
-            "and begin a new thread",
-        )

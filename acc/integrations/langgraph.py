@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Unpack
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import add_messages
@@ -28,7 +28,6 @@ from acc.integrations.graph_channels import (
     OwnState,
     PrivateState,
     Unread,
-    check_messages,
     declare,
     read,
 )
@@ -206,7 +205,13 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 
     def _messages(self, state: Any) -> Sequence[Any]:
         messages: Sequence[Any] = read(state, self.input_messages_key) or ()
-        check_messages(messages, self.input_messages_key)
+        if any(isinstance(message, RemoveMessage) for message in messages):
+            raise ConfigurationError(
+                f"the channel {self.input_messages_key!r} has no reducer that removes messages",
+                where="the graph's state schema",
+                hint="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
+                "and begin a new thread",
+            )
         if not messages and not read(state, self.state_key):
             raise InputError(
                 f"no user message: the channel {self.input_messages_key!r} is empty",

@@ -95,7 +95,8 @@ class Looking(Speaking):
         """Return what a pass finds; at a run's entry who speaks is enough, once the thread has a state."""
         role, rest = role_and_rest(as_messages(given.messages))
         added: list[BaseMessage] = []
-        if role and self._is_summary(role[0], given):
+        is_moving_over = given.notes.is_new and not self.is_shadow
+        if role and is_moving_over and is_running_summary(given.config, role[0]):
             role, added = [], [as_summary(role[0])]
         results = [] if given.is_same_run else as_messages(results_left(rest, given.config))
         rest = [*added, *rest, *results]
@@ -159,10 +160,6 @@ class Looking(Speaking):
             back = taken_back(looked.given.config, self.input_messages_key, names)
             found["taken back"] = [m.ref for m in texts if m.observation.message in back]
         return {reason: refs for reason, refs in found.items() if refs}
-
-    def _is_summary(self, role: BaseMessage, given: ChannelValues) -> bool:
-        """Whether what stands in the place of the role is another summariser's summary, as the thread moves over."""
-        return given.notes.is_new and not self.is_shadow and is_running_summary(given.config, role)
 
     def _recovered(
         self,

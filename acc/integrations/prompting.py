@@ -7,7 +7,7 @@ of the prompt's beginning holds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -21,6 +21,8 @@ from acc.step.step import Cadence
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
 from acc.turn.paste.split import framed
+
+M = TypeVar("M", bound=BaseMessage)
 
 LEGEND = (
     'What you remember of this conversation. Rules and goals bind you. What stands under "by tool" or "by '
@@ -81,10 +83,8 @@ def _plain(
     speaker = next((o.name for o in read.observations if o.channel is Channel.USER), "")
     if speaker and not message.name:
         mark, said = f"[{one_line(speaker)}] ", message.content
-        message = _with(
-            message,
-            mark + said if isinstance(said, str) else [{"type": "text", "text": mark}, *said],
-        )
+        named = mark + said if isinstance(said, str) else [{"type": "text", "text": mark}, *said]
+        message = _with(message, named)
     for seen in read.observations:
         if seen.name == MAYBE_PASTED:
             message = _with(message, _with_label(message.content, seen.text))
@@ -115,7 +115,7 @@ def _with_label(content: Any, middle: str) -> Any:
     return [_with_label(part, middle) for part in content] if isinstance(content, list) else content
 
 
-def _with(message: BaseMessage, content: Any) -> BaseMessage:
+def _with(message: M, content: Any) -> M:
     return message.model_copy(update={"content": content})
 
 
@@ -141,22 +141,14 @@ def with_evidence(
     return [_longer(m, texts[str(m.id)]) if m.id in texts else m for m in messages]
 
 
-def _longer(message: BaseMessage, text: str) -> BaseMessage:
-    if isinstance(message.content, str):
-        content: object = f"{message.content}\n\n{text}"
-    else:
-        content = [*message.content, {"type": "text", "text": f"\n\n{text}"}]
-    return _with(message, content)
+def _longer(message: M, text: str) -> M:
+    said, more = message.content, f"\n\n{text}"
+    whole = said + more if isinstance(said, str) else [*said, {"type": "text", "text": more}]
+    return _with(message, whole)
 
 
 def with_memory(role: SystemMessage | None, memory: str) -> SystemMessage | None:
     """Append the memory to the role; the role's own blocks keep their cache marks."""
     if not memory:
         return role
-    if role is None:
-        return SystemMessage(memory)
-    if isinstance(role.content, str):
-        content: object = f"{role.content}\n\n{memory}" if role.content else memory
-    else:
-        content = [*role.content, {"type": "text", "text": f"\n\n{memory}"}]
-    return role.model_copy(update={"content": content})
+    return _longer(role, memory) if role is not None and role.content else SystemMessage(memory)

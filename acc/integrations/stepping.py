@@ -26,6 +26,7 @@ from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.driving import Doing, perform
 from acc.errors import ConfigurationError
 from acc.folders import expanded
+from acc.integrations.channel_update import Looked
 from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.journal import ThreadKey
 from acc.journal.boards import Origin
@@ -39,12 +40,6 @@ Controller = MemoryController[Any] | AsyncMemoryController[Any]
 RUN = "acc_memory"
 """Name of the run of a step in traces, and its ``lc_source``."""
 
-
-KEYLESS = "keyless"
-"""Names the memory without a model."""
-
-FOLDER = "memory"
-"""The memory's folder, if none is named: in the working folder."""
 
 _OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
 _GUARD = threading.Lock()
@@ -60,46 +55,45 @@ def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
                 hint='give a folder with a model\'s name: MemoryMiddleware("openai:NAME", folder=...)',
             )
         return memory
-    named = folder or FOLDER
+    named = folder or "memory"
     where = str(named) if is_url(named) else expanded(named).absolute()
     with _GUARD:
         held = _OPEN.get((where, memory))
         if held is None:
-            model = None if memory == KEYLESS else memory
+            model = None if memory == "keyless" else memory
             held = _OPEN[where, memory] = MemoryController.open(where, model=model)
         return held
 
 
-def traced(
-    memory: Controller, doing: Doing[Step[Any]], config: RunnableConfig, thread: ThreadKey
-) -> Doing[Step[Any]]:
+def traced(memory: Controller, doing: Doing[Step[Any]], looked: Looked) -> Doing[Step[Any]]:
     """Take a step as a run `RUN`, if somebody traces or streams.
 
     A compressor's calls are its children. The graph's stream does not show their tokens.
     """
-    whole = ensure_config(config)
+    whole = ensure_config(looked.given.config)
     callbacks = whole.get("callbacks")
     if not getattr(callbacks, "handlers", callbacks):
         return (yield from doing)
     about = {**whole.get("metadata", {}), "lc_source": RUN}
-    about.setdefault("thread_id", thread.thread)
+    about.setdefault("thread_id", looked.thread.thread)
     given = merge_configs(whole, {"tags": [TAG_NOSTREAM], "metadata": about})
-    return (yield _Traced(memory, doing, given))  # type: ignore[no-any-return]
+    return (yield _Traced(memory, doing, looked.turn, given))  # type: ignore[no-any-return]
 
 
 class _Traced(NamedTuple):
     memory: Any
     doing: Doing[Step[Any]]
+    turn: Turn
     config: RunnableConfig
 
     def complete(self) -> Any:
-        return self._run().invoke(None, self.config)
+        return self._run().invoke(self.turn, self.config)
 
     async def acomplete(self) -> Any:
-        return await self._run().ainvoke(None, self.config)
+        return await self._run().ainvoke(self.turn, self.config)
 
-    def _run(self) -> RunnableLambda[None, Any]:
-        async def awaited(_: None) -> Any:
+    def _run(self) -> RunnableLambda[Turn, Any]:
+        async def awaited(_: Turn) -> Any:
             return await self.memory.carried_out(self.doing)
 
         return RunnableLambda(lambda _: perform(self.doing), awaited, name=RUN)
