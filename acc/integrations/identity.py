@@ -8,7 +8,7 @@ words, and binds nobody.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -234,33 +234,6 @@ def calling(above: Caller) -> Iterator[None]:
 def caller() -> Caller | None:
     """Return the agent whose tool started this run, if that agent has the middleware."""
     return _CALLER.get()
-
-
-def tasks_of(
-    heard: Sequence[BaseMessage],
-    config: Config,
-    knows: Callable[[Sequence[BaseMessage]], bool | None],
-    told: Callable[[Collection[str]], set[str]] | None = None,
-) -> frozenset[str]:
-    """Return the ids of those human messages that another agent wrote for this run.
-
-    Args:
-        heard: Those whose writer is not known yet.
-        config: The run's configuration.
-        knows: Whether the conversation at the top has taken one of them; None if it has no memory.
-        told: Which of them other agents have put on the board: they are no news from the user.
-    """
-    above, nodes = caller(), enclosing_nodes(config)
-    if not heard or not (above or nodes):
-        return frozenset()
-    users = {str(m.id) for m in heard}
-    if above is not None or TOOLS in nodes:
-        users &= above.users if above is not None else frozenset()
-    elif knows(heard) is False:  # a node of the graph wrote them, as for a worker of `Send`
-        users = set()
-    if users and told is not None:
-        users -= told(users)
-    return frozenset(str(m.id) for m in heard) - users
 
 
 def misplaced(messages: Sequence[BaseMessage]) -> frozenset[str]:

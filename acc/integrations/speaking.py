@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -19,7 +18,16 @@ from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.channel_update import ChannelValues
 from acc.integrations.history import Came, arrivals
-from acc.integrations.identity import Identify, Identity, Owner, misplaced, tasks_of, thread_of
+from acc.integrations.identity import (
+    TOOLS,
+    Identify,
+    Identity,
+    Owner,
+    caller,
+    enclosing_nodes,
+    misplaced,
+    thread_of,
+)
 from acc.integrations.messages import blocked_in, is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming
@@ -114,37 +122,26 @@ class Speaking:
 
         A run gives its messages before its first pass. What comes later in it, a tool or a node wrote.
         """
-        whose, is_same_run = given.whose, given.is_same_run
+        whose = given.whose
         notes = given.notes.within({str(m.id) for m in rest})
         users = notes.users
         _check_users(rest, users)
         humans = [m for m in rest if isinstance(m, HumanMessage)]
-        if is_same_run and self.voices.marks is not None:
+        if given.is_same_run and self.voices.marks is not None:
             # The middleware sees what a tool writes. So another middleware changed these: it redacts.
             changed = {str(m.id): content_digest(m) for m in humans if m.id in users}
             notes = notes.noting(words=changed)
         heard = [m for m in humans if not notes.knows(m) and not is_marked(m)]
-        shared = self._shared(given.config, whose.thread)
-        tasks = tasks_of(
-            heard,
-            given.config,
-            partial(self._knows, journal, given.config),
-            shared.told if shared is not None else None,
-        )
+        tasks = self._tasks(journal, given, {str(m.id) for m in heard})
         others = {str(m.id) for m in heard} - tasks
-        strange, came = set[str](), dict[str, Came]()
-        if not self._moves_over(journal, given, whose.thread):
-            if is_same_run:
-                strange = others
-            else:
-                strange, came = self._strangers(given, rest, heard, others, users)
+        strange, came = self._strangers(journal, given, rest, heard, others, users)
         words = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - strange}
         speakers = {name: came[name].user if name in came else "" for name in words}
         speakers = {name: user or whose.user for name, user in speakers.items()}
         is_shared = notes.is_shared or any(u != whose.thread.user for u in speakers.values())
         if not (is_shared or self.is_picky):
             speakers = {}
-        if is_same_run and (who := self._reviewer(whose)):
+        if given.is_same_run and (who := self._reviewer(whose)):
             speakers |= {str(m.id): who for m in _since_words(rest) if is_decided(m)}
         written = strange | blocked_in(rest)
         is_named = {name for name, note in notes.of.items() if note.speaker}
@@ -156,21 +153,29 @@ class Speaking:
 
     def _strangers(
         self,
+        journal: Journal,
         given: ChannelValues,
         rest: Sequence[BaseMessage],
         heard: Sequence[HumanMessage],
         others: set[str],
         users: set[str],
     ) -> tuple[set[str], dict[str, Came]]:
-        """Return which messages, as a run begins, are nobody's words to the agent, and how messages came.
+        """Return which messages are nobody's words to the agent, and how messages came.
 
         Args:
+            journal: The journal.
             given: The channels.
             rest: The messages.
             heard: Those of humans that are not known yet.
             others: The ids of ``heard`` without other agents' tasks.
             users: The ids under which the user's words are known.
         """
+        notes, thread = given.notes, given.whose.thread
+        is_unknown = (notes.is_new or notes.is_foreign) and not journal.head(thread).hash
+        if is_unknown or (notes.is_new and not given.raw):
+            return set(), {}  # the thread moves over: its messages may be older than the memory
+        if given.is_same_run:
+            return others, {}
         written = set(misplaced(rest) & others)
         if written == others:
             # A client whose ids begin anew puts its words in the place of earlier ones.
@@ -181,24 +186,31 @@ class Speaking:
         written |= others & came.keys()
         return written - {name for name, each in came.items() if each.is_given}, came
 
-    def _moves_over(self, journal: Journal, given: ChannelValues, thread: ThreadKey) -> bool:
-        """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""
-        notes = given.notes
-        if not (notes.is_new or notes.is_foreign):
-            return False
-        is_first = notes.is_new and not given.raw
-        return is_first or not journal.head(thread).hash
+    def _tasks(self, journal: Journal, given: ChannelValues, heard: set[str]) -> set[str]:
+        """Return which human messages, whose writer is not known yet, another agent wrote for this run."""
+        above, nodes = caller(), enclosing_nodes(given.config)
+        if not heard or not (above or nodes):
+            return set()
+        users = heard
+        if above is not None or TOOLS in nodes:
+            users = heard & above.users if above is not None else set()
+        elif self._are_a_nodes(journal, given, heard):
+            users = set()
+        shared = self._shared(given.config, given.whose.thread)
+        if users and shared is not None:
+            users = users - shared.told(
+                users
+            )  # what others put on the board is no news from the user
+        return heard - users
 
-    def _knows(
-        self, journal: Journal, config: RunnableConfig, messages: Sequence[BaseMessage]
-    ) -> bool | None:
-        """Return whether the conversation at the top has taken one of these messages; None if it has no memory."""
-        last = journal.head(thread_of(config, self.identity))
+    def _are_a_nodes(self, journal: Journal, given: ChannelValues, heard: set[str]) -> bool:
+        """Whether a node of the graph wrote messages, as for a worker of `Send`: the conversation at the top has taken
+        none of them."""
+        last = journal.head(thread_of(given.config, self.identity))
         if not last.hash:
-            return None
-        ids = {str(m.id) for m in messages}
+            return False
         past = taken_after(journal, last, max(0, last.seq - 256))
-        return any(each.message.observation.message in ids for each in past)
+        return not any(each.message.observation.message in heard for each in past)
 
     def _reviewer(self, whose: Owner) -> str:
         """Return the name under which a human answers: the user who resumes the run, but for the thread's own."""
