@@ -101,7 +101,7 @@ class Speaking:
         self.identity = identity or Identity()
         self.key = notes_key(controller)
         policy, redact = controller.policy, controller.parts.redact
-        self.voices = Voices.of(channels, speakers, human, policy, redact)
+        self.voices = Voices(channels, speakers, human, policy, redact)
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.resuming = Resuming(policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
@@ -115,7 +115,7 @@ class Speaking:
 
     def _hook(self) -> None:
         """Believe what the middleware's hook on tools, or the tools' node of this memory, writes beside a result."""
-        self.voices = replace(self.voices, marks=ReviewMarks(self.key))
+        self.voices.marks = ReviewMarks(self.key)
 
     def _noted(self, journal: Journal, given: ChannelValues, rest: Sequence[BaseMessage]) -> Notes:
         """Return the notes with who wrote the human messages that are seen for the first time.

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
@@ -26,7 +25,6 @@ from acc.turn.observations import GIVEN_TASK, Channel, Observation, asked
 from acc.turn.redact import Redact, redacted
 from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
-from acc.turn.turn import Pasted
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
@@ -71,7 +69,6 @@ MOST_READ = 512
 """Messages that were read last and are known: a channel is read again at each pass and each prompt."""
 
 
-@dataclass(frozen=True)
 class Voices:
     """Assigns speakers to channels.
 
@@ -79,42 +76,29 @@ class Voices:
         channels: Channel by tool name, and by name of a human message that is not the user's.
         speakers: Names of people who speak as the user; None accepts every name.
         human: Channel of a human who reviews a call or answers an interrupt.
-        redact: Removes secrets as the memory does.
-        key: Key of the digests (`acc.state.policy.Policy.digest_key`).
-        pasted: What counts as pasted beside marked passages (`acc.state.policy.Policy.pasted`).
         marks: Knows what the middleware wrote beside a result; None believes nothing that stands there.
     """
 
-    channels: Mapping[str, Channel] = field(default_factory=dict)
-    speakers: Collection[str] | None = None
-    human: Channel = Channel.OPERATOR
-    redact: Redact | None = None
-    key: bytes = b""
-    pasted: Pasted = ""
-    marks: ReviewMarks | None = None
-    _known: OrderedDict[Any, tuple[Any, tuple[Read, ...]]] = field(
-        default_factory=OrderedDict, compare=False, repr=False
-    )
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         channels: Mapping[str, Channel] | None = None,
         speakers: Collection[str] | None = None,
         human: Channel | str = Channel.OPERATOR,
         policy: Policy | None = None,
         redact: Redact | None = None,
-    ) -> Self:
-        """Build the voices from a deployer's configuration, as a memory with this policy and redaction hears them.
+    ) -> None:
+        """Hear as a memory with this policy and redaction does.
 
         Raises:
             ConfigurationError: A channel is unknown, or ``speakers`` is one text.
         """
-        human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
-        named = {EVIDENCE_TOOL: Channel.DOCUMENT, **named_channels(channels)}
-        chosen = policy or Policy()
-        spoken = checked_speakers(speakers)
-        return cls(named, spoken, human, redact, chosen.digest_key, chosen.pasted)
+        own = {WRITTEN: Channel.DOCUMENT, EVIDENCE_TOOL: Channel.DOCUMENT}
+        self.channels = {**own, **named_channels(channels)}
+        self.speakers = checked_speakers(speakers)
+        self.human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
+        self.marks: ReviewMarks | None = None
+        self._policy, self._redact = policy or Policy(), redact
+        self._known: OrderedDict[Any, tuple[Any, tuple[Read, ...]]] = OrderedDict()
 
     def read(self, messages: Sequence[BaseMessage], noted: Noted = {}) -> list[Read]:  # noqa: B006
         """Return each message with its observations; ``messages`` are any part of a conversation.
@@ -138,14 +122,13 @@ class Voices:
 
     def _read(self, group: Sequence[BaseMessage], notes: Sequence[Note]) -> Iterator[Read]:
         spoken = [_named(_readable(m), note) for m, note in zip(group, notes, strict=True)]
-        channels = {WRITTEN: Channel.DOCUMENT, **self.channels}
-        told = read_transcript(spoken, channels=channels, speakers=self.speakers)
+        told = read_transcript(spoken, channels=self.channels, speakers=self.speakers)
         for message, note, (_, made, _) in zip(group, notes, told, strict=True):
             seen = tuple(self._voiced(message, note, made))
-            if self.pasted == "ask":
+            if self._policy.pasted == "ask":
                 seen = tuple(asked(seen))
-            clean = redacted(seen, self.redact)
-            yield Read(message, seen, tuple(digest_of(o, self.key) for o in clean))
+            clean = redacted(seen, self._redact)
+            yield Read(message, seen, tuple(digest_of(o, self._policy.digest_key) for o in clean))
 
     def _voiced(
         self, message: BaseMessage, note: Note, made: Sequence[Observation]

@@ -16,7 +16,7 @@ from acc.journal.names import StoredMessage
 from acc.state.tail import Message, digest_of
 from acc.testing.chat_model import ScriptedChatModel
 
-READ = Voices.of(None, None, "user").read
+READ = Voices(None, None, "user").read
 
 
 def since(*messages: HumanMessage | AIMessage) -> list[StoredMessage]:
