@@ -40,12 +40,12 @@ from acc.integrations.tailing import (
     sent_again,
     taken_after,
     unknown,
-    without_answers,
 )
 from acc.integrations.voices import Read
 from acc.journal import Journal
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
+from acc.state.tail import digest_of
 
 State = CompressedCognitiveState
 
@@ -192,22 +192,22 @@ class Looking(Speaking):
         notes: Notes,
     ) -> Sequence[Read]:
         """Return the messages that no commit up to the head has taken."""
-        head = begun.head
+        head, key = begun.head, self.controller.policy.digest_key
         if not head.hash:
             return unknown(reads, ())
         ids = [read.id for read in reads]
         taken = set(journal.taken(head.thread, ids, head.seq, branch=head.branch))
         taken |= {(name, d) for name, note in notes.of.items() for d in note.taken.split()}
         new = unknown(reads, taken)
-        if sum(map(is_said, new)) >= MANY:
+        is_stateless = saver_of(given.config) is None and len(new) > 1
+        if is_stateless or sum(map(is_said, new)) >= MANY:
+            waiting = journal.waiting(head.thread, head.branch) if is_stateless else ()
             past = [(m.message.observation, m.digest) for m in taken_after(journal, head, 0)]
+            past += [(m.observation, digest_of(m.observation, key)) for m in waiting]
             noted = {name: note for name, note in notes.of.items() if note.who != "written"}
-            again = sent_again(self.voices.read([read.message for read in new], noted), past)
+            whole = [read.message for read in (reads if is_stateless else new)]
+            again = sent_again(self.voices.read(whole, noted), past)
             new = tuple(read for read in new if read.id not in again)
-        if saver_of(given.config) is None and len(new) > 1:
-            stored = [each.message for each in taken_after(journal, head, 0)]
-            stored += journal.waiting(head.thread, head.branch)
-            new = without_answers(new, reads, [message.observation for message in stored])
         return new
 
     def _repeated(

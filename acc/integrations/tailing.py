@@ -67,7 +67,7 @@ def unknown(reads: Sequence[Read], taken: Collection[tuple[str, str]]) -> tuple[
 
 
 def sent_again(new: Sequence[Read], past: Sequence[Told]) -> frozenset[str]:
-    """Return the ids among ``new`` that repeat the thread's words under other ids.
+    """Return the ids among ``new`` that repeat the thread's words, also under other ids.
 
     The words of user and agent have to lead up to where the thread stands, or to the answer in front of them that no
     commit has taken yet. The user's last message always counts as new, and so does a message whose words were never
@@ -111,30 +111,6 @@ def _overlap(told: Sequence[str], log: Sequence[str]) -> int:
             return length
     has = set(log) if list(told[:1]) == list(log[:1]) else set()
     return max((place for place, digest in enumerate(told, 1) if digest in has), default=0)
-
-
-def without_answers(
-    new: Sequence[Read], reads: Sequence[Read], past: Sequence[Observation]
-) -> tuple[Read, ...]:
-    """Return ``new`` without the agent's answers that the journal has under other ids.
-
-    Without a checkpointer a client brings the whole history, with ids of its own. ``reads``: all of it.
-    """
-    there = {read.id for read in reads}
-    texts = Counter(o.text for o in past if _is_answer(o) and o.message not in there)
-    last = max((place for place, read in enumerate(new) if is_said(read)), default=0)
-    found = []
-    for read in new[:last]:
-        wanted = Counter(o.text for o in read.observations)
-        if all(map(_is_answer, read.observations)) and wanted <= texts:
-            texts -= wanted
-        else:
-            found.append(read)
-    return (*found, *new[last:])
-
-
-def _is_answer(said: Observation) -> bool:
-    return said.channel is Channel.AGENT and not said.is_call
 
 
 def repeated(new: Sequence[Read], since: Sequence[StoredMessage]) -> tuple[dict[str, str], int]:
