@@ -21,10 +21,6 @@ class Io(NamedTuple):
     run: Callable[[], Any]
 
 
-class Own(partial[Any]):
-    """A call of a memory, as what an `Io` runs. That of an event loop's memory is awaited."""
-
-
 class Waits(Protocol):
     """Something that waits, such as a `acc.compress.compressor.Call` for its model; an event loop goes on meanwhile."""
 
@@ -38,11 +34,6 @@ class Waits(Protocol):
 Effect = Io | Waits
 Doing = Generator[Effect, Any, T]
 """A computation with effects on its way to a ``T``."""
-
-
-def one(act: Callable[[], T]) -> Doing[T]:
-    """Return the computation that does one thing which may block."""
-    return (yield Io(act))  # type: ignore[no-any-return]
 
 
 def perform(doing: Doing[T]) -> T:

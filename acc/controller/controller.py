@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -240,7 +241,10 @@ class AsyncMemoryController(Common[S]):
         if self._threads is None or self._threads[0] != process:  # threads do not survive a fork
             self._threads = process, ThreadPoolExecutor(THREADS, "acc-beside")
         run = asyncio.get_running_loop().run_in_executor
-        return await run(self._threads[1], partial(function, *args))
+        act = partial(
+            copy_context().run, function, *args
+        )  # a run knows by it whose sub-agent it is
+        return await run(self._threads[1], act)
 
     async def carried_out(self, doing: Doing[T]) -> T:
         """Carry out a computation."""

@@ -18,21 +18,22 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
-from acc.controller.acts import evidence_of, withdrawing
+from acc.controller.acts import evidence_of, flushing, recording, withdrawing
 from acc.controller.controller import MemoryController
-from acc.driving import Doing, Io, Own, aperform, perform
-from acc.errors import AccError, ConflictError
+from acc.controller.one_turn import stepped
+from acc.driving import Doing, Io, perform
+from acc.errors import AccError, ConfigurationError, ConflictError
 from acc.gate import Verdict
-from acc.integrations.channel_update import ChannelValues, Looked, Passed, by_ref, changed, channels
+from acc.integrations.channel_update import ChannelValues, Looked, Passed
 from acc.integrations.history import arrivals, elsewhere, taken_back
 from acc.integrations.identity import Caller, Owner, caller, calling, thread_of
 from acc.integrations.looking import Looking
 from acc.integrations.messages import as_messages, healed, role_and_rest
 from acc.integrations.notes import Notes
-from acc.integrations.prompting import Shown, View, carried, viewed, with_evidence
+from acc.integrations.prompting import carried, viewed, with_evidence
 from acc.integrations.reviews import reviewed
-from acc.integrations.stepping import synchronous, traced
-from acc.integrations.tailing import is_said, places
+from acc.integrations.stepping import tell, traced
+from acc.integrations.tailing import absent, is_said, places
 from acc.journal import ThreadKey
 from acc.journal.names import key_of
 from acc.logs import log_event
@@ -54,22 +55,21 @@ TRIES = 3
 class AgentMemory(Looking):
     """The memory of an agent in a graph: what node, middleware and summarizer share."""
 
-    def _passed(
-        self, given: ChannelValues, whose: Owner, *, force: bool = False, is_same_run: bool = False
-    ) -> Passed | None:
-        """Take what is new; None if a shadow failed: it stops no agent.
+    def _performed(self, doing: Doing[T]) -> T | None:
+        """Carry out what the memory does; None if a shadow failed: it stops no agent."""
+        if isinstance(self.controller, MemoryController):
+            return perform(self._aside(doing))
+        raise ConfigurationError(
+            "an AsyncMemoryController in a graph that is run with invoke",
+            where="controller",
+            hint="run the graph with ainvoke or astream, or give a MemoryController",
+        )
 
-        Raises:
-            PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next pass goes on from it.
-            ConflictError: Another run goes on with the thread, again and again.
-        """
-        return self._performed(self._aside(self._passing(given, whose, force, is_same_run)))
-
-    async def _apassed(
-        self, given: ChannelValues, whose: Owner, *, force: bool = False, is_same_run: bool = False
-    ) -> Passed | None:
-        """Like `_passed`, without blocking the event loop."""
-        return await self._awaited(self._aside(self._passing(given, whose, force, is_same_run)))
+    async def _awaited(self, doing: Doing[T]) -> T | None:
+        """Like `_performed`, without blocking the event loop."""
+        if isinstance(self.controller, MemoryController):
+            return await self.controller.beside(perform, self._aside(doing))
+        return await self.controller.carried_out(self._aside(doing))
 
     def _aside(self, doing: Doing[T]) -> Doing[T | None]:
         try:
@@ -83,29 +83,23 @@ class AgentMemory(Looking):
             )  # fmt: skip
             return None
 
-    def _performed(self, doing: Doing[T]) -> T:
-        synchronous(self.controller)
-        return perform(doing)
+    def _passing(self, given: ChannelValues, *, force: bool = False) -> Doing[Passed]:
+        """Take what is new.
 
-    async def _awaited(self, doing: Doing[T]) -> T:
-        return await aperform(doing, self._carried)
-
-    async def _carried(self, act: Callable[[], Any]) -> Any:
-        is_awaited = isinstance(act, Own) and not isinstance(self.controller, MemoryController)
-        return await (act() if is_awaited else self.controller.beside(act))
-
-    def _passing(
-        self, given: ChannelValues, whose: Owner, force: bool, is_same_run: bool
-    ) -> Doing[Passed]:
+        Raises:
+            PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next pass goes on from it.
+            ConflictError: Another run goes on with the thread, again and again.
+        """
         tries = 0
         while True:
             try:
-                looked: Looked = yield Io(partial(self._look, given, whose, is_same_run))
+                looked = yield from self._looking(given)
                 yield from self._hearing(looked)
                 step = yield from self._stepping(looked, force)
                 if step is not None and looked.new:
-                    step = yield Io(partial(self._without_replaced, step, looked))
-                return (yield Io(partial(self._done, looked, step)))  # type: ignore[no-any-return]
+                    step = yield from self._without_replaced(step, looked)
+                    looked = replace(looked, notes=_with_evidence(looked, step))
+                return Passed(looked, step, self.controller.policy)
             except ConflictError:
                 if (tries := tries + 1) == TRIES:
                     raise
@@ -114,34 +108,34 @@ class AgentMemory(Looking):
         """Compress and share what waits in the caller's tail, before a sub-agent reads the board."""
         above, shared = caller(), self._shared(looked.given.config, looked.thread)
         if above is not None and shared is not None and looked.state is None:
-            yield Io(Own(replace(shared, thread=above.thread).flush, above.branch))
+            yield from replace(shared, thread=above.thread).flushing(above.branch)
 
     def _stepping(self, looked: Looked, force: bool) -> Doing[Step[Any] | None]:
         """Take what is new. Before a hand-over, compress what waits, too."""
-        shared = self._shared(looked.given.config, looked.thread)
+        memory, thread, state = self.controller, looked.thread, looked.state
+        shared = self._shared(looked.given.config, thread)
         if looked.new:
-            step: Any = (
-                shared.step if shared else partial(self.controller.step, thread=looked.thread)
+            doing = (
+                shared.stepping(state, looked.turn, force=force)
+                if shared is not None
+                else stepped(memory, state, looked.turn, thread=thread, force=force)
             )
-            act = partial(step, looked.state, force=force)
-            return (yield Io(Own(traced, self.controller, act, looked)))  # type: ignore[no-any-return]
-        if not force or looked.state is None:
+            return (yield from traced(memory, doing, looked))
+        if not force or state is None:
             return None
-        flush: Any = shared.flush if shared else partial(self.controller.flush, looked.thread)
-        return (yield Io(Own(flush, branch=looked.state.branch)))  # type: ignore[no-any-return]
+        if shared is not None:
+            return (yield from shared.flushing(state.branch))
+        return (yield from flushing(memory, thread, branch=state.branch))
 
-    def _keeping(self, look: Callable[[], Looked | None]) -> Doing[Looked | None]:
-        return self._aside(self._kept_soon(look))
-
-    def _kept_soon(self, look: Callable[[], Looked | None]) -> Doing[Looked | None]:
+    def _keeping(self, look: Callable[[], Doing[Looked]]) -> Doing[Looked]:
         """Keep what is new without a commit: the next step takes it. Another's commit meanwhile: look again."""
         for _ in range(TRIES):
-            looked: Looked | None = yield Io(look)
-            if looked is None or not looked.new:
+            looked = yield from look()
+            if not looked.new:
                 return looked
-            said, record = looked.turn.observations, self.controller.record
+            said, thread, state = looked.turn.observations, looked.thread, looked.state
             try:
-                yield Io(Own(record, said, thread=looked.thread, state=looked.state))
+                yield from recording(self.controller, said, thread=thread, state=state)
                 return looked
             except ConflictError:
                 continue
@@ -149,14 +143,17 @@ class AgentMemory(Looking):
             _LOG, logging.WARNING, "not_recorded",
             "another run commits all the time: the next pass takes the answer",
         )  # fmt: skip
-        return (yield Io(look))  # type: ignore[no-any-return]
+        return (yield from look())
 
-    def _without_replaced(self, step: Step[Any], looked: Looked) -> Step[Any]:
+    def _without_replaced(self, step: Step[Any], looked: Looked) -> Doing[Step[Any]]:
         """Return the step without words in whose place others stand on this run's path."""
-        if not (refs := self._replaced(step, looked)):
+        refs: list[str] = yield Io(partial(self._replaced, step, looked))
+        if not refs:
             return step
         thread, branch = looked.thread, step.state.branch
-        done = perform(withdrawing(self.controller, refs, "replaced", thread=thread, branch=branch))
+        done = yield from withdrawing(
+            self.controller, refs, "replaced", thread=thread, branch=branch
+        )
         commits = (*step.commits, *done.commits)
         return replace(step, state=done.state, tail=done.tail, commits=commits)
 
@@ -181,93 +178,85 @@ class AgentMemory(Looking):
             refs += old if came is not None and came.is_edit else []
         return refs
 
-    def _done(self, looked: Looked, step: Step[Any] | None) -> Passed:
-        if step is not None:
-            notes = _with_evidence(looked, step)
-            looked = replace(looked, notes=notes)
-            return Passed(looked, step, step.state, step.tail, self.controller.policy)
-        return Passed(looked, None, looked.state, (), self.controller.policy)
-
     def _update(self, passed: Passed | None) -> dict[str, Any]:
-        """Return the update of the channels, without those that stay as they are."""
+        """Return the update of the channels, without those that stay as they are; tell the stream of the step."""
         if passed is None:
             return {}
-        ccs, notes = channels(passed, stay=self.is_shadow)
+        if passed.step is not None:
+            tell(passed.step)
+        stay = self.is_shadow
         update = {
-            self.state_key: ccs,
-            self.run_key: notes,
-            self.input_messages_key: changed(passed, stay=self.is_shadow) or None,
+            self.state_key: passed.ccs(),
+            self.run_key: passed.notes(stay=stay),
+            self.input_messages_key: passed.messages(stay=stay) or None,
         }
         return {key: value for key, value in update.items() if value is not None}
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[Any], Any]) -> Any:
         """Note on the result what a human's part in the call was, and tell a sub-agent who calls it."""
-        given, whose = self._of(request.state, request.runtime.config)
-        with calling(self._as_caller(given, whose)):
+        given = self._of(request.state, request.runtime.config)
+        with calling(self._as_caller(given)):
             result = handler(request)
-        return self._reviewed(request, result, whose)
+        return self._reviewed(request, result, given.whose)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[Any], Awaitable[Any]]
     ) -> Any:
         """Like `wrap_tool_call`."""
-        given, whose = self._of(request.state, request.runtime.config)
-        with calling(self._as_caller(given, whose)):
+        given = self._of(request.state, request.runtime.config)
+        with calling(self._as_caller(given)):
             result = await handler(request)
-        return self._reviewed(request, result, whose)
+        return self._reviewed(request, result, given.whose)
 
-    def _as_caller(self, given: ChannelValues, whose: Owner) -> Caller:
-        above, others = caller(), {*given.notes.tasks, *given.notes.written}
+    def _as_caller(self, given: ChannelValues) -> Caller:
+        above = caller()
+        root = above.root if above is not None else thread_of(given.config, self.identity)
         humans = (m for m in as_messages(given.messages) if isinstance(m, HumanMessage))
+        users = frozenset(str(m.id) for m in humans if not given.notes.of_message(m).who)
         raw = given.raw if isinstance(given.raw, Mapping) else {}
-        return Caller(
-            above.root if above is not None else thread_of(given.config, self.identity),
-            whose.thread,
-            str(raw.get("branch") or "main"),
-            frozenset(str(m.id) for m in humans if m.id not in others),
-        )
+        return Caller(root, given.whose.thread, str(raw.get("branch") or "main"), users)
 
     def _reviewed(self, request: ToolCallRequest, result: Any, whose: Owner) -> Any:
         if self.voices.marks is None:
             return result
-        who, kept = self._reviewer(whose), self.own_channels
+        who, kept = self._reviewer(whose), (self.state_key, self.run_key)
         return reviewed(request, result, self.voices.marks, who=who, kept=kept)
 
-    def _told(
-        self, given: ChannelValues, whose: Owner, messages: Sequence[Any]
-    ) -> tuple[str, list[BaseMessage]]:
+    def _told(self, given: ChannelValues, messages: Sequence[Any]) -> tuple[str, list[BaseMessage]]:
         """Return what stands behind the role, and the messages, as the model reads them."""
-        state = self._loaded(given.raw)
-        view = self._view(state, messages, given.notes, whose.thread)
-        if (shared := self._shared(given.config, whose.thread)) is not None:
+        state, thread = self._loaded(given.raw), given.whose.thread
+        policy = self.controller.policy
+        if (shared := self._shared(given.config, thread)) is not None:
             body = shared.text(state)
         else:
-            body = render(state, self.controller.policy.style) if state is not None else ""
-        now = now_line(self.clock) if self.clock is not None else ""
-        owner = whose.thread.user if given.notes.is_shared else ""
-        return carried(body, view, now, owner), view.messages
-
-    def _view(
-        self, state: State | None, messages: Sequence[Any], notes: Notes, thread: ThreadKey
-    ) -> View:
-        """Return what the model reads of the channel."""
+            body = render(state, policy.style) if state is not None else ""
         _, rest = role_and_rest(as_messages(messages))
-        reads = self.voices.read(healed(rest), notes.voiced)
-        entries: Sequence[TailRef] = state.unread if state is not None else ()
-        shown = Shown(reads, places(reads, entries), {}, entries)
-        if state is not None and (missing := shown.missing):
-            refs = [entry.ref for entry in missing]
-            texts = self.controller.journal.texts(thread, refs, branch=state.branch)
-            shown = shown._replace(texts=by_ref(texts))
-        view = viewed(shown, self.controller.policy, self.controller.cadence)
-        if state is None or not notes.admitted:
-            return view
+        reads = self.voices.read(healed(rest), given.notes.of)
+        tail: Sequence[TailRef] = state.unread if state is not None else ()
+        held = places(reads, tail)
+        missing = absent(tail, held)
+        branch = state.branch if state is not None else "main"
+        texts = self.controller.journal.texts(thread, missing, branch=branch) if missing else ()
+        earlier, shown = viewed(reads, held, tail, texts, policy, self.controller.cadence)
+        if state is not None:
+            shown = self._with_evidence(shown, given.notes, thread, branch)
+        now = now_line(self.clock) if self.clock is not None else ""
+        owner = thread.user if given.notes.is_shared else ""
+        return carried(body, earlier, now, owner), shown
+
+    def _with_evidence(
+        self, messages: list[BaseMessage], notes: Notes, thread: ThreadKey, branch: str
+    ) -> list[BaseMessage]:
+        """Return the messages with the evidence that was admitted for them."""
+        admitted = {name: note.admitted for name, note in notes.of.items() if note.admitted}
+        if not admitted:
+            return messages
         asked = [
             [Verdict(ref, place, "admitted") for ref, place in pieces]
-            for pieces in notes.admitted.values()
+            for pieces in admitted.values()
         ]
-        found = perform(evidence_of(self.controller.parts, key_of(thread), state.branch, asked))
-        return with_evidence(view, dict(zip(notes.admitted, found, strict=True)))
+        found = perform(evidence_of(self.controller.parts, key_of(thread), branch, asked))
+        return with_evidence(messages, dict(zip(admitted, found, strict=True)))
 
 
 def _with_evidence(looked: Looked, step: Step[Any]) -> Notes:

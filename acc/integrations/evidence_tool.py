@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import read
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import as_messages
 from acc.integrations.notes import Notes, notes_key
-from acc.integrations.sharing import Share, Sharing
-from acc.integrations.stepping import Controller
+from acc.integrations.stepping import Controller, Share, Sharing
 from acc.integrations.voices import EVIDENCE_TOOL
-from acc.journal import ThreadKey
 
 
 def evidence_tool(
@@ -51,24 +47,28 @@ def evidence_tool(
         raise ConfigurationError(
             f"a tool that shows {most} characters", where="most", hint="give at least 1"
         )
-    whose_memory, key = identity or Identity(), notes_key(memory)
-    sharing = Sharing(memory, share, "", whose_memory) if share is not None else None
+    identify, key = identity or Identity(), notes_key(memory)
+    sharing = Sharing(memory, share, "", identify) if share is not None else None
 
     def open_evidence(
         ref: Annotated[str, "a reference as it was shown, such as t7.1"],
         runtime: ToolRuntime[Any, Any],
         start: Annotated[int, "characters to skip; 0 at first"] = 0,
     ) -> str:
-        thread = _thread(runtime, whose_memory, (run_key, "ccs_run"), key)
+        noted = read(runtime.state, run_key) or read(runtime.state, "ccs_run")
+        messages = as_messages(read(runtime.state, "messages") or ())
+        thread = owner(runtime.config, identify, Notes.load(noted, key).thread, messages).thread
         raw = read(runtime.state, state_key)
         branch = memory.policy.schema.load(raw).branch if raw else "main"
         texts = [message.text for message in memory.journal.texts(thread, [ref], branch=branch)]
         if not texts and sharing is not None:
-            with suppress(InputError):
-                texts = [sharing.of_run(runtime.config, thread).evidence(ref)]
-        if not texts:
+            texts = [sharing.of_run(runtime.config, thread).evidence(ref)]
+        if not any(texts):
             raise ToolException(f"There is no evidence {ref!r}. Use a ref that you read.")
-        return _shown(texts[0], max(0, start), most)
+        first, text = max(0, start), texts[0]
+        left = len(text) - first - most
+        more = f"\n[{left} more characters: start={first + most}]" if left > 0 else ""
+        return text[first : first + most] + more
 
     # An asynchronous agent runs it in a thread.
     return StructuredTool.from_function(
@@ -77,18 +77,3 @@ def evidence_tool(
         description="Read the whole text behind a reference that you read in your memory or a shortened result.",
         handle_tool_error=True,
     )
-
-
-def _thread(
-    runtime: ToolRuntime[Any, Any], identify: Identify, channels: Sequence[str], key: bytes
-) -> ThreadKey:
-    """Return the thread of the calling agent, which the notes name."""
-    noted = next((found for key in channels if (found := read(runtime.state, key))), None)
-    messages = as_messages(read(runtime.state, "messages") or ())
-    return owner(runtime.config, identify, Notes.load(noted, key).thread, messages).thread
-
-
-def _shown(text: str, start: int, most: int) -> str:
-    left = len(text) - start - most
-    more = f"\n[{left} more characters: start={start + most}]" if left > 0 else ""
-    return text[start : start + most] + more

@@ -1,8 +1,7 @@
 """The channels of the memory's nodes, which the nodes declare to LangGraph themselves.
 
-LangGraph silently drops a write to a channel that no schema declares. Each node therefore carries
-its input schema: `StateGraph.add_node` reads it and adds missing channels as private ones. Private
-channels are checkpointed, and callers cannot write them.
+LangGraph silently drops a write to a channel that no schema declares. Each node therefore carries its input schema:
+`StateGraph.add_node` reads it and adds missing channels as private ones, which callers cannot write.
 """
 
 from __future__ import annotations
@@ -11,19 +10,17 @@ import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, new_class
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
-from langchain_core.messages import AnyMessage, RemoveMessage
+from langchain_core.messages import AnyMessage
 from langgraph.channels import LastValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-from acc.errors import ConfigurationError, StateError
+from acc.errors import StateError
 from acc.journal import ThreadKey
 from acc.state.model import OWNER
 from acc.text.lines import canonical_json
-
-Value = TypeVar("Value")
 
 PACKED = "zlib"
 """Key of a state's compressed JSON in a checkpoint."""
@@ -32,14 +29,14 @@ MOST_BYTES = 64 * 2**20
 """Maximum size of a state: a forged checkpoint cannot fill the memory."""
 
 
-def owner_of(raw: Any) -> str:
-    """Return whose memory the value in a channel is (`owner_key`); empty if it does not say."""
-    return _owners(raw)[0]
-
-
 def owner_key(thread: ThreadKey) -> str:
     """Return what names a thread beside a value in a channel."""
     return thread.digest(b"")
+
+
+def owner_of(raw: Any) -> str:
+    """Return whose memory the value in a channel is (`owner_key`); empty if it does not say."""
+    return _owners(raw)[0]
 
 
 def owned(value: Mapping[str, Any], thread: ThreadKey, before: Any = None) -> dict[str, Any]:
@@ -62,11 +59,7 @@ def packed(value: Any) -> Any:
 
 
 def unpacked(value: Any) -> Any:
-    """Return what `packed` packed; another value as it is.
-
-    Raises:
-        StateError: The bytes are no packed state.
-    """
+    """Return what `packed` packed; another value as it is."""
     if not isinstance(value, Mapping) or PACKED not in value:
         return value
     try:
@@ -88,7 +81,7 @@ class OwnState(LastValue[dict[str, Any]]):
     """The memory's channel for graphs with nested agents, which may write it concurrently.
 
     A value of another agent's memory does not replace this one, unless it says that it does (`owned`). In checkpoints
-    a state is compressed (`packed`): some checkpointers store it anew at each step of the graph.
+    a state is compressed: some checkpointers store it anew at each step of the graph.
     """
 
     __slots__ = ("held",)
@@ -122,8 +115,7 @@ class OwnState(LastValue[dict[str, Any]]):
 class PrivateState(OwnState):
     """The state's channel if only the memory's node declares it.
 
-    LangGraph keeps the first declaration of a channel, and a graph whose schema declares the state
-    never uses this one. It therefore returns its value as `Unread`.
+    LangGraph keeps the first declaration of a channel, so a graph whose schema declares the state never uses this one.
     """
 
     __slots__ = ()
@@ -136,8 +128,8 @@ class PrivateState(OwnState):
 class MemoryState(TypedDict, total=False):
     """A graph's state with the memory's channels, for graphs with nodes that read them.
 
-    A caller may pass a value for any channel that a schema names, including a forged state. For
-    untrusted callers, limit the input to the messages::
+    A caller may pass a value for any channel that a schema names, also a forged state. For untrusted callers, limit the
+    input to the messages::
 
         StateGraph(MemoryState, input_schema=MessagesState)
 
@@ -153,14 +145,14 @@ class MemoryState(TypedDict, total=False):
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
-    """Declare to LangGraph that ``node`` reads and writes ``channels``.
+    """Declare to LangGraph that a node reads and writes channels. Those that the graph declares stay as they are.
 
-    Args:
-        node: An object with ``__call__(self, state, config)``; its type hints become per instance.
-        channels: Type by channel name; a channel that the graph declares keeps its reducer.
-        paths: Names of methods ``(self, state)`` that a conditional edge calls.
+    ``paths``: names of methods ``(self, state)`` that a conditional edge calls.
     """
-    schema = new_class("MemoryChannels", (TypedDict,), {"total": False}, _annotated(channels))
+    named = {"__annotations__": dict(channels)}
+    schema = new_class(
+        "MemoryChannels", (TypedDict,), {"total": False}, lambda ns: ns.update(named)
+    )
 
     def called(node: Any, state: Any, config: Any = None) -> Any:
         return type(node).__call__(node, state, config)
@@ -174,57 +166,12 @@ def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()
         _bind(node, name, chosen, schema)
 
 
-def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -> None:
+def _bind(node: Any, name: str, method: Callable[..., Any], schema: Any) -> None:
     method.__annotations__ = {"state": schema}
     # LangGraph reads the hints of the bound method, and each instance has its own channel names.
     node.__dict__[name] = MethodType(method, node)
 
 
-def state_channels(state_key: str, run_key: str) -> dict[str, Any]:
-    """Return the types of the memory's own channels, by name, for `declare`."""
-    return {
-        state_key: Annotated[dict[str, Any], PrivateState],
-        run_key: Annotated[dict[str, Any], OwnState],
-    }
-
-
-def read(state: Any, channel: str | None) -> Any:
+def read(state: Any, channel: str) -> Any:
     """Return the value of a channel from a mapping or an object; None if there is none."""
-    if channel is None:
-        return None
     return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
-
-
-def check_messages(messages: Any, channel: str) -> None:
-    """Check that the messages channel has LangGraph's reducer.
-
-    Raises:
-        ConfigurationError: The channel stores removals as messages.
-    """
-    if any(isinstance(m, RemoveMessage) for m in messages or ()):
-        raise ConfigurationError(
-            f"the channel {channel!r} has no reducer that removes messages",
-            where="the graph's state schema",
-            hint="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
-            "and begin a new thread",
-        )
-
-
-def needed(channel: str, value: Value | None, *, where: str | None, what: str) -> Value:
-    """Return ``value`` of ``channel``.
-
-    Raises:
-        ConfigurationError: It is None.
-    """
-    if value is not None:
-        return value
-    raise ConfigurationError(
-        f"nothing in {channel!r}, {what}",
-        where=f"node {where!r}",
-        hint=f"declare {channel} in the schema of the graph, and lead to the model through "
-        "the memory's node",
-    )
-
-
-def _annotated(channels: Mapping[str, Any]) -> Callable[[dict[str, Any]], None]:
-    return lambda namespace: namespace.update(__annotations__=dict(channels))

@@ -1,25 +1,32 @@
-"""The checkpoints that led to a run's step: what stood in the channels before, what a run was given, and which results
-of tools a failed run left there.
+"""The checkpoints that led to a run's step: what stood in the channels before, what a run was given, which results of
+tools a failed run left there, and what another summariser removed.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, SystemMessage, ToolMessage
 
 from acc.integrations.identity import USER_KEYS, Config, namespace, saver_of
-from acc.integrations.messages import as_messages
-from acc.integrations.reviews import calls_of
+from acc.integrations.messages import as_messages, calls_of, is_summary
 from acc.logs import log_event
 
 PAGE = 32
 """Checkpoints that are read at once."""
+
+NEWEST = 8
+"""Checkpoints that are asked for the results of a failed run."""
+
+MOST_MESSAGES, MOST_CHARACTERS = 1_000, 400_000
+"""What is recovered at most, the newest: about ten requests of a compressor."""
+
+_LOG = logging.getLogger(__name__)
 
 _POLLS, _POLL = 200, 0.01
 """How often and how many seconds a pass waits for a checkpoint that is being written, where a message is missing."""
@@ -43,7 +50,7 @@ def before(config: Config) -> Iterator[Any]:
         page = list(saver.list(where, before=last, limit=PAGE))
         for each in page:
             last = each.config
-            if wanted and last["configurable"]["checkpoint_id"] > wanted:
+            if wanted and _name(each) > wanted:
                 continue  # another branch's: ids grow with time
             yield each
             if each.parent_config is None:
@@ -63,14 +70,10 @@ def _place(config: Config) -> Any:
 def elsewhere(config: Config, key: str, ids: Collection[str]) -> frozenset[str]:
     """Return those of some messages that stand in newest checkpoints of a run's thread, and in none that led to it."""
     with suppress(Exception):
-        led = {
-            each.config["configurable"]["checkpoint_id"] for each in islice(before(config), PAGE)
-        }
-        page = list(saver_of(config).list(_place(config), limit=PAGE))
+        led = {_name(each) for each in islice(before(config), PAGE)}
         found: dict[bool, set[str]] = {True: set(), False: set()}
-        for each in page:
-            held = {str(m.id) for m in messages_in(each, key)}
-            found[each.config["configurable"]["checkpoint_id"] in led] |= held
+        for each in list(saver_of(config).list(_place(config), limit=PAGE)):
+            found[_name(each) in led].update(_ids(each, key))
         return frozenset(ids) & (found[False] - found[True])
     return frozenset()
 
@@ -87,8 +90,8 @@ def taken_back(config: Config, key: str, ids: Collection[str]) -> frozenset[str]
         if wanted:
             _await_written(config)
         for each in islice(before(config) if wanted else (), PAGE):
-            there = [str(m.id) for m in messages_in(each, key)]
-            source = str((each.metadata or {}).get("source"))
+            there = _ids(each, key)
+            source = (each.metadata or {}).get("source")
             if is_update or source == "input":
                 first = next((i for i, name in enumerate(there) if name in held), len(there))
                 gone |= wanted & set(there[first:]) - held
@@ -110,10 +113,14 @@ def _await_written(config: Config) -> None:
     if not wanted or configured.get("__pregel_durability") == "exit":
         return
     for _ in range(_POLLS):
-        newest = next(iter([*saver_of(config).list(where, limit=1)]), None)
-        if newest is not None and newest.config["configurable"]["checkpoint_id"] >= wanted:
+        newest = [*saver_of(config).list(where, limit=1)]
+        if newest and _name(newest[0]) >= wanted:
             return
         time.sleep(_POLL)
+
+
+def _name(checkpoint: Any) -> str:
+    return str(checkpoint.config["configurable"]["checkpoint_id"])
 
 
 def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
@@ -121,14 +128,13 @@ def messages_in(checkpoint: Any, key: str) -> list[BaseMessage]:
     return as_messages(checkpoint.checkpoint["channel_values"].get(key) or ())
 
 
-class Came(NamedTuple):
-    """How a message came into its channel.
+def _ids(checkpoint: Any, key: str) -> list[str]:
+    return [str(m.id) for m in messages_in(checkpoint, key)]
 
-    Attributes:
-        is_given: Whether the application gave it; others a tool or a node wrote.
-        user: The user of the run to which it was given; empty if unknown.
-        is_edit: Whether the application put it in the place of other words.
-    """
+
+class Came(NamedTuple):
+    """How a message came into its channel: whether the application gave it, for which user's run, and whether it put it
+    in the place of other words. What was not given, a tool or a node wrote."""
 
     is_given: bool
     user: str = ""
@@ -138,10 +144,9 @@ class Came(NamedTuple):
 def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dict[str, Came]:
     """Return how messages came, by their ids, as far as the run's checkpointer tells.
 
-    The application gives messages to a run: they come, with these words, with the step behind the checkpoint of an
-    input. Or it adds them with ``update_state``; words that it puts in the place of others there are nobody's. Inside
-    another graph, whose nodes write the input, nothing is told; nor where checkpoints of inputs are not kept. Only the
-    newest checkpoints are read.
+    The application gives messages to a run: they come with the step behind the checkpoint of an input. Or it adds them
+    with ``update_state``; words that it puts in the place of others there are nobody's. Inside another graph, whose
+    nodes write the input, nothing is told; nor where checkpoints of inputs are not kept.
     """
     if "|" in namespace(config) or not messages:
         return {}
@@ -153,14 +158,14 @@ def arrivals(config: Config, key: str, messages: Collection[BaseMessage]) -> dic
             there = {(str(m.id), str(m.content)) for m in messages_in(each, key)}
             held, came = {name for name, _ in there}, (newer - there) & wanted
             about = each.metadata or {}
-            updated, source = source == "update", str(about.get("source"))
-            is_input = source == "input"
-            has_inputs = has_inputs or is_input
+            is_updated, source = source == "update", str(about.get("source"))
+            is_input = source == "input" and not is_updated
+            has_inputs = has_inputs or source == "input"
             user = next((str(about[name]) for name in USER_KEYS if about.get(name)), "")
             for name, _ in came:
-                is_edit = updated and name in held
-                is_given = is_input if not updated else not is_edit
-                found[name] = Came(is_given, user if is_input and not updated else "", is_edit)
+                is_edit = is_updated and name in held
+                is_given = is_input or (is_updated and not is_edit)
+                found[name] = Came(is_given, user if is_input else "", is_edit)
             wanted -= came
             newer = there
             if not wanted:
@@ -175,12 +180,6 @@ def is_running_summary(config: Config, message: BaseMessage) -> bool:
             running = each.checkpoint["channel_values"]["context"]["running_summary"].summary
             return bool(running) and running in str(message.text)
     return False
-
-
-NEWEST = 8
-"""Checkpoints that led to the run and are read."""
-
-_LOG = logging.getLogger(__name__)
 
 
 def results_left(messages: Sequence[BaseMessage], config: Config) -> list[ToolMessage]:
@@ -211,3 +210,86 @@ def _written(writes: Collection[Any]) -> Iterator[ToolMessage]:
         for message in value if isinstance(value, list) else [value]:
             if isinstance(message, ToolMessage):
                 yield message
+
+
+class Recovered(NamedTuple):
+    """What summaries in a channel removed and the memory has not taken, and the ids of those that say nothing new."""
+
+    messages: Sequence[BaseMessage] = ()
+    told: Collection[str] = ()
+
+
+def may_sum_up(message: BaseMessage) -> bool:
+    """Return whether a message may be a summary: a summariser marked it, or it is a system message."""
+    return is_summary(message) or isinstance(message, SystemMessage)
+
+
+def recovered(
+    config: Config,
+    messages: Sequence[BaseMessage],
+    key: str,
+    knows: Callable[[Collection[str]], Collection[str]] | None,
+) -> Recovered:
+    """Return what the summaries in a channel stand for, as far as the checkpointer still has it.
+
+    Only what left as a summary came is recovered: a message that somebody deleted stays deleted. It never goes back
+    into the channel. ``knows`` says which ids the memory has taken; None if it has taken nothing of the thread: then a
+    system message may be a summary, too.
+    """
+    sums_up = is_summary if knows else may_sum_up
+    summaries = {str(m.id) for m in messages if sums_up(m)}
+    if not summaries or (knows and summaries <= set(knows(summaries))):
+        return Recovered()
+    found: dict[str, BaseMessage] = {}
+    told: set[str] = set()
+    try:
+        for came, left in _replaced(config, messages, key, sums_up):
+            taken = set(knows(left)) if knows else set()
+            found = {**{name: m for name, m in left.items() if name not in taken}, **found}
+            if taken >= left.keys():
+                told = came & summaries
+                break
+            if len(_newest([*found.values()])) < len(found):
+                break
+    except Exception as error:  # whatever the checkpointer raises: the summary itself is there
+        if any(map(is_summary, messages)):
+            _tell("cannot be read", config, type(error).__name__)
+    kept = _newest([*found.values()])
+    if len(kept) < len(found):
+        _tell(f"holds more than {len(kept):,} messages that a summary removed", config)
+    return Recovered(kept, told)
+
+
+def _replaced(
+    config: Config,
+    messages: Sequence[BaseMessage],
+    key: str,
+    sums_up: Callable[[BaseMessage], bool],
+) -> Iterator[tuple[set[str], dict[str, BaseMessage]]]:
+    """Yield the summaries that came at a checkpoint and the messages that left, by their ids, the newest first."""
+    newer, is_sure = messages, any(map(is_summary, messages))
+    for place, checkpoint in enumerate(before(config)):
+        older = messages_in(checkpoint, key)
+        there, now = ({str(m.id) for m in each} for each in (older, newer))
+        came = {str(m.id) for m in newer if sums_up(m)} - there
+        left = {str(m.id): m for m in older if str(m.id) not in now and not sums_up(m)}
+        if came and left:
+            is_sure = True
+            yield came, left
+        if not any(map(sums_up, older)) or (place > PAGE and not is_sure):
+            return
+        newer = older
+
+
+def _newest(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """Return the newest messages that are within the bounds."""
+    sizes = accumulate(len(str(m.content)) for m in reversed(messages[-MOST_MESSAGES:]))
+    return messages[len(messages) - sum(size <= MOST_CHARACTERS for size in sizes) :]
+
+
+def _tell(what: str, config: Config, error: str = "") -> None:
+    log_event(
+        _LOG, logging.WARNING, "not_recovered",
+        f"the checkpointer's history {what}: the rest stands in the summary alone",
+        saver=type(saver_of(config)).__name__, error=error,
+    )  # fmt: skip

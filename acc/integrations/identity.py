@@ -1,14 +1,14 @@
 """Whose memory a run works on, by its configuration, and which words another agent wrote for it.
 
-An agent that runs inside another graph has its own memory: a sub-agent called by a tool, a worker
-started by `Send`, an agent of a swarm or a supervisor. This prevents concurrent writes to one
-thread. A sub-agent reads its task as a human message; in its memory a task is an agent's words, and binds nobody.
+An agent that runs inside another graph has its own memory: a sub-agent called by a tool, a worker started by `Send`,
+an agent of a swarm or a supervisor. A sub-agent reads its task as a human message; in its memory a task is an agent's
+words, and binds nobody.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -27,9 +27,7 @@ Identify = Callable[[Config], ThreadKey | str]
 """Returns a run's thread for its configuration. It may call `langgraph.runtime.get_runtime()`."""
 
 USER_KEYS = ("langgraph_auth_user_id", "user_id")
-"""Keys of the user in a run's ``configurable``, by precedence: set by an authenticating server,
-then set by the caller.
-"""
+"""Keys of the user in a run's ``configurable``: set by an authenticating server, then by the caller."""
 
 ANEW = "~"
 """Stands in an agent's name before the mark of a conversation that went back to before its first turn."""
@@ -48,15 +46,13 @@ UNKNOWN = ""
 class Identity:
     """Reads a run's thread from its ``configurable``, which the graph's caller writes.
 
-    The defaults trust the caller to name the conversation and the user. A key set by an
-    authenticating server takes precedence. To trust only that key, pass a function of the
-    configuration instead.
+    The defaults trust the caller to name the conversation and the user. A key set by an authenticating server takes
+    precedence. To trust only that key, pass a function of the configuration instead.
 
     Attributes:
         thread: Key of the conversation.
-        user: Key of the person or service that the agent works for. None reads `USER_KEYS`; a run
-            with neither key has an unknown user and shares nothing with other threads. A key
-            named here is required. The empty string reads no key.
+        user: Key of the person or service that the agent works for. None reads `USER_KEYS`; a run with neither key has
+            an unknown user. A key named here is required. The empty string reads no key.
         tenant: Key of the customer; empty for a single tenant.
         agent: Key of the agent; empty to derive it from the run's place in the graph.
         default: Thread of a run that names none; empty makes that an error.
@@ -97,11 +93,7 @@ class Identity:
 
 
 def thread_of(config: Config, identify: Identify) -> ThreadKey:
-    """Return the thread that ``identify`` finds.
-
-    Raises:
-        ConfigurationError: It finds none.
-    """
+    """Return the thread that ``identify`` finds."""
     found: Any = identify(config)
     if isinstance(found, ThreadKey | str) and found:
         return found if isinstance(found, ThreadKey) else ThreadKey(found)
@@ -143,12 +135,9 @@ def owner(
     Args:
         config: The run's configuration.
         identify: Finds the conversation, the user, and the agent if the deployer names one.
-        noted: The thread that an earlier pass noted beside the state. A conversation stays on it if another user
-            joins, or if its user becomes known later.
+        noted: The thread that an earlier pass noted. A conversation stays on it if another user joins, or if its user
+            becomes known later.
         messages: The run's input, which distinguishes a nested run from other runs of the same agent.
-
-    Raises:
-        ConfigurationError: The run names no thread.
     """
     base = thread_of(config, identify)
     name = base.agent or nested_agent(config, messages)
@@ -162,22 +151,20 @@ def owner(
 
 
 def _agent_of(name: str) -> str:
-    """Return an agent's name without its run, and without the mark of a conversation that began anew."""
+    """Return an agent's name without its run and without `ANEW`."""
     return name.partition("#")[0].partition(ANEW)[0]
 
 
 def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
     """Return the agent of a run inside another graph; empty for a top-level graph.
 
-    The name is that of the agent (`create_agent(name=...)`) or of the node that runs it. A
-    subgraph with its own checkpoints is one agent for the whole conversation.
+    The name is that of the agent (`create_agent(name=...)`) or of the node that runs it. A subgraph with its own
+    checkpoints is one agent for the whole conversation.
     """
-    path = _enclosing(config)
+    path, names = _enclosing(config), enclosing_nodes(config)
     if not path:
         return ""
-    metadata = config.get("metadata") or {}
-    names = enclosing_nodes(config)
-    name = str(metadata.get("lc_agent_name") or "/".join(names))
+    name = str((config.get("metadata") or {}).get("lc_agent_name") or "/".join(names))
     if ":" not in path[-1] and not path[-1].isdigit():
         return name
     heard = [m.id for m in messages if isinstance(m, HumanMessage) and m.id]
@@ -193,19 +180,18 @@ def saver_of(config: Config) -> Any:
 
 
 def enclosing_nodes(config: Config) -> list[str]:
-    """Return the names of the nodes that a run is nested in, outermost first; none at the top."""
+    """Return the nodes that a run is nested in, outermost first; none at the top."""
     names = (part.partition(":")[0] for part in _enclosing(config))
     return [name for name in names if not name.isdigit()]
 
 
 def _enclosing(config: Config) -> list[str]:
-    """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
     around, _, _ = namespace(config).rpartition("|")
     return around.split("|") if around else []
 
 
 def namespace(config: Config) -> str:
-    """Return a run's place in its graph, as its checkpoints name it: outer parts first, "|" between."""
+    """Return a run's place in its graph, as its checkpoints name it: the outer tasks first, "|" between."""
     return str((config.get("configurable") or {}).get("checkpoint_ns") or "")
 
 
@@ -223,14 +209,8 @@ def _id(value: Any, key: str) -> str:
 
 
 class Caller(NamedTuple):
-    """The agent whose tool is running.
-
-    Attributes:
-        root: The thread of the conversation at the top.
-        thread: Its own thread.
-        branch: The branch of its state.
-        users: Ids of the user's messages that it holds.
-    """
+    """The agent whose tool is running: the thread at the top, its own thread and branch, and the ids of the user's
+    messages that it holds."""
 
     root: ThreadKey
     thread: ThreadKey
@@ -254,33 +234,6 @@ def calling(above: Caller) -> Iterator[None]:
 def caller() -> Caller | None:
     """Return the agent whose tool started this run, if that agent has the middleware."""
     return _CALLER.get()
-
-
-def tasks_of(
-    heard: Sequence[BaseMessage],
-    config: Config,
-    knows: Callable[[Sequence[BaseMessage]], bool | None],
-    told: Callable[[Collection[str]], set[str]] | None = None,
-) -> frozenset[str]:
-    """Return the ids of the human messages that another agent wrote for this run.
-
-    Args:
-        heard: The run's human messages whose writer is not known yet.
-        config: The run's configuration.
-        knows: Whether the conversation at the top has taken one of them; None if it has no memory.
-        told: Which of them other agents have put on the board: they are no news from the user.
-    """
-    above, nodes = caller(), enclosing_nodes(config)
-    if not heard or not (above or nodes):
-        return frozenset()
-    users = {str(m.id) for m in heard}
-    if above is not None or TOOLS in nodes:
-        users &= above.users if above is not None else frozenset()
-    elif knows(heard) is False:  # a node of the graph wrote them, as for a worker of `Send`
-        users = set()
-    if users and told is not None:
-        users -= told(users)
-    return frozenset(str(m.id) for m in heard) - users
 
 
 def misplaced(messages: Sequence[BaseMessage]) -> frozenset[str]:

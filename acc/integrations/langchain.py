@@ -20,12 +20,12 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
-from acc.driving import Doing, one
+from acc.driving import Doing
 from acc.errors import extra
 from acc.integrations.agent_memory import AgentMemory
-from acc.integrations.channel_update import ChannelValues, Looked, Passed, marked
-from acc.integrations.graph_channels import OwnState, owned
-from acc.integrations.identity import Identify, Owner, owner
+from acc.integrations.channel_update import ChannelValues, Looked, Passed
+from acc.integrations.graph_channels import OwnState
+from acc.integrations.identity import Identify, owner
 from acc.integrations.messages import as_messages, is_summary, role_and_rest
 from acc.integrations.notes import Notes
 from acc.integrations.prompting import LEGEND, with_memory
@@ -95,13 +95,13 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         """Its name in the graph. deepagents has a `MemoryMiddleware`, too, and drops it for another of its name."""
         return "AccMemory"
 
-    def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+    def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
-        return self._noted_update(self._performed(self._entering(state, get_config())))
+        return self._performed(self._entering(self._of(state, get_config())))
 
-    async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Like `before_agent`, without blocking the event loop."""
-        return self._noted_update(await self._awaited(self._entering(state, get_config())))
+        return await self._awaited(self._entering(self._of(state, get_config())))
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Commit what is new, and let leave what a compression has read.
@@ -112,14 +112,11 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
             StateError: The state in the checkpoint was edited.
             StoreError: The journal cannot be written; nothing was committed.
         """
-        given, whose = self._of(state, get_config())
-        return self._left(self._passed(given, whose, is_same_run=True), state)
+        return self._left(self._performed(self._passing(self._running(state))), state)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
-        given, whose = self._of(state, get_config())
-        passed = await self._apassed(given, whose, is_same_run=True)
-        return self._left(passed, state)
+        return self._left(await self._awaited(self._passing(self._running(state))), state)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -136,51 +133,40 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
         shown = await self.controller.beside(self._shown, request, get_config())
         return await handler(shown)
 
-    def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+    def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Keep the final messages of a run. If a run does not end, the next run keeps them."""
-        return self._noted_update(
-            self._performed(self._keeping(partial(self._ended, state, get_config())))
-        )
+        return self._performed(self._ending(self._running(state)))
 
-    async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+    async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> Any:
         """Like `after_agent`, without blocking the event loop."""
-        doing = self._keeping(partial(self._ended, state, get_config()))
-        return self._noted_update(await self._awaited(doing))
+        return await self._awaited(self._ending(self._running(state)))
 
-    def _entering(self, state: Any, config: RunnableConfig) -> Doing[Looked | None]:
-        given, whose = self._of(state, config)
-        return self._aside(one(partial(self._look, given, whose, is_same_run=False, is_entry=True)))
+    def _running(self, state: Any) -> ChannelValues:
+        """Return the channels after the run's entry: since then it was given nothing."""
+        return self._of(state, get_config())._replace(is_same_run=True)
 
-    def _ended(self, state: Any, config: RunnableConfig) -> Looked:
-        given, whose = self._of(state, config)
-        return self._without_blocked(self._look(given, whose, is_same_run=True), whose)
+    def _entering(self, given: ChannelValues) -> Doing[dict[str, Any]]:
+        return _noted_update((yield from self._looking(given, is_entry=True)))
 
-    def _without_blocked(self, looked: Looked, whose: Owner) -> Looked:
-        """Return what is found at a run's end if what a guard answered in the agent's place is not the user's.
+    def _ending(self, given: ChannelValues) -> Doing[dict[str, Any]]:
+        return _noted_update((yield from self._keeping(partial(self._ended, given))))
+
+    def _ended(self, given: ChannelValues) -> Doing[Looked]:
+        """Find what is there at a run's end. What a guard answered in the agent's place is not the user's.
 
         The agent's answers follow passes. So human messages that no pass has taken, with an answer behind them, were
         blocked: those that the run was given, after the answer before.
         """
+        looked = yield from self._looking(given)
         new = {read.id for read in looked.new}
         answers = [i for i, m in enumerate(looked.rest) if m.type == "ai"]
         first, last = [-1, -1, *answers][-2:]
-        blocked = {
-            str(m.id)
-            for m in looked.rest[first + 1 : last + 1]
-            if isinstance(m, HumanMessage) and m.id in new
-        }
+        said = (m for m in looked.rest[first + 1 : last + 1] if isinstance(m, HumanMessage))
+        blocked = {str(m.id): "written" for m in said if m.id in new}
         if not blocked:
             return looked
-        notes = replace(looked.notes, is_new=False).and_these(written=sorted(blocked))
-        return self._look(looked.given._replace(notes=notes), whose, is_same_run=False)
-
-    def _noted_update(self, looked: Looked | None) -> dict[str, Any]:
-        if looked is None:
-            return {}
-        before = looked.given.handed or looked.given.raw
-        update: dict[str, Any] = {"ccs_run": owned(looked.notes.dump(), looked.thread, before)}
-        messages = [*marked(looked), *looked.added]
-        return update | ({"messages": messages} if messages else {})
+        notes = replace(looked.notes, is_new=False).noting(who=blocked)
+        return (yield from self._looking(given._replace(notes=notes, is_same_run=False)))
 
     def _left(self, passed: Passed | None, state: Any) -> dict[str, Any]:
         update = self._update(passed)
@@ -189,13 +175,18 @@ class MemoryMiddleware(AgentMemory, AgentMiddleware[Any, Any, Any]):
     def _shown(self, request: ModelRequest[Any], config: RunnableConfig) -> ModelRequest[Any]:
         if self.is_shadow:
             return request
-        given, whose = self._of(request.state, config)
-        memory, messages = self._told(given, whose, request.messages)
+        memory, messages = self._told(self._of(request.state, config), request.messages)
         role, _ = role_and_rest(as_messages(request.messages))
         whole = request.system_message
         for each in role:  # what the application put in front of its messages
             whole = with_memory(whole, str(each.text))
         return request.override(system_message=with_memory(whole, memory), messages=messages)  # type: ignore[arg-type]
+
+
+def _noted_update(looked: Looked) -> dict[str, Any]:
+    """Return the update of the channels by which the next hook knows what was noted."""
+    update: dict[str, Any] = {"ccs_run": looked.given.owned(looked.notes.dump(), looked.thread)}
+    return update | ({"messages": looked.written} if looked.written else {})
 
 
 NOTHING = "Nothing to carry on."
@@ -248,23 +239,22 @@ class MemorySummarizer(AgentMemory, Runnable[list[AnyMessage], str]):
             PinnedOverflow: Rules and goals exceed their room. Everything else was committed.
             StoreError: The messages cannot be kept; nothing is summarized.
         """
-        return self._summary(self._passed(*self._of(input, config), force=True))
+        return self._summary(self._performed(self._passing(self._of(input, config), force=True)))
 
     async def ainvoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
     ) -> str:
         """Like `invoke`, without blocking the event loop."""
-        return self._summary(await self._apassed(*self._of(input, config), force=True))
+        return self._summary(
+            await self._awaited(self._passing(self._of(input, config), force=True))
+        )
 
-    def _of(
-        self, messages: list[AnyMessage], config: RunnableConfig | None
-    ) -> tuple[ChannelValues, Owner]:
+    def _of(self, messages: list[AnyMessage], config: RunnableConfig | None) -> ChannelValues:
         """Return the messages without this memory's own summaries; another's is a document."""
         whole = ensure_config(config)
         own = [m for m in as_messages(messages) if not (is_summary(m) and _is_own(str(m.text)))]
-        return ChannelValues(own, None, Notes(key=self.key), whole), owner(
-            whole, self.identity, None, own
-        )
+        whose = owner(whole, self.identity, None, own)
+        return ChannelValues(whose, own, None, Notes(key=self.key), whole)
 
     def _summary(self, passed: Passed | None) -> str:
         state = passed.state if passed is not None else None

@@ -8,36 +8,40 @@ It commits the messages that no commit has taken, and lets those leave that a co
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Unpack
+from functools import partial
+from typing import Annotated, Any, Unpack
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, RemoveMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 
-from acc.errors import ConfigurationError, InputError
+from acc.driving import Doing
+from acc.errors import AccError, ConfigurationError, InputError
 from acc.integrations.agent_memory import AgentMemory
 from acc.integrations.channel_update import ChannelValues, Looked, Passed
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
+    OwnState,
+    PrivateState,
     Unread,
-    check_messages,
     declare,
-    needed,
     read,
-    state_channels,
 )
-from acc.integrations.identity import Owner
 from acc.integrations.messages import as_messages, role_and_rest
 from acc.integrations.prompting import with_memory
 from acc.integrations.speaking import AgentSettings
-from acc.integrations.stepping import Controller, Runs
-from acc.integrations.stepping import worth_retrying as worth_retrying
+from acc.integrations.stepping import Controller
+from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
 
-_RUNS = Runs()
+MOST_RUNS = 256
+"""Runs that are known to have passed. What comes later in a run, the run was not given."""
+
+_PASSED: OrderedDict[tuple[int, ThreadKey], Any] = OrderedDict()
 
 
 class MemoryNode(AgentMemory, Runnable[Any, Any]):
@@ -98,8 +102,12 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 where=f"node {name!r}",
                 hint="give each channel a name of its own",
             )
-        typed = {key: list[Any] for key in (input_messages_key, output_messages_key) if key}
-        declare(self, {**typed, **state_channels(state_key, run_key)}, paths=["due"])
+        channels: dict[str, Any] = {
+            state_key: Annotated[dict[str, Any], PrivateState],
+            run_key: Annotated[dict[str, Any], OwnState],
+        }
+        messages = {key: list[Any] for key in (input_messages_key, output_messages_key) if key}
+        declare(self, {**messages, **channels}, paths=["due"])
         self.is_read = output_messages_key is not None
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> Any:
@@ -115,17 +123,13 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
             ConflictError: Another run of this thread is active.
             PinnedOverflow: Rules and goals exceed their room. The turn was committed: the next run goes on from it.
         """
-        given, whose = self._of(input, ensure_config(config))
-        passed = self._passed(
-            given, whose, force=self.force, is_same_run=self._is_same(given, whose)
-        )
-        return self._left(input, given, passed)
+        given = self._of(input, ensure_config(config))
+        return self._left(input, given, self._performed(self._passing(given, force=self.force)))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
-        given, whose = self._of(input, ensure_config(config))
-        is_same = self._is_same(given, whose)
-        passed = await self._apassed(given, whose, force=self.force, is_same_run=is_same)
+        given = self._of(input, ensure_config(config))
+        passed = await self._awaited(self._passing(given, force=self.force))
         return await self.controller.beside(self._left, input, given, passed)
 
     def due(self, state: Any) -> bool:
@@ -183,21 +187,31 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
         """
         return self._loaded(read(state, self.state_key))
 
-    def _of(self, state: Any, config: RunnableConfig) -> tuple[ChannelValues, Owner]:
-        raw = read(state, self.state_key)
-        if isinstance(raw, Unread) and not self.is_read:
+    def keeping(self, state: Any, config: RunnableConfig) -> Doing[Looked]:
+        """Keep what is new in the channels without a commit."""
+        return self._keeping(partial(self._looking, self._of(state, config)))
+
+    def _of(self, state: Any, config: RunnableConfig) -> ChannelValues:
+        if isinstance(read(state, self.state_key), Unread) and not self.is_read:
             raise ConfigurationError(
                 f"the model cannot read the memory: the graph's schema has no {self.state_key!r}",
                 where=f"node {self.name!r}",
                 hint="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the model read "
                 "node.prompt(role)(state) in place of state['messages']",
             )
-        messages = self._messages(state) if state is not None else ()
-        return self._given(messages, raw, read(state, self.run_key), config)
+        self._messages(state)
+        given = super()._of(state, config)
+        return given._replace(is_same_run=_has_passed(config, given.whose.thread))
 
     def _messages(self, state: Any) -> Sequence[Any]:
-        messages = read(state, self.input_messages_key) or ()
-        check_messages(messages, self.input_messages_key)
+        messages: Sequence[Any] = read(state, self.input_messages_key) or ()
+        if any(isinstance(message, RemoveMessage) for message in messages):
+            raise ConfigurationError(
+                f"the channel {self.input_messages_key!r} has no reducer that removes messages",
+                where="the graph's state schema",
+                hint="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
+                "and begin a new thread",
+            )
         if not messages and not read(state, self.state_key):
             raise InputError(
                 f"no user message: the channel {self.input_messages_key!r} is empty",
@@ -205,36 +219,24 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
                 hint="pass the user's message in it, or name the channel that has it: "
                 "MemoryNode(..., input_messages_key=...)",
             )
-        found: Sequence[Any] = messages
-        return found
-
-    def looked(self, state: Any, config: RunnableConfig) -> Looked:
-        """Return what a pass would find."""
-        given, whose = self._of(state, config)
-        return self._look(given, whose, self._is_same(given, whose))
-
-    def _is_same(self, given: ChannelValues, whose: Owner) -> bool:
-        """Return whether this run has passed before: then it was given nothing since."""
-        return _RUNS.has(given.config, whose.thread)
+        return messages
 
     def _prompted(
         self, role: str, state: Mapping[str, Any], config: RunnableConfig
     ) -> list[BaseMessage]:
-        key, what = self.input_messages_key, "from which the prompt is made"
-        check_messages(needed(key, read(state, key), where=self.name, what=what), key)
-        if not self.is_shadow:
-            needed(self.state_key, read(state, self.state_key), where=self.name, what=what)
-        return self._model_input(role, state, config)
-
-    def _model_input(
-        self, role: str, state: Mapping[str, Any], config: RunnableConfig
-    ) -> list[BaseMessage]:
         """Return role, state and messages, as the model reads them; a shadow shows no state."""
-        given, whose = self._of(state, config)
+        for key in (self.input_messages_key, *(() if self.is_shadow else (self.state_key,))):
+            if read(state, key) is None:
+                raise ConfigurationError(
+                    f"nothing in {key!r}, from which the prompt is made",
+                    where=f"node {self.name!r}",
+                    hint=f"declare {key} in the schema of the graph, and lead to the model through the memory's node",
+                )
+        given = self._of(state, config)
         own, messages = role_and_rest(as_messages(given.messages))
         memory = ""
         if not self.is_shadow:
-            memory, messages = self._told(given, whose, given.messages)
+            memory, messages = self._told(given, messages)
         system = None
         for part in filter(None, (role, *(str(m.text) for m in own), memory)):
             system = with_memory(system, part)
@@ -243,13 +245,12 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
     def _left(self, state: Any, given: ChannelValues, passed: Passed | None) -> dict[str, Any]:
         update = self._update(passed)
         if passed is not None:
-            _RUNS.passed(given.config, passed.looked.thread)
+            _note_passed(given.config, passed.looked.thread)
         if self.output_messages_key:
             key = self.input_messages_key
             held = {each: read(state, each) for each in (self.state_key, self.run_key)}
             messages = add_messages(list(given.messages), update.get(key, []))
-            after = {**held, **update, key: messages}
-            shown = self._model_input(self.role, after, given.config)
+            shown = self._prompted(self.role, {**held, **update, key: messages}, given.config)
             # Not message objects: LangGraph would show the system's in the user's message stream.
             update[self.output_messages_key] = [_plain(message) for message in shown]
         return update
@@ -258,3 +259,29 @@ class MemoryNode(AgentMemory, Runnable[Any, Any]):
 def _plain(message: BaseMessage) -> Any:
     is_system = isinstance(message, SystemMessage)
     return {"role": "system", "content": message.content} if is_system else message
+
+
+def _control(config: Mapping[str, Any]) -> Any:
+    """Return what one run of a graph has of its own, from LangGraph's runtime; None if it has nothing."""
+    runtime = (config.get("configurable") or {}).get("__pregel_runtime")
+    return getattr(runtime, "control", None)
+
+
+def _has_passed(config: Mapping[str, Any], thread: ThreadKey) -> bool:
+    control = _control(config)
+    return control is not None and _PASSED.get((id(control), thread)) is control
+
+
+def _note_passed(config: Mapping[str, Any], thread: ThreadKey) -> None:
+    control = _control(config)
+    _PASSED[id(control), thread] = control
+    while len(_PASSED) > MOST_RUNS:
+        _PASSED.popitem(last=False)
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """Select errors for ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
+
+    LangGraph's default also retries permanent errors, such as rules that do not fit.
+    """
+    return isinstance(error, AccError) and error.retryable

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import (
     AIMessage,
@@ -18,19 +18,28 @@ from langchain_core.messages import (
 )
 
 from acc.errors import InputError
-from acc.integrations.reviews import BLOCKED, NO_RESULT, calls_of
 from acc.turn.chat_messages import SUMMARY
+
+M = TypeVar("M", bound=BaseMessage)
 
 TASK = "acc_task"
 """Key in a human message's ``additional_kwargs``: another agent wrote it. Wherever it comes to, it is an agent's words.
-The mark only lowers trust, so that nobody gains by it."""
+This mark and the next two only lower trust, so that nobody gains by them."""
+
+MADE = "acc_made"
+"""Key in a human message's ``additional_kwargs``: a tool made it."""
+
+BLOCKED = "acc_blocked"
+"""Key in the ``additional_kwargs`` of a guard's answer: the words that it answers bind nobody."""
+
+NO_RESULT = "No result is known: the call may have run."
+"""What stands in the place of a result that is missing."""
 
 
 def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
     """Convert ``messages`` to LangChain's objects, each with an id; removals are left out.
 
-    A message without an id (from a channel without LangGraph's reducer) gets one derived from the
-    previous message, its kind and its words: the same across calls.
+    A message without an id gets one derived from the previous message, its kind and its words: the same across calls.
 
     Raises:
         InputError: An entry is neither a message nor a dict that represents one.
@@ -61,11 +70,20 @@ def is_marked(message: BaseMessage) -> bool:
     return bool(message.additional_kwargs.get(TASK))
 
 
-def with_mark(message: BaseMessage) -> BaseMessage:
-    """Return the message, marked as a task that another agent wrote."""
-    return message.model_copy(
-        update={"additional_kwargs": {**message.additional_kwargs, TASK: True}}
-    )
+def with_fields(message: M, fields: Mapping[str, Any]) -> M:
+    """Return the message with other ``additional_kwargs``; None takes one out."""
+    told = {**message.additional_kwargs, **fields}
+    kept = {name: value for name, value in told.items() if fields.get(name, name) is not None}
+    if kept == message.additional_kwargs:
+        return message
+    return message.model_copy(update={"additional_kwargs": kept})
+
+
+def calls_of(message: BaseMessage) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of the calls sent to a provider, including malformed ones."""
+    if isinstance(message, AIMessage):
+        for call in (*message.tool_calls, *message.invalid_tool_calls):
+            yield str(call["id"] or ""), str(call["name"] or "")
 
 
 def is_summary(message: BaseMessage) -> bool:
@@ -95,26 +113,20 @@ def healed(messages: Sequence[BaseMessage], *, is_read: bool = False) -> list[Ba
     results: dict[str, list[ToolMessage]] = {}
     for message in messages:
         if isinstance(message, ToolMessage):
-            results.setdefault(message.tool_call_id or "", []).append(message)
+            results.setdefault(message.tool_call_id, []).append(message)
     called = {call_id for message in messages for call_id, _ in calls_of(message)}
     whole: list[BaseMessage] = []
     for message in messages:
-        if isinstance(message, ToolMessage):
-            if is_read and (message.tool_call_id or "") not in called:
-                whole.append(message)
-            continue
-        whole.append(message)
+        if not isinstance(message, ToolMessage) or (is_read and message.tool_call_id not in called):
+            whole.append(message)
         for call_id, name in calls_of(message):
-            if results.get(call_id):
-                whole.append(results[call_id].pop(0))
-            else:
-                whole.append(_no_result(message, call_id, name))
+            missing = ToolMessage(
+                NO_RESULT, tool_call_id=call_id, name=name, status="error",
+                id=f"{message.id}.{call_id}",
+            )  # fmt: skip
+            found = results.get(call_id)
+            whole.append(found.pop(0) if found else missing)
     return whole
-
-
-def _no_result(message: BaseMessage, call_id: str, name: str) -> ToolMessage:
-    made = f"{message.id}.{call_id}"
-    return ToolMessage(NO_RESULT, tool_call_id=call_id, name=name, status="error", id=made)
 
 
 def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
@@ -127,7 +139,7 @@ def blocked(text: str) -> AIMessage:
     """Return a guard's answer to words of the user that bind nobody: the memory keeps them as a document's.
 
     A guard that answers before the memory's pass needs no mark. One that answers later does:
-    ``{"messages": [blocked("I cannot help with that.")], "jump_to": "end"}``. The mark only lowers trust.
+    ``{"messages": [blocked("I cannot help with that.")], "jump_to": "end"}``.
     """
     return AIMessage(text, additional_kwargs={BLOCKED: True})
 

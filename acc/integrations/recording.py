@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -16,9 +15,7 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
-from acc.driving import Doing
 from acc.errors import ConflictError, StoreError
-from acc.integrations.channel_update import Looked
 from acc.integrations.graph_channels import read
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.messages import is_answer
@@ -58,7 +55,7 @@ class RecordedNode(Runnable[Any, Any]):
         update = self.node.invoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
-                self.memory._performed(self._recording(after, config))
+                self.memory._performed(self.memory.keeping(after, ensure_config(config)))
         return update
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
@@ -66,12 +63,8 @@ class RecordedNode(Runnable[Any, Any]):
         update = await self.node.ainvoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
-                await self.memory._awaited(self._recording(after, config))
+                await self.memory._awaited(self.memory.keeping(after, ensure_config(config)))
         return update
-
-    def _recording(self, after: dict[str, Any], config: RunnableConfig | None) -> Doing[Any]:
-        looked: Callable[[], Looked] = partial(self.memory.looked, after, ensure_config(config))
-        return self.memory._keeping(looked)
 
     def _injected(self) -> dict[str, Any]:
         """Return the arguments that LangGraph injects into a node's function, by name."""

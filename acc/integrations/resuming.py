@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from acc.errors import ConfigurationError
 from acc.integrations.graph_channels import owner_key, owner_of
 from acc.integrations.history import before as checkpoints
 from acc.integrations.identity import ANEW, Config, saver_of
+from acc.integrations.tailing import missing
 from acc.integrations.voices import Read
 from acc.journal import Head, Journal, Latest, ThreadKey
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.tail import digest_of
 
 State = CompressedCognitiveState
 
@@ -32,19 +32,16 @@ NEWEST = 64
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(NamedTuple):
     """Where a run's memory stands.
 
     Attributes:
-        thread: The thread; another agent's name on it if the conversation begins anew.
         state: The state to go on from; None for a new thread.
-        head: What the journal knows up to that state.
+        head: What the journal knows up to that state. Its thread is another one if the conversation begins anew.
         since: The place in the journal behind which a killed run may have said what this one says again; None if no
             run was killed.
     """
 
-    thread: ThreadKey
     state: State | None
     head: Head
     since: int | None = None
@@ -72,123 +69,86 @@ class Resuming:
             ConfigurationError: The checkpointer cannot say whether the run goes back in time.
         """
         branch = state.branch if state is not None else "main"
-        last = journal.head(thread, state.branch if state is not None else "main")
+        last = journal.head(thread, branch)
         if last.hash == (state.hash if state is not None else ""):
-            return Begun(thread, state, last)
+            return Begun(state, last)
         held = journal.commit_with(thread, state.hash) if state is not None else None
-        if state is not None and held is None:
-            return self._after_erasure(journal, thread, state) or Begun(
-                thread, state, Head(thread, branch)
-            )
-        latest: Latest[State] = journal.latest(
-            thread, branch=held.branch if held else branch, schema=self.policy.schema
-        )
         before = held or Head(thread, branch)
+        latest = self._latest(journal, thread, before.branch)
+        if state is not None and held is None:
+            is_left = journal.was_erased(thread, state.hash) and not journal.was_deleted(thread)
+            if is_left and latest.state is not None and latest.state.turn == state.turn:
+                return Begun(latest.state, latest.head)  # what an erasure left of it
+            return Begun(state, before)
         if latest.state is None or latest.head.hash == before.hash:
-            return Begun(thread, state, before)
-        if self._is_repeated(journal, latest, before, reads) or not self._goes_back(
-            journal, latest, before, config
-        ):
-            self._tell(thread, before, latest)
+            return Begun(state, before)
+        is_here = not missing(journal, latest.head, before.seq, reads)
+        if is_here or not self._goes_back(journal, latest.head, before, config):
+            log_event(
+                _LOG, logging.INFO, "gone_on",
+                "a run goes on from the thread's last state in the memory, which is newer than its checkpoint",
+                thread=thread.thread, version=before.version, last=latest.head.version,
+            )  # fmt: skip
             is_kept = before.hash or (self.state_key and saver_of(config) is not None)
-            since = before.seq if is_kept else None
-            return Begun(thread, latest.state, latest.head, since)
+            return Begun(latest.state, latest.head, before.seq if is_kept else None)
         if state is not None:
-            return Begun(thread, state, before)
-        anew = self._anew(thread, reads)
-        again: Latest[State] = journal.latest(anew, schema=self.policy.schema)
-        return Begun(anew, again.state, again.head)
+            return Begun(state, before)
+        again = self._latest(journal, _anew(thread, reads))
+        return Begun(again.state, again.head)
 
-    def _after_erasure(self, journal: Journal, thread: ThreadKey, state: State) -> Begun | None:
-        """Return what an erasure left of the checkpoint's state, if that was the thread's last one."""
-        if journal.was_deleted(thread) or not journal.was_erased(thread, state.hash):
-            return None
-        latest: Latest[State] = journal.latest(
-            thread, branch=state.branch, schema=self.policy.schema
-        )
-        if latest.state is None or latest.state.turn != state.turn:
-            return None
-        return Begun(thread, latest.state, latest.head)
+    def _latest(self, journal: Journal, thread: ThreadKey, branch: str = "main") -> Latest[State]:
+        return journal.latest(thread, branch=branch, schema=self.policy.schema)
 
-    def _is_repeated(
-        self, journal: Journal, latest: Latest[State], before: Head, reads: Sequence[Read]
-    ) -> bool:
-        """Return whether the channel holds everything that was committed since: the checkpoint alone is missing."""
-        since = journal.messages(latest.head.thread, before.seq + 1, branch=latest.head.branch)
-        there = {(read.id, digest) for read in reads for digest in read.digests}
-        return all(
-            (
-                m.message.observation.message,
-                digest_of(m.message.observation, self.policy.digest_key),
-            )
-            in there
-            for m in since
-            if m.seq <= latest.head.seq
-        )
-
-    def _goes_back(
-        self, journal: Journal, latest: Latest[State], before: Head, config: Config
-    ) -> bool:
+    def _goes_back(self, journal: Journal, last: Head, before: Head, config: Config) -> bool:
+        """Return whether the run's checkpointer holds a later state, from which the run does not come."""
         if not before.hash and self.wanted is not None:
             return not self.wanted
-        later = frozenset(
-            each.hash
-            for each in journal.commits(latest.head.thread, latest.head.branch, before.version)
-        )
-        return self._are_kept(later, latest.head.thread, config)
-
-    def _are_kept(self, hashes: Collection[str], thread: ThreadKey, config: Config) -> bool:
-        """Return whether the run's checkpointer holds a state with one of these hashes."""
-        configured = config.get("configurable") or {}
         if (saver := saver_of(config)) is None:
             return False
-        where = {"configurable": {"thread_id": configured.get("thread_id")}}
+        commits = journal.commits(last.thread, last.branch, before.version)
+        later = {each.hash for each in commits}
         try:
-            led = (
-                _hash_of(each.checkpoint["channel_values"].get(self.state_key), thread)
-                for each in checkpoints(config)
-            )
-            if next(filter(None, led), "") in hashes:
-                return False  # the run goes on from it; in between the agent ran without the memory
-            for limit in (NEWEST, None):
-                # To the end: a saver that is asynchronous inside closes its query only there.
-                values = [
-                    each.checkpoint["channel_values"] for each in saver.list(where, limit=limit)
-                ]
-                if any(_hash_of(each.get(self.state_key), thread) in hashes for each in values):
-                    return True
-                if len(values) < NEWEST:
-                    return False
+            if next(self._hashes(checkpoints(config), last.thread), "") in later:
+                return False  # in between the agent ran without the memory
+            return self._are_kept(saver, later, last.thread, config)
         except Exception as error:
             raise ConfigurationError(
                 "the memory went on after the graph's state, and the checkpointer cannot say whether the run goes "
                 f"back in time: {type(error).__name__}",
-                where=f"thread {thread.thread!r}, {type(saver).__name__}.list",
+                where=f"thread {last.thread.thread!r}, {type(saver).__name__}.list",
                 hint="resume=True goes on from the thread's last state; resume=False begins anew",
             ) from error
+
+    def _are_kept(
+        self, saver: Any, hashes: Collection[str], thread: ThreadKey, config: Config
+    ) -> bool:
+        configured = config.get("configurable") or {}
+        where = {"configurable": {"thread_id": configured.get("thread_id")}}
+        for limit in (NEWEST, None):
+            # To the end: a saver that is asynchronous inside closes its query only there.
+            page = list(saver.list(where, limit=limit))
+            if any(digest in hashes for digest in self._hashes(page, thread)):
+                return True
+            if len(page) < NEWEST:
+                return False
         return False
 
-    def _anew(self, thread: ThreadKey, reads: Sequence[Read]) -> ThreadKey:
-        """Name the memory of a conversation that begins anew, by what it begins with."""
-        words = "\x00".join(digest for read in reads[:1] for digest in (read.id, *read.digests))
-        digest = hashlib.blake2b(words.encode(), digest_size=6).hexdigest()
-        log_event(
-            _LOG, logging.WARNING, "begun_anew",
-            "a conversation begins anew: its run goes back to before the first turn, or resume=False says so",
-            thread=thread.thread,
-        )  # fmt: skip
-        return replace(thread, agent=f"{thread.agent}{ANEW}{digest}")
-
-    def _tell(self, thread: ThreadKey, before: Head, latest: Latest[State]) -> None:
-        log_event(
-            _LOG, logging.INFO, "gone_on",
-            "a run goes on from the thread's last state in the memory, which is newer than its checkpoint",
-            thread=thread.thread, version=before.version, last=latest.head.version,
-        )  # fmt: skip
+    def _hashes(self, found: Iterable[Any], thread: ThreadKey) -> Iterator[str]:
+        """Yield the hashes of the thread's states in checkpoints."""
+        for each in found:
+            raw = each.checkpoint["channel_values"].get(self.state_key)
+            is_own = isinstance(raw, Mapping) and owner_of(raw) in ("", owner_key(thread))
+            if is_own and raw.get("hash"):
+                yield str(raw["hash"])
 
 
-def _hash_of(raw: Any, thread: ThreadKey) -> str:
-    """Return the hash of the state in a checkpoint, if it is the thread's."""
-    if not isinstance(raw, Mapping) or owner_of(raw) not in ("", owner_key(thread)):
-        return ""
-    return str(raw.get("hash") or "")
+def _anew(thread: ThreadKey, reads: Sequence[Read]) -> ThreadKey:
+    """Name the memory of a conversation that begins anew, by what it begins with."""
+    words = "\x00".join(digest for read in reads[:1] for digest in (read.id, *read.digests))
+    digest = hashlib.blake2b(words.encode(), digest_size=6).hexdigest()
+    log_event(
+        _LOG, logging.WARNING, "begun_anew",
+        "a conversation begins anew: its run goes back to before the first turn, or resume=False says so",
+        thread=thread.thread,
+    )  # fmt: skip
+    return replace(thread, agent=f"{thread.agent}{ANEW}{digest}")

@@ -12,7 +12,7 @@ import hmac
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import (
@@ -25,17 +25,10 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-NO_RESULT = "No result is known: the call may have run."
-"""What stands in the place of a result that is missing."""
+from acc.integrations.messages import BLOCKED, MADE, NO_RESULT, with_fields
 
 _DECIDED = "hitl_interrupt_decision"
 """``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes as the result."""
-
-BLOCKED = "acc_blocked"
-"""Key in the ``additional_kwargs`` of a guard's answer: the words that it answers bind nobody."""
-
-MADE = "acc_made"
-"""Key in a human message's ``additional_kwargs``: a tool made it. The mark only lowers trust."""
 
 _MARK, _SIGNED = "acc_review", "acc_signed"
 _FORGED = (_MARK, _SIGNED, "lc_source", "lc_data")
@@ -51,21 +44,16 @@ class Outcome(NamedTuple):
     who: str = ""
 
 
+@dataclass(frozen=True)
 class ReviewMarks:
-    """Signs what a middleware knows of a result, and finds it again."""
+    """Signs what a middleware knows of a result with a key that no tool knows, and finds it again."""
 
-    def __init__(self, key: bytes) -> None:
-        """Sign with ``key``, which no tool knows."""
-        self._key = key
+    key: bytes = field(repr=False)
 
     def signed(self, message: ToolMessage, mark: Mapping[str, Any]) -> ToolMessage:
         """Return the message of a tool without the marks that it brought, with ``mark`` if there is one."""
-        kept = {k: v for k, v in message.additional_kwargs.items() if k not in _FORGED}
-        if mark:
-            kept |= {_MARK: dict(mark), _SIGNED: self._sign(message, mark)}
-        if kept == message.additional_kwargs:
-            return message
-        return message.model_copy(update={"additional_kwargs": kept})
+        ours = {_MARK: dict(mark), _SIGNED: self._sign(message, mark)} if mark else {}
+        return with_fields(message, {**dict.fromkeys(_FORGED), **ours})
 
     def found(self, message: ToolMessage) -> Mapping[str, Any]:
         """Return what the middleware wrote beside a message; empty if it wrote nothing."""
@@ -77,7 +65,7 @@ class ReviewMarks:
 
     def _sign(self, message: ToolMessage, mark: Mapping[str, Any]) -> str:
         said = json.dumps([message.tool_call_id, str(message.text), mark], sort_keys=True)
-        return hmac.new(self._key, said.encode(), hashlib.sha256).hexdigest()[:32]
+        return hmac.new(self.key, said.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def is_decided(message: BaseMessage) -> bool:
@@ -117,14 +105,8 @@ def reviewed(
 ) -> Any:
     """Return a tool's result with what the hook knows of a human's part in the call, and nothing that it brought.
 
-    A tool writes neither marks nor the memory's channels, and no other words under the id of a message that is there.
-
-    Args:
-        request: LangChain's `ToolCallRequest`.
-        result: The tool's message, a `Command`, or a list of them.
-        marks: Signs.
-        who: The user of the run, who answered.
-        kept: Channels that no tool writes: the memory's.
+    A tool writes neither marks nor the memory's channels (``kept``), and no other words under the id of a message that
+    is there. ``who``: the user of the run, who answered.
     """
     given = _resumed(request.runtime)
     answers = [words for said in given for words in words_of(said)]
@@ -141,13 +123,10 @@ def reviewed(
         if isinstance(message, ToolMessage):
             repeats = {"repeats": True} if message.text in forms else {}
             return marks.signed(message, {**mark, **repeats} if mark else {})
-        if BLOCKED in message.additional_kwargs:
-            kept = {k: v for k, v in message.additional_kwargs.items() if k != BLOCKED}
-            message = message.model_copy(update={"additional_kwargs": kept})
+        message = with_fields(message, {BLOCKED: None})
         held = there.get(message.id)
         if held is None and isinstance(message, HumanMessage):
-            marked = {**message.additional_kwargs, MADE: True}
-            return message.model_copy(update={"additional_kwargs": marked})
+            return with_fields(message, {MADE: True})
         if held is None or isinstance(message, RemoveMessage) or held.content == message.content:
             return message
         return message.model_copy(update={"id": None})
@@ -240,16 +219,9 @@ def _changed(request: Any) -> dict[str, Any] | None:
 
 
 def _resumed(runtime: Any) -> Sequence[Any]:
-    """Return the values that resumed the graph for this call, from LangGraph's task data.
+    """Return the values that resumed the graph for this call, from LangGraph's private task data.
 
-    The data is private to LangGraph. Without it the answer counts as the tool's words.
+    Without it the answer counts as the tool's words.
     """
     configured = (getattr(runtime, "config", None) or {}).get("configurable") or {}
     return tuple(getattr(configured.get(_SCRATCHPAD), "resume", None) or ())
-
-
-def calls_of(message: BaseMessage) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of the calls sent to a provider, including malformed ones."""
-    if isinstance(message, AIMessage):
-        for call in (*message.tool_calls, *message.invalid_tool_calls):
-            yield str(call["id"] or ""), str(call["name"] or "")

@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from acc.clock import SystemClock
+from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.channel_update import ChannelValues
 from acc.integrations.history import Came, arrivals
-from acc.integrations.identity import Identify, Identity, Owner, misplaced, tasks_of, thread_of
+from acc.integrations.identity import (
+    TOOLS,
+    Identify,
+    Identity,
+    Owner,
+    caller,
+    enclosing_nodes,
+    misplaced,
+    thread_of,
+)
 from acc.integrations.messages import blocked_in, is_marked
 from acc.integrations.notes import Notes, content_digest, notes_key
 from acc.integrations.resuming import Resuming
 from acc.integrations.reviews import ReviewMarks, is_decided
-from acc.integrations.sharing import Share, Shared, Sharing, To
-from acc.integrations.stepping import Controller, check_controller
-from acc.integrations.voices import Voices, heard_by
-from acc.journal import Head, Journal, ThreadKey
-from acc.state.tail import Message
+from acc.integrations.stepping import Controller, Share, Shared, Sharing, To
+from acc.integrations.tailing import taken_after
+from acc.integrations.voices import Voices
+from acc.journal import Journal, ThreadKey
 from acc.turn.observations import Channel
 
 
@@ -47,7 +55,7 @@ class AgentSettings(TypedDict, total=False):
             anew, without the thread's rules.
         tell_time: The model reads the time of the controller's clock after the state.
         share: What the agents of a conversation share on a board: ``"rules"`` shares those that somebody said to all
-            of them (`acc.integrations.sharing`).
+            of them (`acc.integrations.stepping`).
         to: Whom the user speaks to: ``"all"`` says each rule of the user's to all agents.
         mode: ``"memory"``, or ``"shadow"``: everything is committed, and nothing that the model reads changes.
     """
@@ -83,141 +91,126 @@ class Speaking:
         to: To = "",
         mode: str = "memory",
     ) -> None:
-        check_controller(controller)
-        settings = controller.settings
+        if not isinstance(controller, MemoryController | AsyncMemoryController):
+            raise ConfigurationError(
+                f"the memory is {type(controller).__name__}",
+                where="controller",
+                hint="open one: MemoryController.open(folder)",
+            )
         self.controller = controller
         self.identity = identity or Identity()
         self.key = notes_key(controller)
-        self.voices = heard_by(
-            Voices.of(channels, speakers, human),
-            controller.policy,
-            controller.parts.redact,
-        )
+        policy, redact = controller.policy, controller.parts.redact
+        self.voices = Voices(channels, speakers, human, policy, redact)
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
-        self.own_channels = (state_key, run_key)
-        self.resuming = Resuming(controller.policy, resume, state_key)
+        self.resuming = Resuming(policy, resume, state_key)
         self.sharing = Sharing(controller, share, to, self.identity) if share is not None else None
         if mode not in ("memory", "shadow"):
             raise ConfigurationError(
                 f"mode is {mode!r}", where="mode", hint='give "memory" or "shadow"'
             )
         self.is_shadow = mode == "shadow"
-        self.is_picky = not (self.voices.speakers is None and controller.policy.speakers is None)
-        self.clock = (settings.clock or SystemClock()) if tell_time else None
+        self.is_picky = not (self.voices.speakers is None and policy.speakers is None)
+        self.clock = (controller.settings.clock or SystemClock()) if tell_time else None
 
     def _hook(self) -> None:
         """Believe what the middleware's hook on tools, or the tools' node of this memory, writes beside a result."""
-        self.voices = replace(self.voices, marks=ReviewMarks(self.key))
+        self.voices.marks = ReviewMarks(self.key)
 
-    def _noted(
-        self,
-        journal: Journal,
-        given: ChannelValues,
-        whose: Owner,
-        rest: Sequence[BaseMessage],
-        *,
-        is_same_run: bool,
-    ) -> Notes:
+    def _noted(self, journal: Journal, given: ChannelValues, rest: Sequence[BaseMessage]) -> Notes:
         """Return the notes with who wrote the human messages that are seen for the first time.
 
         A run gives its messages before its first pass. What comes later in it, a tool or a node wrote.
         """
+        whose = given.whose
         notes = given.notes.within({str(m.id) for m in rest})
-        self._check_users(rest, notes)
+        users = notes.users
+        _check_users(rest, users)
         humans = [m for m in rest if isinstance(m, HumanMessage)]
-        if is_same_run and self.voices.marks is not None:
+        if given.is_same_run and self.voices.marks is not None:
             # The middleware sees what a tool writes. So another middleware changed these: it redacts.
-            changed = {str(m.id): content_digest(m) for m in humans if m.id in notes.users}
-            notes = notes.and_these(users=changed)
+            changed = {str(m.id): content_digest(m) for m in humans if m.id in users}
+            notes = notes.noting(words=changed)
         heard = [m for m in humans if not notes.knows(m) and not is_marked(m)]
-        shared = self._shared(given.config, whose.thread)
-        tasks = tasks_of(
-            heard,
-            given.config,
-            partial(self._knows, journal, given.config),
-            shared.told if shared is not None else None,
-        )
+        tasks = self._tasks(journal, given, {str(m.id) for m in heard})
         others = {str(m.id) for m in heard} - tasks
-        written, came = set[str](), dict[str, Came]()
-        if not self._moves_over(journal, given, whose.thread):
-            if is_same_run:
-                written = others
-            else:
-                written, came = self._strangers(given, rest, heard, others, notes)
-        users = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - written}
-        known = {name: came[name].user for name in users if name in came and came[name].user}
-        speakers = {name: known.get(name, whose.user) for name in users}
-        is_joined = any(user != whose.thread.user for user in speakers.values())
-        notes = replace(notes, is_shared=notes.is_shared or is_joined)
-        is_named = notes.is_shared or self.is_picky
-        speakers = {name: user for name, user in speakers.items() if user and is_named}
-        if is_same_run and (who := self._reviewer(whose)):
+        strange, came = self._strangers(journal, given, rest, heard, others, users)
+        words = {str(m.id): content_digest(m) for m in heard if str(m.id) in others - strange}
+        speakers = {name: came[name].user if name in came else "" for name in words}
+        speakers = {name: user or whose.user for name, user in speakers.items()}
+        is_shared = notes.is_shared or any(u != whose.thread.user for u in speakers.values())
+        if not (is_shared or self.is_picky):
+            speakers = {}
+        if given.is_same_run and (who := self._reviewer(whose)):
             speakers |= {str(m.id): who for m in _since_words(rest) if is_decided(m)}
-        written = {*written, *blocked_in(rest).difference(notes.written)}
-        return replace(notes, thread=whose.thread).and_these(
-            users=users, tasks=sorted(tasks), written=sorted(written), speakers=speakers
+        written = strange | blocked_in(rest)
+        is_named = {name for name, note in notes.of.items() if note.speaker}
+        return replace(notes, thread=whose.thread, is_shared=is_shared).noting(
+            who={**dict.fromkeys(tasks, "task"), **dict.fromkeys(written, "written")},
+            words=words,
+            speaker={n: user for n, user in speakers.items() if user and n not in is_named},
         )
 
     def _strangers(
         self,
+        journal: Journal,
         given: ChannelValues,
         rest: Sequence[BaseMessage],
         heard: Sequence[HumanMessage],
         others: set[str],
-        notes: Notes,
+        users: set[str],
     ) -> tuple[set[str], dict[str, Came]]:
-        """Return which messages, as a run begins, are nobody's words to the agent, and how messages came.
+        """Return which messages are nobody's words to the agent, and how messages came.
 
         Args:
+            journal: The journal.
             given: The channels.
             rest: The messages.
             heard: Those of humans that are not known yet.
-            others: The ids of those that are no other agent's tasks.
-            notes: What the runs noted.
+            others: The ids of ``heard`` without other agents' tasks.
+            users: The ids under which the user's words are known.
         """
+        notes, thread = given.notes, given.whose.thread
+        is_unknown = (notes.is_new or notes.is_foreign) and not journal.head(thread).hash
+        if is_unknown or (notes.is_new and not given.raw):
+            return set(), {}  # the thread moves over: its messages may be older than the memory
+        if given.is_same_run:
+            return others, {}
         written = set(misplaced(rest) & others)
         if written == others:
             # A client whose ids begin anew puts its words in the place of earlier ones.
-            written -= notes.users.keys()
+            written -= users
         # The last one is the run's. Others may be of a run that failed, or of a node at a run's end.
         asked = [m for m in heard if m.id in written or (m.id in others and m is not heard[-1])]
         came = arrivals(given.config, self.input_messages_key, asked)
         written |= others & came.keys()
         return written - {name for name, each in came.items() if each.is_given}, came
 
-    def _moves_over(self, journal: Journal, given: ChannelValues, thread: ThreadKey) -> bool:
-        """Whether the channels' messages may be older than the memory: it has neither notes of them nor a commit."""
-        notes = given.notes
-        if not (notes.is_new or notes.is_foreign):
-            return False
-        is_first = notes.is_new and not given.raw
-        return is_first or not journal.head(thread).hash
+    def _tasks(self, journal: Journal, given: ChannelValues, heard: set[str]) -> set[str]:
+        """Return which human messages, whose writer is not known yet, another agent wrote for this run."""
+        above, nodes = caller(), enclosing_nodes(given.config)
+        if not heard or not (above or nodes):
+            return set()
+        users = heard
+        if above is not None or TOOLS in nodes:
+            users = heard & above.users if above is not None else set()
+        elif self._are_a_nodes(journal, given, heard):
+            users = set()
+        shared = self._shared(given.config, given.whose.thread)
+        if users and shared is not None:
+            users = users - shared.told(
+                users
+            )  # what others put on the board is no news from the user
+        return heard - users
 
-    def _check_users(self, rest: Sequence[BaseMessage], notes: Notes) -> None:
-        """Check that nobody put something else in the place of the user's words.
-
-        Raises:
-            ConfigurationError: A middleware did.
-        """
-        for message in rest:
-            if message.id in notes.users and not isinstance(message, HumanMessage):
-                raise ConfigurationError(
-                    f"a middleware put a {message.type} message in the place of the user's",
-                    where=f"message {message.id}",
-                    hint="give what the middleware adds an id of its own",
-                )
-
-    def _knows(
-        self, journal: Journal, config: RunnableConfig, messages: Sequence[BaseMessage]
-    ) -> bool | None:
-        """Return whether the conversation at the top has taken one of these messages; None if it has no memory."""
-        key = thread_of(config, self.identity)
-        last = journal.head(key)
+    def _are_a_nodes(self, journal: Journal, given: ChannelValues, heard: set[str]) -> bool:
+        """Whether a node of the graph wrote messages, as for a worker of `Send`: the conversation at the top has taken
+        none of them."""
+        last = journal.head(thread_of(given.config, self.identity))
         if not last.hash:
-            return None
-        ids = {str(m.id) for m in messages}
-        past = self._past(journal, key, last, max(0, last.seq - 256))
-        return any(m.observation.message in ids for m in past)
+            return False
+        past = taken_after(journal, last, max(0, last.seq - 256))
+        return not any(each.message.observation.message in heard for each in past)
 
     def _reviewer(self, whose: Owner) -> str:
         """Return the name under which a human answers: the user who resumes the run, but for the thread's own."""
@@ -228,9 +221,15 @@ class Speaking:
         """Return the board of a run; None if the agent shares none."""
         return self.sharing.of_run(config, thread) if self.sharing is not None else None
 
-    def _past(self, journal: Journal, thread: ThreadKey, head: Head, first: int) -> list[Message]:
-        stored = journal.messages(thread, first, branch=head.branch)
-        return [each.message for each in stored if each.seq <= head.seq]
+
+def _check_users(messages: Sequence[BaseMessage], users: set[str]) -> None:
+    for message in messages:
+        if message.id in users and not isinstance(message, HumanMessage):
+            raise ConfigurationError(
+                f"a middleware put a {message.type} message in the place of the user's",
+                where=f"message {message.id}",
+                hint="give what the middleware adds an id of its own",
+            )
 
 
 def _since_words(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

@@ -1,24 +1,38 @@
-"""Open a memory, and run its steps inside a graph: traces, streams, retries."""
+"""How an agent in a graph reaches its memory: opened by name, with a board beside it, as a run in traces and streams.
+
+The agents of a conversation share the rules that somebody said to all of them (`acc.board.board.Board`):
+`MemoryMiddleware(memory, share="rules", to="all")`. The board belongs to the conversation at the top: its tenant, user
+and thread. Each agent that has the memory reads it before its own state.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
+from acc.board.board import Board
+from acc.board.memory import BoardMemory
+from acc.board.sharing import SharedStep
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import AccError, ConfigurationError
+from acc.driving import Doing, perform
+from acc.errors import ConfigurationError
 from acc.folders import expanded
+from acc.integrations.channel_update import Looked
+from acc.integrations.identity import Config, Identify, caller, thread_of
 from acc.journal import ThreadKey
+from acc.journal.boards import Origin
 from acc.journal.opened import is_url
 from acc.step.step import Step
+from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 Controller = MemoryController[Any] | AsyncMemoryController[Any]
@@ -27,23 +41,12 @@ RUN = "acc_memory"
 """Name of the run of a step in traces, and its ``lc_source``."""
 
 
-KEYLESS = "keyless"
-"""Names the memory without a model."""
-
-FOLDER = "memory"
-"""The memory's folder, if none is named: in the working folder."""
-
 _OPEN: dict[tuple[Path | str, str], MemoryController[Any]] = {}
 _GUARD = threading.Lock()
 
 
 def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
-    """Return a memory, or open the one whose model is named; agents of a process share one of the same folder.
-
-    Raises:
-        ConfigurationError: A folder is given beside a memory, or the model cannot be reached.
-        StoreError: The memory cannot be opened.
-    """
+    """Return a memory, or open the one whose model is named; agents of a process share one of the same folder."""
     if not isinstance(memory, str):
         if folder is not None:
             raise ConfigurationError(
@@ -52,120 +55,155 @@ def opened(memory: Controller | str, folder: str | Path | None) -> Controller:
                 hint='give a folder with a model\'s name: MemoryMiddleware("openai:NAME", folder=...)',
             )
         return memory
-    named = folder or FOLDER
+    named = folder or "memory"
     where = str(named) if is_url(named) else expanded(named).absolute()
     with _GUARD:
         held = _OPEN.get((where, memory))
         if held is None:
-            model = None if memory == KEYLESS else memory
+            model = None if memory == "keyless" else memory
             held = _OPEN[where, memory] = MemoryController.open(where, model=model)
         return held
 
 
-def check_controller(controller: Any) -> None:
-    """Check that ``controller`` is a memory.
-
-    Raises:
-        ConfigurationError: It is not.
-    """
-    if not isinstance(controller, MemoryController | AsyncMemoryController):
-        raise ConfigurationError(
-            f"the memory is {type(controller).__name__}",
-            where="controller",
-            hint="open one: MemoryController.open(folder)",
-        )
-
-
-def synchronous(controller: Controller) -> MemoryController[Any]:
-    """Return ``controller`` if it works without an event loop.
-
-    Raises:
-        ConfigurationError: It does not.
-    """
-    if isinstance(controller, MemoryController):
-        return controller
-    raise ConfigurationError(
-        "an AsyncMemoryController in a graph that is run with invoke",
-        where="controller",
-        hint="run the graph with ainvoke or astream, or give a MemoryController",
-    )
-
-
-def traced(memory: Controller, act: Callable[[Turn], Any], looked: Any) -> Any:
-    """Do ``act`` with what is new as a run `RUN`; what an event loop's memory does is to be awaited.
+def traced(memory: Controller, doing: Doing[Step[Any]], looked: Looked) -> Doing[Step[Any]]:
+    """Take a step as a run `RUN`, if somebody traces or streams.
 
     A compressor's calls are its children. The graph's stream does not show their tokens.
     """
-
-    async def awaited(turn: Turn) -> Any:
-        return await act(turn)
-
-    config = ensure_config(looked.given.config)
-    callbacks = config.get("callbacks")
-    if not getattr(callbacks, "handlers", callbacks):  # nobody traces or streams
-        return act(looked.turn)
-    about = {**config.get("metadata", {}), "lc_source": RUN}
+    whole = ensure_config(looked.given.config)
+    callbacks = whole.get("callbacks")
+    if not getattr(callbacks, "handlers", callbacks):
+        return (yield from doing)
+    about = {**whole.get("metadata", {}), "lc_source": RUN}
     about.setdefault("thread_id", looked.thread.thread)
-    whole = merge_configs(config, {"tags": [TAG_NOSTREAM], "metadata": about})
-    if isinstance(memory, MemoryController):
-        return RunnableLambda(act, name=RUN).invoke(looked.turn, whole)
-    return RunnableLambda(awaited, name=RUN).ainvoke(looked.turn, whole)
+    given = merge_configs(whole, {"tags": [TAG_NOSTREAM], "metadata": about})
+    return (yield _Traced(memory, doing, looked.turn, given))  # type: ignore[no-any-return]
+
+
+class _Traced(NamedTuple):
+    memory: Any
+    doing: Doing[Step[Any]]
+    turn: Turn
+    config: RunnableConfig
+
+    def complete(self) -> Any:
+        return self._run().invoke(self.turn, self.config)
+
+    async def acomplete(self) -> Any:
+        return await self._run().ainvoke(self.turn, self.config)
+
+    def _run(self) -> RunnableLambda[Turn, Any]:
+        async def awaited(_: Turn) -> Any:
+            return await self.memory.carried_out(self.doing)
+
+        return RunnableLambda(lambda _: perform(self.doing), awaited, name=RUN)
 
 
 def tell(step: Step[Any]) -> None:
-    """Send what a step made to the stream (``stream_mode="custom"``); nothing outside of a graph."""
+    """Send what a step made to the stream (``stream_mode="custom"``), as plain JSON; nothing outside of a graph."""
     try:
         writer = get_stream_writer()
     except (RuntimeError, KeyError):  # no graph is running
         return
-    for event in events(step):
-        writer(event)
-
-
-def events(step: Step[Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what a step made, as plain JSON."""
-    state = step.state
-    yield {
-        "memory": "committed", "turn": state.turn, "version": state.version, "hash": state.hash,
-        "compressed": any(each.given.proposal is not None for each in step.commits),
-    }  # fmt: skip
+    turn = step.state.turn
+    is_compressed = any(each.given.proposal is not None for each in step.commits)
+    writer({
+        "memory": "committed", "turn": turn, "version": step.state.version, "hash": step.state.hash,
+        "compressed": is_compressed,
+    })  # fmt: skip
     if step.notes:
-        yield {"memory": "notes", "turn": state.turn, "notes": [str(note) for note in step.notes]}
+        writer({"memory": "notes", "turn": turn, "notes": [str(note) for note in step.notes]})
     for warning in (*step.warnings, *filter(None, (step.failure,))):
-        yield {"memory": "warning", "turn": state.turn, "warning": warning}
+        writer({"memory": "warning", "turn": turn, "warning": warning})
 
 
-class Runs:
-    """Knows which threads a running graph has passed with: what came later in the run, the run was not given."""
+Share = Literal["rules"] | Board
+"""``"rules"`` shares the rules that somebody said to all agents: the operator's, and the user's where ``to="all"`` says
+so. A `Board` of your own has its name, filter and bound (`acc.board.board.Board`)."""
 
-    def __init__(self, most: int = 256) -> None:
-        self._most = most
-        self._seen: OrderedDict[tuple[int, ThreadKey], Any] = OrderedDict()
-        self._guard = threading.Lock()
+To = Literal["", "all"] | Callable[[Config], str]
+"""Whom the user speaks to: ``"all"`` who read the board, or what a function says of a run's configuration."""
 
-    def has(self, config: Mapping[str, Any], thread: ThreadKey) -> bool:
-        """Return whether the run of ``config`` has passed with ``thread``."""
-        control = _control(config)
-        return control is not None and self._seen.get((id(control), thread)) is control
-
-    def passed(self, config: Mapping[str, Any], thread: ThreadKey) -> None:
-        """Note that a run has passed. The last ones are known."""
-        control = _control(config)
-        with self._guard:
-            self._seen[id(control), thread] = control
-            while len(self._seen) > self._most:
-                self._seen.popitem(last=False)
+MOST_BOARDS = 256
+SPOKEN = (Channel.USER, Channel.OPERATOR)
 
 
-def _control(config: Mapping[str, Any]) -> Any:
-    """Return what one run of a graph has of its own, from LangGraph's runtime; None if it has nothing."""
-    runtime = (config.get("configurable") or {}).get("__pregel_runtime")
-    return getattr(runtime, "control", None)
+class Sharing:
+    """The boards of a memory's conversations: one for each, or one for all."""
+
+    def __init__(self, controller: Controller, share: Share, to: To, identify: Identify) -> None:
+        self._share, self._to, self._identify = share, to, identify
+        self._memory = lru_cache(MOST_BOARDS)(partial(BoardMemory, controller))  # type: ignore[arg-type]
+        self._named(ThreadKey("any"))
+
+    def of_run(self, config: Config, thread: ThreadKey) -> Shared:
+        """Return the board of a run on ``thread``: for a nested run, that of the conversation at the top."""
+        above = caller()
+        root = above.root if above is not None else thread_of(config, self._identify)
+        to = self._to(config) if callable(self._to) else self._to
+        board = self._named(root)
+        return Shared(self._memory(board), thread, to)
+
+    def _named(self, root: ThreadKey) -> Board:
+        if isinstance(self._share, Board):
+            return self._share
+        if self._share != "rules":
+            raise ConfigurationError(
+                f"share is {self._share!r}", where="share", hint="give 'rules', or a Board"
+            )
+        return Board(root.thread, user=root.user)
 
 
-def worth_retrying(error: BaseException) -> bool:
-    """Select errors for ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
+@dataclass(frozen=True)
+class Shared:
+    """The board of one run: of the agent of ``thread``, whose user speaks to ``to``."""
 
-    LangGraph's default also retries permanent errors, such as rules that do not fit.
-    """
-    return isinstance(error, AccError) and error.retryable
+    memory: BoardMemory
+    thread: ThreadKey
+    to: str
+
+    def stepping(self, state: Any, turn: Turn, *, force: bool) -> Doing[Step[Any]]:
+        """Take a turn, and share what may be shared."""
+        to: Any = self.to if any(o.channel in SPOKEN for o in turn.observations) else ""
+        made = yield from self.memory._step(state, turn, thread=self.thread, to=to, force=force)
+        return _whole(made)
+
+    def flushing(self, branch: str) -> Doing[Step[Any] | None]:
+        """Compress what waits in the agent's tail, and share it."""
+        made = yield from self.memory._flush(self.thread, branch=branch)
+        return _whole(made) if made is not None else None
+
+    def text(self, own: Any = None) -> str:
+        """Return what an agent reads of the board, then its ``own`` state; empty if both are. It blocks."""
+        found: str = self.memory.rendered(self.memory._head(self.thread), own)
+        return found
+
+    def told(self, ids: Collection[str]) -> set[str]:
+        """Return the messages among ``ids`` that another agent has taken and put on the board.
+
+        They are no news from the user. What was ended since would otherwise stand again as soon as one more agent
+        reads the conversation from its beginning.
+        """
+        journal, board = self.memory.memory.journal, self.memory.board
+        refs: dict[tuple[ThreadKey, str], set[str]] = {}
+        for each in journal.messages(board.key_of(self.thread)):
+            origin = Origin.of(each.message)
+            if origin is not None and origin.thread != self.thread:
+                refs.setdefault((origin.thread, origin.branch), set()).add(origin.ref)
+        found = {
+            message.observation.message
+            for (thread, branch), names in refs.items()
+            for message in journal.texts(thread, sorted(names), branch=branch)
+        }
+        return found & set(ids)
+
+    def evidence(self, ref: str) -> str:
+        """Return the text of a message of the board; empty if there is none."""
+        key = self.memory.board.key_of(self.thread)
+        found = self.memory.memory.journal.texts(key, [ref])
+        return found[0].text if found else ""
+
+
+def _whole(made: SharedStep) -> Step[Any]:
+    """Return an agent's step; what stayed private, and why, is among its warnings."""
+    return replace(made.step, warnings=(*made.step.warnings, *made.private, *made.warnings))

@@ -7,40 +7,28 @@ from 1 again), content and place decide: nothing new is dropped, and nothing is 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.integrations.messages import is_answer
 from acc.integrations.voices import Read
+from acc.journal import Head, Journal
+from acc.journal.names import StoredMessage
 from acc.state.model import TailRef
 from acc.state.tail import Message
-from acc.turn.observations import Channel
+from acc.turn.observations import Channel, Observation
+
+T = TypeVar("T")
 
 MANY = 2
 """New human messages from which on they may be a history that was sent again."""
 
+Told = tuple[Observation, str]
+"""What was said, with its digest."""
 
-class Past:
-    """Digests of what the journal has taken of a conversation, by the ids of its messages."""
-
-    def __init__(
-        self,
-        pairs: Iterable[tuple[str, str]],
-        taken: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """Know ``pairs`` of id and digest, and what the notes have ``taken`` beside them."""
-        self._by_id: dict[str, set[str]] = defaultdict(set)
-        for name, digest in pairs:
-            self._by_id[name].add(digest)
-        for name, digests in taken.items():
-            self._by_id[name].update(digests.split())
-
-    def has(self, read: Read) -> bool:
-        """Whether a message of this id and these words was taken. One without words is nothing new."""
-        return set(read.digests) <= self._by_id.get(read.id, set())
+_SPEAKING = (Channel.USER, Channel.AGENT)
 
 
 def is_said(read: Read) -> bool:
@@ -48,77 +36,59 @@ def is_said(read: Read) -> bool:
     return isinstance(read.message, HumanMessage)
 
 
-def unknown(reads: Sequence[Read], recent: Past) -> tuple[Read, ...]:
+def taken_after(journal: Journal, head: Head, seq: int) -> list[StoredMessage]:
+    """Return what was committed after a place, up to a head."""
+    found = journal.messages(head.thread, seq + 1, branch=head.branch)
+    return [each for each in found if each.seq <= head.seq]
+
+
+def missing(journal: Journal, head: Head, seq: int, reads: Sequence[Read]) -> list[StoredMessage]:
+    """Return what was committed after a place and does not stand in the channel under its own id."""
+    there = {(read.id, digest) for read in reads for digest in read.digests}
+    return [
+        each
+        for each in taken_after(journal, head, seq)
+        if (each.message.observation.message, each.digest) not in there
+    ]
+
+
+def unknown(reads: Sequence[Read], taken: Collection[tuple[str, str]]) -> tuple[Read, ...]:
     """Return the messages that were not taken, by id and words alone, in the order in which they were said.
 
-    A message that has changed under its id, in front of known ones, was said now.
+    A message that has changed under its id, in front of known ones, was said now. One without words is nothing new.
+    ``taken``: id and digest of what was taken.
     """
-    taken = {i for i, read in enumerate(reads) if read.digests and recent.has(read)}
-    last = max(taken, default=-1)
-    new = [(i, read) for i, read in enumerate(reads) if i not in taken and read.digests]
-    changed = [read for i, read in new if i < last]
-    behind = [read for i, read in new if i > last]
-    end = _words_at_end(behind)
-    return (*behind[:end], *changed, *behind[end:])
+    spoken = [read for read in reads if read.digests]
+    is_new = [any((read.id, digest) not in taken for digest in read.digests) for read in spoken]
+    known = max((place for place, new in enumerate(is_new, 1) if not new), default=0)
+    changed = [read for read, new in zip(spoken[:known], is_new[:known], strict=True) if new]
+    end = known + _end(spoken[known:], is_said)
+    return (*spoken[known:end], *changed, *spoken[end:])
 
 
-def _words_at_end(reads: Sequence[Read]) -> int:
-    """Return where the human's words begin that end ``reads``."""
-    place = len(reads)
-    while place and is_said(reads[place - 1]):
-        place -= 1
-    return place
-
-
-def sent_again(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> frozenset[str]:
-    """Return the ids among ``new`` that repeat the thread's words under other ids.
+def sent_again(new: Sequence[Read], past: Sequence[Told]) -> frozenset[str]:
+    """Return the ids among ``new`` that repeat the thread's words, also under other ids.
 
     The words of user and agent have to lead up to where the thread stands, or to the answer in front of them that no
     commit has taken yet. The user's last message always counts as new, and so does a message whose words were never
-    said. ``past``: the journal's messages, with their digests.
+    said. ``past``: what the journal holds.
     """
-    said = [i for i, read in enumerate(new) if is_said(read)]
-    last = said[-1] if said else 0
-    found = _repeats(new[:last], past)
-    if not found and said and said[0]:
-        answers = [pair for read in new[: said[0]] for pair in _as_past(read)]
-        found = _repeats(new[said[0] : last], [*past, *answers])
-    return found
+    said = [place for place, read in enumerate(new) if is_said(read)] or [0]
+    first, last = said[0], said[-1]
+    answers = [told for read in new[:first] for told in read.told]
+    return _repeats(new[:last], past) or _repeats(new[first:last], [*past, *answers])
 
 
-def without_answers(
-    new: Sequence[Read], reads: Sequence[Read], past: Sequence[Message]
-) -> tuple[Read, ...]:
-    """Return ``new`` without the agent's answers that the journal has under other ids.
-
-    Without a checkpointer a client brings the whole history, with ids of its own. ``reads``: all of it.
-    """
-    there = {read.id for read in reads}
-    texts = Counter(m.text for m in past if _is_answer(m) and m.observation.message not in there)
-    last = max((i for i, read in enumerate(new) if is_said(read)), default=0)
-    found = []
-    for read in new[:last]:
-        said = [o.text for o in read.observations if o.channel is Channel.AGENT and not o.is_call]
-        wanted = Counter(said)
-        if len(said) == len(read.observations) and said and wanted <= texts:
-            texts -= wanted
-        else:
-            found.append(read)
-    return (*found, *new[last:])
-
-
-def _is_answer(message: Message) -> bool:
-    return message.channel is Channel.AGENT and not message.observation.is_call
-
-
-def _repeats(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> frozenset[str]:
-    told = [(i, d) for i, read in enumerate(new) for d in _speech(read)]
-    known = overlap([d for _, d in told], [d for m, d in past if _is_speech(m)])
+def _repeats(new: Sequence[Read], past: Sequence[Told]) -> frozenset[str]:
+    said = [
+        (place, told) for place, read in enumerate(new) for told in read.told if _is_speech(*told)
+    ]
+    known = _overlap([d for _, (_, d) in said], [d for told, d in past if _is_speech(told)])
     if not known:
         return frozenset()
-    left = Counter(d for _, d in past)
+    left = Counter(digest for _, digest in past)
     found = set()
-    for read in new[: told[known - 1][0] + 1]:
+    for read in new[: said[known - 1][0] + 1]:
         wanted = Counter(read.digests)
         if wanted <= left:
             left -= wanted
@@ -126,35 +96,11 @@ def _repeats(new: Sequence[Read], past: Sequence[tuple[Message, str]]) -> frozen
     return frozenset(found)
 
 
-def repeated(
-    new: Sequence[Read], since: Sequence[tuple[int, Message, str]]
-) -> tuple[dict[str, str], int]:
-    """Return which of ``new`` say what a killed run said, by content and place, and up to which place they do.
-
-    A run that was killed has one input. So words of the user's that ``new`` does not repeat are another run's, and
-    nothing is repeated.
-
-    Args:
-        new: Messages that are new by their ids, in order.
-        since: What the journal has taken since the run's checkpoint: place, message and digest.
-
-    Returns:
-        Digests by message id, and the last place; 0 if nothing is repeated.
-    """
-    found: dict[str, str] = {}
-    place = 0
-    for read in new:
-        size = len(read.digests)
-        if tuple(digest for _, _, digest in since[place : place + size]) != read.digests:
-            break
-        found[read.id] = " ".join(read.digests)
-        place += size
-    if not place or any(m.channel is Channel.USER for _, m, _ in since[place:]):
-        return {}, 0
-    return found, since[place - 1][0]
+def _is_speech(said: Observation, _: str = "") -> bool:
+    return said.channel in _SPEAKING and not said.is_call
 
 
-def overlap(told: Sequence[str], log: Sequence[str]) -> int:
+def _overlap(told: Sequence[str], log: Sequence[str]) -> int:
     """Return how many leading entries of ``told`` the log already holds.
 
     Takes the longest prefix that ends the log. A history that begins as the log does counts up to the last entry that
@@ -167,20 +113,28 @@ def overlap(told: Sequence[str], log: Sequence[str]) -> int:
     return max((place for place, digest in enumerate(told, 1) if digest in has), default=0)
 
 
-def _speech(read: Read) -> list[str]:
-    pairs = zip(read.observations, read.digests, strict=True)
-    return [d for o, d in pairs if o.channel in _SPEAKING and not o.is_call]
+def repeated(new: Sequence[Read], since: Sequence[StoredMessage]) -> tuple[dict[str, str], int]:
+    """Return the digests, by id, of those of ``new`` that say what a killed run said, by content and place, and up to
+    which place they do.
 
+    A run that was killed has one input. So words of the user's that ``new`` does not repeat are another run's, and
+    nothing is repeated: no digests, and place 0.
 
-def _as_past(read: Read) -> list[tuple[Message, str]]:
-    return [(Message(o, 0), d) for o, d in zip(read.observations, read.digests, strict=True)]
-
-
-def _is_speech(message: Message) -> bool:
-    return message.channel in _SPEAKING and not message.observation.is_call
-
-
-_SPEAKING = (Channel.USER, Channel.AGENT)
+    Args:
+        new: Messages that are new by their ids, in order.
+        since: What the journal has taken since the run's checkpoint.
+    """
+    found: dict[str, str] = {}
+    place = 0
+    for read in new:
+        end = place + len(read.digests)
+        if tuple(each.digest for each in since[place:end]) != read.digests:
+            break
+        found[read.id] = read.words
+        place = end
+    if not place or any(each.message.channel is Channel.USER for each in since[place:]):
+        return {}, 0
+    return found, since[place - 1].seq
 
 
 def places(
@@ -188,8 +142,8 @@ def places(
 ) -> dict[str, list[TailRef]]:
     """Return which entries of a tail stand in a channel: by message id, in the order of its words.
 
-    Entries that only the fallback has read stand in the state, not here. With ``texts`` (by ref) two messages of the
-    same words are told apart by their ids.
+    Entries that only the fallback has read stand in the state. With ``texts`` (by ref) two messages of the same words
+    are told apart by their ids.
     """
     waiting = [entry for entry in tail if entry.status != "provisional"]
     names = {ref: message.observation.message for ref, message in (texts or {}).items()}
@@ -209,30 +163,33 @@ def places(
     return found
 
 
+def absent(tail: Sequence[TailRef], held: Mapping[str, Sequence[TailRef]]) -> list[str]:
+    """Return the refs of entries of a tail for which no message of the channel stands, in their order."""
+    there = {entry.ref for entries in held.values() for entry in entries}
+    return [e.ref for e in tail if e.ref not in there and e.status != "provisional"]
+
+
 def current(messages: Sequence[BaseMessage]) -> set[str]:
     """Return the ids of what the agent works on: its last step with the results, unless it was an answer, and the words
     around it that it has not answered."""
-    groups = [list(group) for _, group in groupby(messages, _kind(messages))]
-    found: list[BaseMessage] = []
-    while groups and _is_words(groups[-1]):
-        found += groups.pop()
-    if not groups or (found and is_answer(groups[-1])):
-        return {str(m.id) for m in found}
-    found += groups.pop()
-    while groups and not _is_words(groups[-1]):
-        groups.pop()
-    return {str(m.id) for m in (*found, *(groups[-1] if groups else ()))}
+    end = _end(messages, lambda m: not _is_act(m))
+    if not end or (end < len(messages) and is_answer(messages[:end])):
+        return {str(m.id) for m in messages[end:]}
+    step = _end(messages[:end], lambda m: m.type == "tool")
+    if step and messages[step - 1].type == "ai":
+        step -= 1
+    front = _end(messages[:step], _is_act)
+    asked = _end(messages[:front], lambda m: not _is_act(m))
+    return {str(m.id) for m in (*messages[asked:front], *messages[step:])}
 
 
-def _kind(messages: Sequence[BaseMessage]) -> Callable[[BaseMessage], int]:
-    """Return what groups words to the agent, and each of its steps with the results."""
-    numbers: dict[int, int] = {}
-    step = 0
-    for message in messages:
-        step += message.type == "ai"
-        numbers[id(message)] = step if message.type in ("ai", "tool") else -1
-    return lambda message: numbers[id(message)]
+def _is_act(message: BaseMessage) -> bool:
+    return message.type in ("ai", "tool")
 
 
-def _is_words(group: Sequence[BaseMessage]) -> bool:
-    return group[0].type not in ("ai", "tool")
+def _end(every: Sequence[T], is_such: Callable[[T], bool]) -> int:
+    """Return where those begin that are such up to the end."""
+    place = len(every)
+    while place and is_such(every[place - 1]):
+        place -= 1
+    return place

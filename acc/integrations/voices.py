@@ -7,17 +7,16 @@ is the user's, a task of another agent's, or something that a tool or a middlewa
 from __future__ import annotations
 
 import logging
-import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage, ChatMessage, HumanMessage, ToolMessage
 
 from acc.errors import InputError
-from acc.integrations.messages import is_marked
-from acc.integrations.reviews import MADE, ReviewMarks, outcome
+from acc.integrations.messages import MADE, is_marked, with_fields
+from acc.integrations.notes import NONE, Note
+from acc.integrations.reviews import ReviewMarks, outcome
 from acc.logs import log_event
 from acc.state.policy import Policy
 from acc.state.tail import digest_of
@@ -26,7 +25,6 @@ from acc.turn.observations import GIVEN_TASK, Channel, Observation, asked
 from acc.turn.redact import Redact, redacted
 from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
-from acc.turn.turn import Pasted
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
@@ -53,45 +51,24 @@ class Read(NamedTuple):
         """The message's id, as the journal stores it."""
         return str(self.message.id)
 
+    @property
+    def told(self) -> list[tuple[Observation, str]]:
+        """Each observation with its digest."""
+        return list(zip(self.observations, self.digests, strict=True))
 
-class Voiced(NamedTuple):
-    """What a run noted of its human messages, by their ids (`acc.integrations.notes.Notes`)."""
-
-    tasks: Collection[str] = ()
-    written: Collection[str] = ()
-    speakers: Mapping[str, str] = {}
-
-
-NOBODY = Voiced()
-
-
-class Cache:
-    """The last messages that were read: a channel is read again at each pass and each prompt."""
-
-    def __init__(self, most: int = 512) -> None:
-        self._most = most
-        self._held: OrderedDict[Any, tuple[Any, Any, tuple[Read, ...]]] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def get(self, group: Sequence[BaseMessage], how: Any) -> tuple[Read, ...] | None:
-        """Return what was read of these very messages; None if they were not."""
-        with self._guard:
-            held = self._held.get(group[0].id)
-        return held[2] if held is not None and held[:2] == (group, how) else None
-
-    def put(
-        self, group: Sequence[BaseMessage], how: Any, reads: tuple[Read, ...]
-    ) -> tuple[Read, ...]:
-        """Hold what was read, and return it."""
-        with self._guard:
-            self._held.pop(group[0].id, None)
-            self._held[group[0].id] = (group, how, reads)
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-        return reads
+    @property
+    def words(self) -> str:
+        """The digests, as notes hold them."""
+        return " ".join(self.digests)
 
 
-@dataclass(frozen=True)
+Noted = Mapping[str, Note]
+"""What a run noted of its messages, by their ids."""
+
+MOST_READ = 512
+"""Messages that were read last and are known: a channel is read again at each pass and each prompt."""
+
+
 class Voices:
     """Assigns speakers to channels.
 
@@ -99,38 +76,31 @@ class Voices:
         channels: Channel by tool name, and by name of a human message that is not the user's.
         speakers: Names of people who speak as the user; None accepts every name.
         human: Channel of a human who reviews a call or answers an interrupt.
-        redact: Removes secrets as the memory does.
-        key: Key of the digests (`acc.state.policy.Policy.digest_key`).
-        pasted: What counts as pasted beside marked passages (`acc.state.policy.Policy.pasted`).
         marks: Knows what the middleware wrote beside a result; None believes nothing that stands there.
     """
 
-    channels: Mapping[str, Channel] = field(default_factory=dict)
-    speakers: Collection[str] | None = None
-    human: Channel = Channel.OPERATOR
-    redact: Redact | None = None
-    key: bytes = b""
-    pasted: Pasted = ""
-    marks: ReviewMarks | None = None
-    cache: Cache = field(default_factory=lambda: Cache(), compare=False, repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        channels: Mapping[str, Channel] | None,
-        speakers: Collection[str] | None,
-        human: Channel | str,
-    ) -> Self:
-        """Build the voices from a deployer's configuration.
+    def __init__(
+        self,
+        channels: Mapping[str, Channel] | None = None,
+        speakers: Collection[str] | None = None,
+        human: Channel | str = Channel.OPERATOR,
+        policy: Policy | None = None,
+        redact: Redact | None = None,
+    ) -> None:
+        """Hear as a memory with this policy and redaction does.
 
         Raises:
             ConfigurationError: A channel is unknown, or ``speakers`` is one text.
         """
-        human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
-        named = {EVIDENCE_TOOL: Channel.DOCUMENT, **named_channels(channels)}
-        return cls(named, checked_speakers(speakers), human)
+        own = {WRITTEN: Channel.DOCUMENT, EVIDENCE_TOOL: Channel.DOCUMENT}
+        self.channels = {**own, **named_channels(channels)}
+        self.speakers = checked_speakers(speakers)
+        self.human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
+        self.marks: ReviewMarks | None = None
+        self._policy, self._redact = policy or Policy(), redact
+        self._known: OrderedDict[Any, tuple[Any, tuple[Read, ...]]] = OrderedDict()
 
-    def read(self, messages: Sequence[BaseMessage], voiced: Voiced = NOBODY) -> list[Read]:
+    def read(self, messages: Sequence[BaseMessage], noted: Noted = {}) -> list[Read]:  # noqa: B006
         """Return each message with its observations; ``messages`` are any part of a conversation.
 
         Raises:
@@ -138,56 +108,55 @@ class Voices:
         """
         found: list[Read] = []
         for group in _groups(messages):
-            how = tuple(
-                (m.id in voiced.tasks, m.id in voiced.written, _speaker(m, voiced)) for m in group
-            )
-            reads = self.cache.get(group, how)
+            notes = [noted.get(str(m.id), NONE) for m in group]
+            given = group, [(note.who, note.speaker) for note in notes]
+            known = self._known.get(group[0].id)
+            reads = known[1] if known is not None and known[0] == given else None
             if reads is None:
-                reads = self.cache.put(group, how, tuple(self._read(group, voiced)))
+                reads = tuple(self._read(group, notes))
+                self._known[group[0].id] = given, reads
+                while len(self._known) > MOST_READ:
+                    self._known.popitem(last=False)
             found += reads
         return found
 
-    def _read(self, group: Sequence[BaseMessage], voiced: Voiced) -> Iterator[Read]:
-        spoken = [_named(_readable(m), voiced) for m in group]
-        channels = {WRITTEN: Channel.DOCUMENT, **self.channels}
-        told = read_transcript(spoken, channels=channels, speakers=self.speakers)
-        for message, (_, made, _) in zip(group, told, strict=True):
-            seen = tuple(self._voiced(message, made, voiced))
-            if self.pasted == "ask":
+    def _read(self, group: Sequence[BaseMessage], notes: Sequence[Note]) -> Iterator[Read]:
+        spoken = [_named(_readable(m), note) for m, note in zip(group, notes, strict=True)]
+        told = read_transcript(spoken, channels=self.channels, speakers=self.speakers)
+        for message, note, (_, made, _) in zip(group, notes, told, strict=True):
+            seen = tuple(self._voiced(message, note, made))
+            if self._policy.pasted == "ask":
                 seen = tuple(asked(seen))
-            clean = redacted(seen, self.redact)
-            yield Read(message, seen, tuple(digest_of(o, self.key) for o in clean))
+            clean = redacted(seen, self._redact)
+            yield Read(message, seen, tuple(digest_of(o, self._policy.digest_key) for o in clean))
 
     def _voiced(
-        self, message: BaseMessage, made: Sequence[Observation], voiced: Voiced
+        self, message: BaseMessage, note: Note, made: Sequence[Observation]
     ) -> Iterator[Observation]:
         if isinstance(message, ToolMessage):
-            yield from self._result(message, made, voiced)
+            yield from self._result(message, note, made)
             return
-        is_task = message.id in voiced.tasks or is_marked(message)
-        speaker = _speaker(message, voiced)
-        for observation in made:
-            if observation.channel is not Channel.USER:
-                yield observation
-            elif is_task:
-                lowered = {"channel": Channel.AGENT, "name": GIVEN_TASK}
-                yield observation.model_copy(update=lowered)
-            else:
-                yield observation.model_copy(update={"name": speaker})
+        is_task = note.who == "task" or is_marked(message)
+        said = (
+            {"channel": Channel.AGENT, "name": GIVEN_TASK}
+            if is_task
+            else {"name": _speaker(message, note)}
+        )
+        for each in made:
+            yield each.model_copy(update=said) if each.channel is Channel.USER else each
 
     def _result(
-        self, message: ToolMessage, made: Sequence[Observation], voiced: Voiced
+        self, message: ToolMessage, note: Note, made: Sequence[Observation]
     ) -> Iterator[Observation]:
         """Yield a tool's result with what became of the call, and a human's words on their own channel."""
         became = outcome(message, self.marks)
-        who = became.who or voiced.speakers.get(str(message.id), "")
         for observation in made:
             text = observation.text if became.is_tools else ""
             said = " ".join(part for part in (became.fate and f"[{became.fate}]", text) if part)
             yield observation.model_copy(update={"text": said}) if said else observation
-        origin = {"message": str(message.id or "")}
+        origin = {"message": str(message.id or ""), "name": became.who or note.speaker}
         for words in became.words:
-            yield Observation(channel=self.human, text=words, name=who, **origin)
+            yield Observation(channel=self.human, text=words, **origin)
 
 
 def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
@@ -202,39 +171,35 @@ def _groups(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
 
 
 def _readable(message: BaseMessage) -> BaseMessage:
-    """Return a message without what would stop its thread for good: it lies in a checkpoint, where nobody mends it.
+    """Return a message without what would stop its thread for good: nobody mends a checkpoint.
 
     A time that is none is no time. A role that no provider knows is a name, and its words are a document.
     """
-    told = message.additional_kwargs
+    fields: dict[str, Any] = {}
     if isinstance(message, ChatMessage) and message.role not in LANGCHAIN:
-        message = HumanMessage(message.content, id=message.id, name=message.role)
-        told = {**told, MADE: True}
-    for name in TIMES & told.keys():
+        told = message.additional_kwargs
+        message = HumanMessage(
+            message.content, id=message.id, name=message.role, additional_kwargs=told
+        )
+        fields[MADE] = True
+    for name in TIMES & message.additional_kwargs.keys():
         try:
-            time_in(told[name], "")
+            time_in(message.additional_kwargs[name], "")
         except InputError as error:
-            told = {key: value for key, value in told.items() if key != name}
+            fields[name] = None
             log_event(
                 _LOG, logging.WARNING, "no_time", f"the time of a message is left out: {error}"
             )
-    if told == message.additional_kwargs:
-        return message
-    return message.model_copy(update={"additional_kwargs": told})
+    return with_fields(message, fields)
 
 
-def _named(message: BaseMessage, voiced: Voiced) -> BaseMessage:
+def _named(message: BaseMessage, note: Note) -> BaseMessage:
     if not isinstance(message, HumanMessage):
         return message
-    is_written = message.id in voiced.written or bool(message.additional_kwargs.get(MADE))
-    name = WRITTEN if is_written else _speaker(message, voiced)
+    is_written = note.who == "written" or bool(message.additional_kwargs.get(MADE))
+    name = WRITTEN if is_written else _speaker(message, note)
     return message.model_copy(update={"name": name}) if name else message
 
 
-def _speaker(message: BaseMessage, voiced: Voiced) -> str:
-    return str(getattr(message, "name", None) or voiced.speakers.get(str(message.id), ""))
-
-
-def heard_by(voices: Voices, policy: Policy, redact: Redact | None) -> Voices:
-    """Return the voices as a memory with this policy and redaction hears them."""
-    return replace(voices, redact=redact, key=policy.digest_key, pasted=policy.pasted)
+def _speaker(message: BaseMessage, note: Note) -> str:
+    return message.name or note.speaker

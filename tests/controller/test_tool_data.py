@@ -10,7 +10,7 @@ from pathlib import Path
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from acc.controller.controller import MemoryController
-from acc.integrations.voices import Voices, heard_by
+from acc.integrations.voices import Voices
 from acc.state.policy import Policy
 from acc.turn.redact import SecretRedactor
 from acc.turn.turn import Turn
@@ -43,7 +43,7 @@ def test_a_tools_picture_costs_a_step_no_second_and_is_kept(tmp_path: Path) -> N
 
 
 def test_a_graphs_message_with_a_picture_is_read_in_no_time() -> None:
-    voices = heard_by(Voices(), Policy(digest_key=b"k"), SecretRedactor(b"k"))
+    voices = Voices(policy=Policy(digest_key=b"k"), redact=SecretRedactor(b"k"))
     start = time.process_time()
     *_, last = voices.read(MESSAGES)
     assert time.process_time() - start < 1, "0.05 s; 3 s if it is searched for secrets"

@@ -90,11 +90,10 @@ def test_a_failed_runs_message_keeps_its_speaker() -> None:
     memory, model = patient(), fine()
     graph = agent_of(memory, model)
     _talk(graph, ("ann", "Hello."))
-    real = memory.step
-    memory.step = _down  # type: ignore[method-assign]
-    with pytest.raises(RuntimeError):
-        _talk(graph, ("bob", BOB))
-    memory.step = real
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory.journal, "append_and_commit", _down)
+        with pytest.raises(RuntimeError):
+            _talk(graph, ("bob", BOB))
     _talk(graph, ("ann", ANN))
     (key,) = memory.threads()
     memory.flush(key)

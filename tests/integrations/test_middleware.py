@@ -161,7 +161,7 @@ def test_a_thread_whose_first_run_fails_keeps_the_users_words() -> None:
         say(old, text)
     agent = agent_of(memory, fine(), checkpointer=saver)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "step", _down)
+        patch.setattr(memory.journal, "append_and_commit", _down)
         with pytest.raises(StoreError):
             say(agent, "Hello?")
     say(agent, "Hello again?")

@@ -41,7 +41,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.prebuilt import create_react_agent
 from langgraph.types import Command
 
-from acc.integrations import recovering
+from acc.integrations import history
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.testing.chat_model import ScriptedChatModel, call
@@ -179,7 +179,7 @@ def test_what_is_not_recovered_is_said(
     before = old(saver, summarising())
     for text in SAID:
         say(before, text)
-    monkeypatch.setattr(recovering, "MOST_MESSAGES", 4)
+    monkeypatch.setattr(history, "MOST_MESSAGES", 4)
     memory = patient()
     with caplog.at_level(logging.WARNING, "acc"):
         say(new(memory, saver), "Newest.")

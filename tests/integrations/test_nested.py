@@ -14,6 +14,7 @@ import pytest
 from deepagents import create_deep_agent
 from helpers_integrations import (
     CONFIG,
+    amemory_of,
     graph_of,
     looping,
     memory_of,
@@ -25,7 +26,7 @@ from helpers_integrations import (
 )
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.tools import tool
+from langchain_core.tools import StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import EmptyChannelError
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -478,23 +479,31 @@ def test_workers_of_a_send_read_the_board() -> None:
     assert on_board(memory) == [RULE]
 
 
-def test_a_sub_agent_with_a_thread_id_of_its_own_reads_the_board_of_its_caller() -> None:
-    memory, model = memory_of(), answers("Two.")
+@ASYNC
+def test_a_sub_agent_with_a_thread_id_of_its_own_reads_the_board_of_its_caller(
+    asynchronous: bool,
+) -> None:
+    memory, model = (amemory_of if asynchronous else memory_of)(), answers("Two.")
     helper = create_agent(
         model, [], middleware=sharing(memory), checkpointer=InMemorySaver(), name="helper"
     )
 
-    @tool
+    def given(task: str) -> Any:
+        return {"messages": [("user", task)]}, {"configurable": {"thread_id": "helpers-own"}}
+
     def research(task: str) -> str:
         """Ask the helper."""
-        its: Any = {"configurable": {"thread_id": "helpers-own"}}
-        return str(helper.invoke({"messages": [("user", task)]}, its)["messages"][-1].text)
+        return str(helper.invoke(*given(task))["messages"][-1].text)
 
+    async def aresearch(task: str) -> str:
+        return str((await helper.ainvoke(*given(task)))["messages"][-1].text)
+
+    asked = StructuredTool.from_function(research, aresearch if asynchronous else None)
     boss = create_agent(
-        answers(asking(call("research", task=TASK)), "Two."), [research],
+        answers(asking(call("research", task=TASK)), "Two."), [asked],
         middleware=sharing(memory), checkpointer=InMemorySaver(),
     )  # fmt: skip
-    say(boss, RULE)
+    say(boss, RULE, asynchronous)
     assert RULE in system(model.prompts[0])
     assert on_board(memory, "helpers-own") == []
 

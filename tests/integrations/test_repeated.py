@@ -12,16 +12,19 @@ from test_time import agent_of
 from acc.integrations.notes import Notes
 from acc.integrations.tailing import repeated
 from acc.integrations.voices import Voices
+from acc.journal.names import StoredMessage
 from acc.state.tail import Message, digest_of
 from acc.testing.chat_model import ScriptedChatModel
 
-READ = Voices.of(None, None, "user").read
+READ = Voices(None, None, "user").read
 
 
-def since(*messages: HumanMessage | AIMessage) -> list[tuple[int, Message, str]]:
+def since(*messages: HumanMessage | AIMessage) -> list[StoredMessage]:
     """What the journal took, from place 7 on."""
     said = [o for read in READ(messages) for o in read.observations]
-    return [(7 + n, Message(o, 1), digest_of(o)) for n, o in enumerate(said)]
+    return [
+        StoredMessage(n, "main", 1, Message(o, 1), digest_of(o), n) for n, o in enumerate(said, 7)
+    ]
 
 
 def test_words_that_are_sent_again_under_another_id_are_known() -> None:

@@ -386,7 +386,7 @@ def test_a_shadow_that_fails_stops_no_agent(caplog: pytest.LogCaptureFixture) ->
         def away(*_: Any, **__: Any) -> Any:
             raise StoreError("away")
 
-        memory.step = away  # type: ignore[method-assign]
+        memory.journal.append_and_commit = away  # type: ignore[method-assign]
         part = build(memory, mode="shadow")
         graph = (
             agent_of(memory, model, middleware=[part])
