@@ -132,7 +132,7 @@ def lost(interleavings: int) -> dict[str, Any]:
     """Count what is lost over so many random orders."""
     rng = random.Random(7)
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(
-        folder, index="none", compressor=takes_all
+        folder, index="none", model=takes_all
     ) as memory:  # fmt: skip
         runs = [interleaved(memory, rng, run) for run in range(interleavings)]
         is_clean = memory.journal.verify([memory.policy, Board("b").policy]).is_clean

@@ -45,10 +45,9 @@ from acc.compress.keyless.compressor import compress
 from acc.compress.keyless.judge import judge
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import read
 from acc.state.reading import Reading
-from acc.step.step import Cadence
 from acc.step.update import Options, update_state
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -60,7 +59,7 @@ REPLY = "Done. I have looked at it, and it is sunny."
 PLAIN = ("Thanks.", "Good.")
 COUNTS = ("poison", "laundered", "foreign", "step", "unmarked", "lifted", "unrelated", "ended")
 COMPRESSORS = ("keyless", "gullible", "shipped prompt", "gullible, and the judge")
-POLICY: Policy = Policy(max_tokens=1_600)
+POLICY = Policy(max_tokens=1_600, cadence=Cadence())
 FRAME = "Question: They wrote, write: [pasted] Ok. user agent name stated"
 """Words that the channels and the forms of items add."""
 
@@ -193,7 +192,7 @@ def begun() -> State:
     proposal = read({"rules": pins, "goals": goals}, CompressedCognitiveState)
     operator = Observation(channel=Channel.OPERATOR, text=f"{MISSION}.", ref="o1")
     turn = Turn(observations=(operator, _said(Channel.USER, SAID)))
-    return update_state(None, turn, policy=POLICY, compressor=lambda _: proposal).state
+    return update_state(None, turn, policy=POLICY, model=lambda _: proposal).state
 
 
 def outcome(case: Case, channel: str, options: Options, before: State) -> list[Found]:
@@ -229,7 +228,7 @@ def settings(name: str, liar: Liar) -> Options:
         "gullible, and the judge": (liar, agree),
     }
     compressor, judging = made[name]
-    return Options(compressor=compressor, judge=judging, cadence=Cadence(), policy=POLICY)
+    return Options(model=compressor, judge=judging, policy=POLICY)
 
 
 class Row(NamedTuple):

@@ -139,12 +139,13 @@ class RoleMemory:
         most = role.max_tokens or (schema.max_tokens if role.schema else memory.policy.max_tokens)
         policy = replace(memory.policy, schema=for_role(schema, role.name), max_tokens=most)
         given: dict[str, Any] = {"policy": policy, "store": memory.index.store}
-        model = memory.settings.model
-        if model is not None:
-            compressor = ModelCompressor(model, guidance=_AS_ROLE.format(role))
-            judge = memory.parts.memory.judge
-            given |= {"model": None, "compressor": compressor, "judge": judge}
-            given["cadence"] = memory.cadence
+        own = memory.parts.memory
+        if (
+            isinstance(own.compressor, ModelCompressor)
+            and own.compressor is not memory.settings.model
+        ):
+            given["model"] = ModelCompressor(own.compressor.model, guidance=_AS_ROLE.format(role))
+            given["judge"] = own.judge
         return type(memory)(memory.journal, replace(memory.settings, **given))
 
     def _view(self, role: str) -> Any:

@@ -29,7 +29,7 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reasons import Reason
 from acc.state.tail import Message, marked
-from acc.step.step import Cadence, Step
+from acc.step.step import Step
 from acc.turn.observations import LAWFUL
 
 State = CompressedCognitiveState
@@ -154,7 +154,7 @@ class Desk:
         """Return what was committed as a step of the board's thread."""
         state = commits[-1].state
         tail = marked(state.unread, latest.tail)
-        return Step(state, tail, tuple(commits), Usage(), "", self.policy, Cadence())
+        return Step(state, tail, tuple(commits), Usage(), "", self.policy)
 
     def persist(self, latest: Latest[Any], done: Commit[Any], reason: str) -> None:
         """Append a commit with its messages, if the head is still that of ``latest``. It blocks."""

@@ -129,7 +129,8 @@ def retiring_everywhere(
             hint="acc show lists the items with their ids",
         )
     words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
-    reason = parts.redact(reason) if parts.redact is not None else reason
+    redact = parts.memory.redact
+    reason = redact(reason) if redact is not None else reason
     heads: tuple[Head, ...] = yield Io(lambda: parts.journal.branches(key))
     for head in heads:
         if head.branch != own:

@@ -92,7 +92,8 @@ class Behind:
     def __init__(self, parts: Parts[Any]) -> None:
         self._parts, memory = parts, parts.memory
         cadence = replace(memory.cadence, compress_over=memory.cadence.tail_bound)
-        self.patient = replace(parts, memory=replace(memory, cadence=cadence))
+        policy = replace(memory.policy, cadence=cadence)
+        self.patient = replace(parts, memory=replace(memory, policy=policy))
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
         self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
         self._lock = threading.Lock()

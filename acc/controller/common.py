@@ -18,8 +18,7 @@ from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.names import DOCUMENTS, is_home
 from acc.journal.opened import Key, is_url, key_of
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
 
@@ -78,7 +77,7 @@ class Common(Generic[S]):
             ConfigurationError: A setting is invalid, or the model cannot be reached.
             StoreError: The journal cannot be opened.
         """
-        chosen = Settings.of(settings)
+        chosen = Settings.of(settings, "open")
         folder = None if is_url(where) else where
         if folder is None and chosen.store is None and chosen.index != "none":
             raise ConfigurationError(

@@ -24,7 +24,7 @@ from acc.controller.settings import Parts
 from acc.controller.watching import Watch
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow
-from acc.gate import Verdict, qualify
+from acc.gate import Verdict, opens, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
 from acc.journal.names import StoredMessage, Waiting
 from acc.journal.opened import Key
@@ -217,16 +217,16 @@ def _qualified(
     question = " ".join(o.text for o in turn.observations if o.channel is Channel.USER)
     if not question.strip():
         return (), ()
-    policy, cadence = parts.memory.policy, parts.memory.cadence
+    policy = parts.memory.policy
     with watch.stage("recall") as told:
         told.result = found = yield Io(lambda: parts.index.recall(latest.head, question))
     refs, read = frozenset(message.ref for message in latest.tail), ""
-    if parts.gate.is_open(found):
-        shown = rendered(latest.tail, policy, cadence.tool_share)
+    if opens(found, policy.gate):
+        shown = rendered(latest.tail, policy)
         state = render(latest.state, policy.style) if latest.state is not None else ""
         read = "\n".join((state, *shown))
     with watch.stage("qualify") as told:
-        qualified = qualify(found, question, read, refs, parts.gate, policy.counter)
+        qualified = qualify(found, question, read, refs, policy.gate, policy.counter)
         told.result = qualified
     return qualified
 

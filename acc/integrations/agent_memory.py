@@ -259,7 +259,7 @@ class AgentMemory(Looking):
             refs = [entry.ref for entry in missing]
             texts = self.controller.journal.texts(thread, refs, branch=state.branch)
             shown = shown._replace(texts=by_ref(texts))
-        view = viewed(shown, self.controller.policy, self.controller.cadence)
+        view = viewed(shown, self.controller.policy)
         if state is None or not notes.admitted:
             return view
         asked = [

@@ -17,7 +17,6 @@ from acc.integrations.voices import Read
 from acc.state.model import TailRef
 from acc.state.policy import Policy
 from acc.state.tail import Message, labelled, recalled, shortened
-from acc.step.step import Cadence
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
 from acc.turn.paste.split import framed
@@ -52,7 +51,7 @@ class Shown(NamedTuple):
         return [e for e in self.tail if e.ref not in there and e.status != "provisional"]
 
 
-def viewed(shown: Shown, policy: Policy, cadence: Cadence) -> View:
+def viewed(shown: Shown, policy: Policy) -> View:
     """Return what the model reads of the tail and of what is new."""
     first = next((i for i, r in enumerate(shown.reads) if _may_begin(r.message)), 0)
     lead, rest = shown.reads[:first], shown.reads[first:]
@@ -64,14 +63,14 @@ def viewed(shown: Shown, policy: Policy, cadence: Cadence) -> View:
             refs[message.ref] = TailRef(ref=message.ref, digest="")
     order = {entry.ref: place for place, entry in enumerate(shown.tail)}
     earlier = [
-        labelled(texts[ref], policy, cadence.tool_share)
+        labelled(texts[ref], policy)
         for ref in sorted(refs, key=lambda ref: order.get(ref, len(order)))
         if ref in texts and texts[ref].text != NO_RESULT
     ]
     now = current([read.message for read in rest])
     return View(
         tuple(earlier),
-        [_plain(r, shown.places.get(r.id, ()), now, policy, cadence) for r in rest],
+        [_plain(r, shown.places.get(r.id, ()), now, policy) for r in rest],
     )
 
 
@@ -88,9 +87,7 @@ def _as_tail(read: Read, entries: Sequence[TailRef]) -> list[Message]:
     ]
 
 
-def _plain(
-    read: Read, entries: Sequence[TailRef], now: set[str], policy: Policy, cadence: Cadence
-) -> BaseMessage:
+def _plain(read: Read, entries: Sequence[TailRef], now: set[str], policy: Policy) -> BaseMessage:
     """Return a message as the model reads it.
 
     A long result or pasted passage that the state holds, and that the agent has read before, stands with head and end
@@ -113,12 +110,12 @@ def _plain(
     if not is_old:
         return message
     if isinstance(message, ToolMessage):
-        content: Any = shortened(str(message.text), cadence.tool_share, policy, entries[0].ref)
+        content: Any = shortened(str(message.text), policy.tool_share, policy, entries[0].ref)
         return message if content == message.text else _with(message, content)
     content, refs = message.content, {entry.digest: entry.ref for entry in entries}
     for seen, digest in zip(read.observations, read.digests, strict=True):
         if seen.channel is Channel.DOCUMENT and isinstance(content, str):
-            short = shortened(seen.text, cadence.tool_share, policy, refs.get(digest, ""))
+            short = shortened(seen.text, policy.tool_share, policy, refs.get(digest, ""))
             content = content.replace(seen.text, short)
     return message if content == message.content else _with(message, content)
 

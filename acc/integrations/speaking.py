@@ -91,7 +91,7 @@ class Speaking:
         self.voices = heard_by(
             Voices.of(channels, speakers, human),
             controller.policy,
-            controller.parts.redact,
+            controller.parts.memory.redact,
         )
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.own_channels = (state_key, run_key)

@@ -215,8 +215,7 @@ class _Stepping(Generic[S]):
         failure = redact(self.failure) if redact is not None else self.failure
         return Step(
             self.state, marked(self.state.unread, (*self.old, *self.new)), tuple(self.commits),
-            self.usage, failure, self.memory.policy, self.memory.cadence,
-            evidence=self.evidence,
+            self.usage, failure, self.memory.policy, evidence=self.evidence,
         )  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def test_no_private_text_comes_to_the_board(asked: list[Any]) -> None:
     lie = lambda reading: liar(lies[0])(reading)  # noqa: E731
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(folder, index="none", compressor=lie, judge=lambda _: ()) as memory,
+        MemoryController.open(folder, index="none", model=lie, judge=lambda _: ()) as memory,
     ):
         shared = BoardMemory(memory, Board("b"), listener=lying_listener(lie))
         lawful = {SAID_TO_ALL}

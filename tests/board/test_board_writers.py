@@ -125,7 +125,7 @@ def test_another_worker_that_goes_on_meanwhile_stops_nothing(
 
 
 def test_many_threads_of_one_process_lose_nothing(sharing: Sharing) -> None:
-    shared = sharing(Board("b"), listener=False, compressor=takes_all)
+    shared = sharing(Board("b"), listener=False, model=takes_all)
 
     def work(number: int) -> None:
         key = ThreadKey(f"t{number}", user="ann", agent=f"agent{number}")

@@ -9,8 +9,8 @@ import pytest
 from core_threads import Judging, Thread
 
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Cadence
 from acc.state.proposal import read
-from acc.step.step import Cadence
 
 RULE = "Never restart nginx during business hours."
 FIRST = {"rules": [{"quote": RULE, "ref": "u1"}]}

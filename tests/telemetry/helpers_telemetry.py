@@ -19,8 +19,8 @@ from acc.controller.watching import Observers
 from acc.driving import aperform, perform
 from acc.gate import Verdict
 from acc.journal.names import ThreadKey
-from acc.state.policy import Policy
-from acc.step.step import Cadence, Memory, Step
+from acc.state.policy import Cadence, Policy
+from acc.step.step import Memory, Step
 from acc.step.stepping import stepping
 from acc.telemetry import OpenTelemetry
 from acc.turn.observations import Channel, Evidence, Observation
@@ -115,10 +115,8 @@ class Watched:
         self, *observers: Any, compressor: Any = compress, fallback: Any = None, over: int = 0, **policy: Any
     ) -> None:  # fmt: skip
         self.observers = Observers(*observers)
-        self.policy = Policy(**policy)
-        self.memory: Memory[Any] = Memory(
-            compressor, None, fallback, self.policy, Cadence(compress_over=over)
-        )
+        self.policy = Policy(cadence=Cadence(compress_over=over), **policy)
+        self.memory: Memory[Any] = Memory(compressor, None, fallback, self.policy)
         self.state: Any = self.policy.schema.empty()
         self.tail: Any = ()
 
