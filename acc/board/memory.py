@@ -11,7 +11,7 @@ from acc.board.board import Board, To
 from acc.board.listening import Listener
 from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
 from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
-from acc.controller.acts import flushing, retiring_everywhere
+from acc.controller.acts import flushing, retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.one_turn import stepped
 from acc.driving import Doing, Io, awaited, beside, performed
@@ -150,9 +150,8 @@ class _Common(Generic[C]):
         first: Step[Any] = made.step
         why = f"shared on the board {self.board.name}"
         try:
-            own: Step[Any] = yield from retiring_everywhere(
-                self.memory, ids, why, thread=key, state=first.state
-            )
+            parts = self.memory.parts
+            own: Step[Any] = yield Io(lambda: retire(parts, ids, why, key, first.state))
         except (ConflictError, InputError):  # another worker let them leave
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.controller.settings import Parts
-from acc.driving import Doing, perform
+from acc.driving import Doing, Io, perform
 from acc.errors import ConflictError
 from acc.journal import Latest, ThreadKey
 from acc.logs import code, log_event
@@ -37,17 +37,21 @@ def compressing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] |
     Raises:
         ConflictError: Something else was compressed meanwhile.
     """
-    latest: Latest[S] = yield parts.latest(key, branch)
+    latest: Latest[S] = yield Io(lambda: parts.latest(key, branch))
     state = latest.state
     if state is None or all(entry.status == "read" for entry in state.unread):
         return None
     nothing = Turn(observations=()).numbered(state.turn)
     step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
+    return (yield Io(lambda: _committed(parts, step, latest)))  # type: ignore[no-any-return]
+
+
+def _committed(parts: Parts[S], step: Step[S], latest: Latest[S]) -> Step[S]:
     while True:
         try:
-            yield parts.committing(latest.head, parts.entries(step))
+            parts.commit(latest.head, parts.entries(step))
         except ConflictError:
-            earlier, latest = latest, (yield parts.latest(key, branch))
+            earlier, latest = latest, parts.latest(latest.head.thread, latest.head.branch)
             if not _only_turns_since(earlier, latest):
                 raise
             step = _rebased(step, latest)

@@ -128,8 +128,7 @@ class Common(Generic[S]):
         return found
 
     def _latest(self, thread: Key, branch: str) -> Latest[S]:
-        found: Latest[S] = self.parts.latest(key_of(thread), branch).run()
-        return found
+        return self.parts.latest(key_of(thread), branch)
 
     def _close(self) -> None:
         if self.behind is not None:

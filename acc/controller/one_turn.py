@@ -16,8 +16,8 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
-from acc.controller.acts import again, retiring_everywhere
-from acc.controller.beginning import beginning, joining, with_waiting
+from acc.controller.acts import again, retire
+from acc.controller.beginning import Beginning, beginning, joining, with_waiting
 from acc.controller.common import Common, conversation
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
@@ -26,7 +26,7 @@ from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow
 from acc.gate import Verdict, opens, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
-from acc.journal.names import StoredMessage, Waiting
+from acc.journal.names import Waiting
 from acc.journal.opened import Key
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
@@ -34,7 +34,7 @@ from acc.state.render import render
 from acc.state.tail import Message, messages_of, rendered
 from acc.step.step import Step, overflow_of
 from acc.step.stepping import stepping
-from acc.turn.observations import Channel, Evidence
+from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -103,7 +103,7 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key)
+    begun: Beginning[S] = yield Io(lambda: beginning(parts, state, clean, key))
     until = monotonic() + (place.wait if place is not None else 0)
     if place is not None and place.is_behind and begun.known is None:
         log_event(
@@ -111,13 +111,13 @@ def taking(
             thread=key.thread,
         )  # fmt: skip
         yield place
-        begun, clean = yield from joining(parts, begun, clean, key)
+        begun, clean = yield Io(partial(joining, parts, begun, clean))
     while begun.known is None:
         try:
             taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
             epoch = begun.latest.head.epoch
-            begun, clean = yield from joining(parts, begun, clean, key)
+            begun, clean = yield Io(partial(joining, parts, begun, clean))
             is_taken_over = begun.latest.head.epoch != epoch
             if begun.known is None and (is_taken_over or monotonic() >= until):
                 raise
@@ -125,7 +125,7 @@ def taking(
             warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
             step = replace(taken.step, warnings=warnings)
             return Taken(parts.signed(step, key), taken.is_repeat)
-    step = yield from again(parts, key, begun.known)
+    step = yield Io(partial(again, parts, key, begun.known))
     return Taken(parts.signed(step, key), True)
 
 
@@ -152,7 +152,7 @@ def _going_on(
         step = yield from _asked(asking, call, watch)
         turned = yield from writing.persist(turned, parts.entries(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
-        found = yield from again(parts, key, turned)
+        found: Step[S] = yield Io(lambda: again(parts, key, turned))
         return Taken(replace(found, warnings=(OVERTAKEN,)), True)
     first, branch = (waiting.turn or turned).first, latest.head.branch
     added = [Artifact(m, branch, first + n) for n, m in enumerate(writing.messages)]
@@ -200,7 +200,7 @@ class _Writing(Generic[S]):
         whole = waiting.and_then(turned) if self.own and waiting is not None else turned
         try:
             with self.watch.stage("persist"):
-                yield self.parts.committing(self.head, entries, whole)
+                yield Io(lambda: self.parts.commit(self.head, entries, whole))
         except ConflictError:
             said = self.own or self.messages
             found: Appended | None = yield Io(lambda: self.parts.journal.repeated(self.head, said))
@@ -263,18 +263,13 @@ def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch)
     refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=branch))
     words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
     if taken.is_repeat:
-        said = {each.identity for each in words}
-        stored: list[StoredMessage] = yield Io(
-            lambda: list(parts.journal.messages(key, branch=branch))
-        )
-        after = (each.message for each in stored if each.message.turn > step.state.turn)
-        if any(message.observation.identity in said for message in after):
-            latest = yield parts.latest(key, branch)
-            return replace(step, state=latest.state, tail=latest.tail, commits=())
+        known: Step[S] | None = yield Io(lambda: _read_again(parts, key, step, words))
+        if known is not None:
+            return known
     ids = handler(overflow) if handler is not None else ()
     if not ids or not words:
         raise overflow
-    room = yield from retiring_everywhere(memory, ids, "to make room", thread=key, state=step.state)
+    room: Step[S] = yield Io(lambda: retire(parts, ids, "to make room", key, step.state))
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
     if more.step.no_room:
@@ -282,3 +277,20 @@ def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch)
     commits = (*step.commits, *room.commits, *more.step.commits)
     told = tuple(replace(each, no_room=()) for each in commits)
     return replace(more.step, commits=told, usage=step.usage + more.step.usage)
+
+
+def _read_again(
+    parts: Parts[S], key: ThreadKey, step: Step[S], words: Sequence[Observation]
+) -> Step[S] | None:
+    """Return where the branch stands if words of a step were read once more since; None if not."""
+    branch, said = step.state.branch, {each.identity for each in words}
+    after = (
+        each.message.observation.identity
+        for each in parts.journal.messages(key, branch=branch)
+        if each.message.turn > step.state.turn
+    )
+    if said.isdisjoint(after):
+        return None
+    latest = parts.latest(key, branch)
+    state = cast(S, latest.state)
+    return replace(step, state=state, tail=latest.tail, commits=())

@@ -16,10 +16,9 @@ from acc.commit.commit import Commit
 from acc.controller.indexing import Indexing
 from acc.controller.step_log import StepLog
 from acc.controller.watching import Observer, Observers
-from acc.driving import Io
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.gate import Verdict
-from acc.journal import Appended, Entry, Head, Journal, ThreadKey
+from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message, marked
@@ -166,17 +165,15 @@ class Parts(Generic[S]):
                 hint="give the state of the last step, or None to go on where the thread stopped",
             )
 
-    def latest(self, key: ThreadKey, branch: str) -> Io:
-        """Read head, state and tail of a branch."""
-        schema = self.memory.policy.schema
-        return Io(lambda: self.journal.latest(key, branch=branch, schema=schema))
+    def latest(self, key: ThreadKey, branch: str) -> Latest[S]:
+        """Return head, state and tail of a branch."""
+        schema: Any = self.memory.policy.schema
+        return self.journal.latest(key, branch=branch, schema=schema)
 
-    def committing(
-        self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None
-    ) -> Io:
+    def commit(self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None) -> None:
         """Commit after a head; ``turn`` is the one that the first commit took."""
         where: dict[str, Any] = {"follows": head.hash, "branch": head.branch, "epoch": head.epoch}
-        return Io(lambda: self.journal.commit(head.thread, entries, turn=turn, **where))
+        self.journal.commit(head.thread, entries, turn=turn, **where)
 
     def step(
         self, state: S, tail: Sequence[Message], commits: Sequence[Commit[S]] = (), **more: Any

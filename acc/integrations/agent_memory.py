@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
-from acc.controller.acts import evidence_of, withdrawing
+from acc.controller.acts import evidence_of, withdraw
 from acc.controller.controller import MemoryController
 from acc.driving import Doing, Io, Own, aperform, perform
 from acc.errors import AccError, ConflictError
@@ -156,7 +156,7 @@ class AgentMemory(Looking):
         if not (refs := self._replaced(step, looked)):
             return step
         thread, branch = looked.thread, step.state.branch
-        done = perform(withdrawing(self.controller, refs, "replaced", thread=thread, branch=branch))
+        done = withdraw(self.controller.parts, refs, "replaced", thread, branch)
         commits = (*step.commits, *done.commits)
         return replace(step, state=done.state, tail=done.tail, commits=commits)
 
@@ -266,7 +266,7 @@ class AgentMemory(Looking):
             [Verdict(ref, place, "admitted") for ref, place in pieces]
             for pieces in notes.admitted.values()
         ]
-        found = perform(evidence_of(self.controller.parts, key_of(thread), state.branch, asked))
+        found = evidence_of(self.controller.parts, key_of(thread), state.branch, asked)
         return with_evidence(view, dict(zip(notes.admitted, found, strict=True)))
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from acc.controller.acts import withdrawing
-from acc.driving import perform
+from acc.controller.acts import withdraw
 from acc.errors import StateError
 from acc.integrations.channel_update import ChannelValues, Looked
 from acc.integrations.graph_channels import read
@@ -157,7 +156,7 @@ class Looking(Speaking):
 
     def _withdraw(self, looked: Looked, reason: str, refs: list[str]) -> None:
         branch = looked.state.branch if looked.state is not None else "main"
-        perform(withdrawing(self.controller, refs, reason, thread=looked.thread, branch=branch))
+        withdraw(self.controller.parts, refs, reason, looked.thread, branch)
         log_event(
             _LOG, logging.WARNING, "withdrawn",
             f"nothing in the state rests on {len(refs)} messages any more: {reason}",

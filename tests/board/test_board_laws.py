@@ -137,7 +137,7 @@ def _killed(where: str) -> Any:
         return whole(*args, **_)
 
     if where == "before it leaves":
-        return patch("acc.board.memory.retiring_everywhere", die)
+        return patch("acc.board.memory.retire", die)
     return patch.object(Journal, "append_and_commit", die)
 
 

@@ -116,7 +116,7 @@ def test_another_worker_that_goes_on_meanwhile_stops_nothing(
         raise ConflictError("another worker committed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("acc.board.memory.retiring_everywhere", retire)
+        patched.setattr("acc.board.memory.retire", retire)
         step = speak(shared, TRIAGE, RULE, to="all")
     assert step.warnings
     assert step.state.constraints

@@ -62,7 +62,7 @@ def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_re
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(beginning, "_acts_again", killed)
+            patch.setattr(beginning, "retire_words", killed)
             with pytest.raises(KeyboardInterrupt):
                 memory.step(first.state, Turn.said("Another way."), thread="t")
         fork = memory.step(first.state, Turn.said("Another way."), thread="t")

@@ -20,7 +20,6 @@ from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 
 from acc.controller.acts import evidence_of
-from acc.driving import perform
 from acc.errors import StateError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
@@ -78,11 +77,10 @@ def test_what_was_erased_since_is_not_read() -> None:
     assert "VN-88213" not in str(values), "nor in the checkpoint"
     (key,), admitted = memory.threads(), values["ccs_run"]["admitted"]
     verdicts = [Verdict(ref, place, "admitted") for ref, place in list(admitted.values())[-1]]
-    assert [
-        each.text for each in perform(evidence_of(memory.parts, key, "main", [verdicts]))[0]
-    ] == [TICKET]
+    found = evidence_of(memory.parts, key, "main", [verdicts])[0]
+    assert [each.text for each in found] == [TICKET]
     Evidence(memory).erase(Target(thread=key, refs=("u1",)))
-    assert perform(evidence_of(memory.parts, key, "main", [verdicts])) == [()]
+    assert evidence_of(memory.parts, key, "main", [verdicts]) == [()]
     say(graph, "Thank you.")
     assert "VN-88213" not in whole(model.prompts[-1])
     assert memory.journal.verify([memory.policy]).is_clean
