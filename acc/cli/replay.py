@@ -20,7 +20,7 @@ from acc.cli import terminal
 from acc.cli.opening import Memory, opened, plain_policy
 from acc.cli.terminal import argument, flag, model_named, option
 from acc.controller.controller import MemoryController
-from acc.controller.step_log import facts
+from acc.controller.watching import facts
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
 from acc.journal import ThreadKey

@@ -14,7 +14,6 @@ from acc.artifacts.filling import Index
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
 from acc.controller.indexing import Indexing
-from acc.controller.step_log import StepLog
 from acc.controller.watching import Observer, Observers
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.gate import Verdict
@@ -143,7 +142,7 @@ class Parts(Generic[S]):
         own = [settings.telemetry] if settings.telemetry is not None else []
         return Parts(
             journal, memory, index, lambda: stamp(clock.now()), settings.fork,
-            keys_of(settings.state_key), marks, Observers(StepLog(), *own),
+            keys_of(settings.state_key), marks, Observers(*own),
         )  # fmt: skip
 
     def clean(self, turn: Turn, where: str) -> Turn:
