@@ -30,9 +30,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from acc.board.board import Board, To
+from acc.board.board import Board, SharedStep, To
 from acc.board.memory import BoardMemory
-from acc.board.sharing import SharedStep
 from acc.controller.controller import MemoryController
 from acc.driving import Io
 from acc.errors import AccError, ConflictError

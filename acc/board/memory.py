@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, get_args
 
-from acc.board.board import Board, To
-from acc.board.listening import Listener
-from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
-from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
+from acc.board.board import Board, BoardOverflow, SharedStep, State, To, both
+from acc.board.listening import Listener, listening
+from acc.board.telling import Told, doubled, tell
+from acc.board.writing import Batch, Desk, Known, batch_of, begin_of_turn
 from acc.controller.acts import flushing, retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.one_turn import stepped
@@ -89,9 +89,6 @@ class _Common(Generic[C]):
             hint = 'give "all", or "" for the agent alone'
             raise ConfigurationError(f"to is {to!r}", where="to", hint=hint)
         key, is_now = key_of(thread), force or to == "all"
-        self.board.key_of(
-            key
-        )  # the board's own thread is no agent's: told before anything is committed
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
         act = stepped(self.memory, state, turn, thread=key, force=is_now)
@@ -134,24 +131,23 @@ class _Common(Generic[C]):
         """
         state = step.state
         if after is None or to or after >= state.version:
-            begin = yield from begin_of_turn(self.memory.journal, key, state)
+            begin = yield Io(lambda: begin_of_turn(self.memory.journal, key, state))
             after = begin if after is None else min(after, begin)
         told = yield from self._telling(key, state, after, to)
-        made = told.of_step(step)
-        ids = tuple(doubled(state, told.desk.state_of(made.board)))
-        if ids:
-            made = yield from self._moved(made, key, ids)
+        made: SharedStep = yield Io(lambda: self._made(step, key, told))
         if made.board_step is not None and made.board_step.no_room:
             raise BoardOverflow(made)
         return made
 
-    def _moved(self, made: SharedStep, key: ThreadKey, ids: Sequence[str]) -> Doing[SharedStep]:
-        """Let what the board holds leave the agent's own state: there is one of it."""
-        first: Step[Any] = made.step
-        why = f"shared on the board {self.board.name}"
+    def _made(self, first: Step[Any], key: ThreadKey, told: Told) -> SharedStep:
+        """Return what a step made. What the board holds leaves the agent's own state: there is one of it."""
+        made: SharedStep = told.of_step(first)
+        board = told.desk.state_of(told.latest)
+        ids, why = tuple(doubled(first.state, board)), f"shared on the board {self.board.name}"
+        if not ids:
+            return made
         try:
-            parts = self.memory.parts
-            own: Step[Any] = yield Io(lambda: retire(parts, ids, why, key, first.state))
+            own: Step[Any] = retire(self.memory.parts, ids, why, key, first.state)
         except (ConflictError, InputError):  # another worker let them leave
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
@@ -167,22 +163,22 @@ class _Common(Generic[C]):
         self.board.key_of(key)  # its own thread is no agent's: told before anything is committed
         journal, schema = self.memory.journal, self.memory.policy.schema
         if (key, branch) not in self._told_upto:
-            latest = yield Io(lambda: journal.latest(key, branch=branch, schema=schema))
-            if latest.state is None:
+            state: Any = yield Io(lambda: journal.state(key, branch=branch, schema=schema))
+            if state is None:
                 return 0
-            after = yield from begin_of_turn(journal, key, latest.state)
-            yield from self._telling(key, latest.state, after)
+            after = yield Io(lambda: begin_of_turn(journal, key, state))
+            yield from self._telling(key, state, after)
         return self._told_upto[(key, branch)]
 
-    def _telling(self, key: ThreadKey, state: Any, after: int, to: To = "") -> Doing[Telling]:
+    def _telling(self, key: ThreadKey, state: Any, after: int, to: To = "") -> Doing[Told]:
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
-        batch = yield from batch_of(self.memory.journal, key, state, after)
-        desk = self._desk(key)
-        who = self.memory.parts.memory, self._listener
-        told = Telling(self.board, desk, *who, (yield desk.latest()))
-        yield from told.tell(batch, to)
+        journal, desk, who = self.memory.journal, self._desk(key), self.memory.parts.memory
+        batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
+        board: State = yield Io(lambda: desk.state_of(desk.latest()))
+        heard = yield from listening(who, self._listener, self.board, batch, board)
+        told: Told = yield Io(lambda: tell(self.board, desk, batch, heard, to))
         self._told_upto.pop((key, state.branch), None)
-        self._told_upto[(key, state.branch)] = after if told.failure else state.version
+        self._told_upto[(key, state.branch)] = after if heard.failure else state.version
         while len(self._told_upto) > MOST_THREADS:
             self._told_upto.pop(next(iter(self._told_upto)), None)
         return told
@@ -195,18 +191,17 @@ class _Common(Generic[C]):
         """Return what an agent reads of a board (`head`) and of its own state, each under its heading."""
         return both(latest, own, self.board.policy, self.memory.policy)
 
-    def _retire(self, ids: Sequence[str], reason: str = "", *, thread: Key) -> Doing[Step[Any]]:
+    def _retire(self, ids: Sequence[str], reason: str = "", *, thread: Key) -> Step[Any]:
         """End items of the board as its operator.
 
         Raises:
             InputError: The board does not hold one of them.
         """
-        return retiring(self._desk(key_of(thread)), tuple(ids), reason)
+        return self._desk(key_of(thread)).retire(ids, reason)
 
     def _head(self, thread: Key) -> Latest[Any]:
         """Return the board's newest head, state and tail, as an agent of ``thread`` sees it."""
-        schema = self.board.policy.schema
-        return self.memory.journal.latest(self.board.key_of(thread), schema=schema)
+        return self._desk(key_of(thread)).latest()
 
 
 class BoardMemory(_Common[MemoryController[Any]]):
@@ -214,7 +209,7 @@ class BoardMemory(_Common[MemoryController[Any]]):
 
     step = performed(_Common._step)
     flush = performed(_Common._flush)
-    retire = performed(_Common._retire)
+    retire = _Common._retire
     head = _Common._head
 
 
@@ -223,7 +218,7 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
 
     step = awaited(_Common._step)
     flush = awaited(_Common._flush)
-    retire = awaited(_Common._retire)
+    retire = beside(_Common._retire)
     head = beside(_Common._head)
 
     async def beside(self, act: Callable[[], T]) -> T:

@@ -196,7 +196,7 @@ class RoleMemory:
             to: ``""`` if the user speaks to this role alone.
 
         Returns:
-            The `acc.board.sharing.SharedStep`.
+            The `acc.board.board.SharedStep`.
 
         Raises:
             AccError: What `BoardMemory.step` raises.

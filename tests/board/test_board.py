@@ -23,10 +23,9 @@ from helpers_board import (
     takes_all,
 )
 
-from acc.board.board import Board, Shareable
+from acc.board.board import HEADING, OWN_HEADING, Board, BoardOverflow, Shareable
 from acc.board.memory import AsyncBoardMemory, BoardMemory
-from acc.board.privacy import SAID_TO_ALL
-from acc.board.sharing import HEADING, OWN_HEADING, BoardOverflow
+from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import ThreadKey

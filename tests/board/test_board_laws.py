@@ -11,11 +11,10 @@ from helpers_board import board_texts, everything_on, is_clean, rules, said
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.board.board import Board
+from acc.board.board import Board, BoardOverflow
 from acc.board.listening import Heard, Marked
 from acc.board.memory import BoardMemory
-from acc.board.privacy import SAID_TO_ALL
-from acc.board.sharing import BoardOverflow
+from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
 from acc.state.items import Pinned
