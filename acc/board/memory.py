@@ -11,7 +11,7 @@ from acc.board.board import Board, BoardOverflow, SharedStep, State, To, both
 from acc.board.listening import Listener, listening
 from acc.board.telling import Told, doubled, tell
 from acc.board.writing import Batch, Desk, Known, batch_of, begin_of_turn
-from acc.controller.acts import flushing, retire
+from acc.controller.acts import retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.one_turn import stepped
 from acc.driving import Doing, Io, awaited, beside, performed
@@ -98,7 +98,7 @@ class _Common(Generic[C]):
         """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
         key = key_of(thread)
         after = yield from self._caught_up(key, branch)
-        act = flushing(self.memory, key, branch=branch)
+        act = self.memory.flushing(key, branch=branch)
         return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
 
     def _acted(

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.controller.behind import compressing
-from acc.controller.common import Common, conversation
 from acc.controller.indexing import document
 from acc.controller.settings import Parts
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict, admitted_again
-from acc.journal import Appended, Entry, ThreadKey
-from acc.journal.names import MAIN, Head
+from acc.journal import Appended, Entry, Latest, ThreadKey
+from acc.journal.names import DOCUMENTS, MAIN, Head, is_home
 from acc.journal.opened import Key, key_of
 from acc.journal.record import notes_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.state.tail import messages_of
-from acc.step.step import Step, raise_overflow
+from acc.state.tail import marked, messages_of
+from acc.step.step import Step
+from acc.step.stepping import stepping
 from acc.turn.observations import Evidence, Observation, as_observations, is_ingested
 from acc.turn.turn import Turn
 
@@ -37,12 +37,41 @@ MOST_COMMITS = 64
 _LOG = logging.getLogger(__name__)
 
 
+def conversation(thread: Key) -> ThreadKey:
+    """Return the key of a thread that an agent may step.
+
+    Raises:
+        InputError: It is the one that holds documents.
+    """
+    key = key_of(thread)
+    if is_home(key):
+        raise InputError(
+            f"{DOCUMENTS!r} is the thread of the documents",
+            where="step", hint="name the conversation otherwise",
+        )  # fmt: skip
+    return key
+
+
+def check_state(state: object) -> None:
+    """Check that what a caller gave is a state.
+
+    Raises:
+        InputError: It is none.
+    """
+    if state is not None and not isinstance(state, CompressedCognitiveState):
+        raise InputError(
+            f"the state is a {type(state).__name__}",
+            where="step",
+            hint="give the state of the last step, or None to go on where the thread stopped",
+        )
+
+
 def record(
     parts: Parts[S], observations: Sequence[Observation], thread: Key, state: S | None
 ) -> bool:
     """Do what `MemoryController.record` says. If somebody commits meanwhile, it is done anew from there."""
     key = conversation(thread)
-    parts.check(state)
+    check_state(state)
     given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
     for _ in range(MOST_TRIES):
         try:
@@ -83,13 +112,56 @@ def _is_newest(parts: Parts[S], state: CompressedCognitiveState, head: Head) -> 
     return held is not None and parts.journal.without_news(held).hash == head.hash
 
 
-def flushing(memory: Common[S], thread: Key, *, branch: str = MAIN) -> Doing[Step[S] | None]:
-    """Do what `MemoryController.flush` says, after what runs behind the agent."""
-    key, behind = key_of(thread), memory.behind
-    if behind is not None:
-        yield Io(lambda: behind.settle(key))
-    step = yield from compressing(memory.parts, key, branch)
-    return None if step is None else raise_overflow(memory.parts.signed(step, key))
+def compressing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
+    """Compress what waits in a thread's tail; return None if nothing does.
+
+    Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
+    nothing else was compressed, the result is committed anew on it. Else it is dropped: the tail still has the words.
+
+    Raises:
+        ConflictError: Something else was compressed meanwhile.
+    """
+    latest: Latest[S] = yield Io(lambda: parts.latest(key, branch))
+    state = latest.state
+    if state is None or all(entry.status == "read" for entry in state.unread):
+        return None
+    nothing = Turn(observations=()).numbered(state.turn)
+    step: Step[S] = yield from stepping(parts.memory, state, nothing, texts=latest.tail, force=True)
+    return (yield Io(lambda: _committed(parts, step, latest)))  # type: ignore[no-any-return]
+
+
+def _committed(parts: Parts[S], step: Step[S], latest: Latest[S]) -> Step[S]:
+    while True:
+        try:
+            parts.commit(latest.head, parts.entries(step))
+        except ConflictError:
+            earlier, latest = latest, parts.latest(latest.head.thread, latest.head.branch)
+            if not _only_turns_since(earlier, latest):
+                raise
+            step = _rebased(step, latest)
+        else:
+            return step
+
+
+def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
+    """Whether nothing changed since but the tail, at its end."""
+    before, after = earlier.state, latest.state
+    if before is None or after is None or earlier.head.epoch != latest.head.epoch:
+        return False
+    is_same = list(before.items()) == list(after.items()) and before.gone == after.gone
+    return is_same and after.unread[: len(before.unread)] == before.unread
+
+
+def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
+    """Commit what a step proposed anew on a state that has a longer tail."""
+    state: Any = latest.state
+    commits: list[Commit[S]] = []
+    for each in step.commits:
+        given = {**vars(each.given), "number": state.turn}
+        commits.append(commit(state, step.policy, **given))
+        state = commits[-1].state
+    tail = marked(state.unread, latest.tail)
+    return replace(step, state=state, tail=tail, commits=tuple(commits))
 
 
 def retire(
@@ -97,7 +169,7 @@ def retire(
 ) -> Step[S]:
     """Do what `MemoryController.retire` says. If the branch does not hold one of the items, nothing is retired."""
     key = key_of(thread)
-    parts.check(state)
+    check_state(state)
     own = state.branch if state is not None else MAIN
     latest = parts.latest(key, own)
     found = {each: latest.state.find(each) if latest.state else None for each in ids}

@@ -8,34 +8,21 @@ from typing import Any, Generic, Self
 
 from typing_extensions import TypeVar
 
-from acc.controller.behind import Behind
+from acc.controller.acts import compressing
 from acc.controller.indexing import Indexing
-from acc.controller.queues import Queues
+from acc.controller.queues import Behind, Queues
 from acc.controller.settings import Parts, Settings
-from acc.errors import ConfigurationError, InputError
+from acc.driving import Doing, Io
+from acc.errors import ConfigurationError
 from acc.folders import expanded
 from acc.journal import Journal, Latest, ThreadKey
-from acc.journal.names import DOCUMENTS, is_home
+from acc.journal.names import MAIN
 from acc.journal.opened import Key, is_url, key_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy
+from acc.step.step import Step, raise_overflow
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
-
-
-def conversation(thread: Key) -> ThreadKey:
-    """Return the key of a thread that an agent may step.
-
-    Raises:
-        InputError: It is the one that holds documents.
-    """
-    key = key_of(thread)
-    if is_home(key):
-        raise InputError(
-            f"{DOCUMENTS!r} is the thread of the documents",
-            where="step", hint="name the conversation otherwise",
-        )  # fmt: skip
-    return key
 
 
 class Common(Generic[S]):
@@ -135,3 +122,11 @@ class Common(Generic[S]):
             self.behind.close()
         self.index.close()
         self.journal.close()
+
+    def flushing(self, thread: Key, *, branch: str = MAIN) -> Doing[Step[S] | None]:
+        """Do what `MemoryController.flush` says, after what runs behind the agent."""
+        key, behind = key_of(thread), self.behind
+        if behind is not None:
+            yield Io(lambda: behind.settle(key))
+        step: Step[S] | None = yield from compressing(self.parts, key, branch)
+        return None if step is None else raise_overflow(self.parts.signed(step, key))

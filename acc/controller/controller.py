@@ -68,7 +68,7 @@ class MemoryController(Common[S]):
 
     def flush(self, thread: Key, *, branch: str = "main") -> Step[S] | None:
         """Compress what waits in a thread's tail; None if nothing does."""
-        return perform(acts.flushing(self, thread, branch=branch))
+        return perform(self.flushing(thread, branch=branch))
 
     def record(
         self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
@@ -220,7 +220,7 @@ class AsyncMemoryController(Common[S]):
     _threads: tuple[int, ThreadPoolExecutor] | None = None
 
     step = awaited(stepped)
-    flush = awaited(acts.flushing)
+    flush = awaited(Common[S].flushing)
     record = beside(MemoryController[S].record)
     retire = beside(MemoryController[S].retire)
     withdraw = beside(MemoryController[S].withdraw)

@@ -16,9 +16,9 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
-from acc.controller.acts import again, retire
+from acc.controller.acts import again, check_state, conversation, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
-from acc.controller.common import Common, conversation
+from acc.controller.common import Common
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
 from acc.controller.watching import Watch
@@ -63,7 +63,7 @@ def stepped(
             hint="give Turn.said(text), or Turn.from_messages",
         )
     key, parts = conversation(thread), memory.parts
-    parts.check(state)
+    check_state(state)
     if memory.behind is not None:
         parts = memory.behind.patient
     with (

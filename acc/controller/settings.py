@@ -15,7 +15,7 @@ from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
 from acc.controller.indexing import Indexing
 from acc.controller.watching import Observer, Observers
-from acc.errors import ConfigurationError, InputError, PinnedOverflow
+from acc.errors import ConfigurationError, PinnedOverflow
 from acc.gate import Verdict
 from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
 from acc.models.protocol import Usage
@@ -150,19 +150,6 @@ class Parts(Generic[S]):
         whole = normalize(dated(turn, self.now()), where, self.memory.policy.pasted)
         known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
         return redacted_turn(known, self.memory.redact)
-
-    def check(self, state: object) -> None:
-        """Check that what a caller gave is a state.
-
-        Raises:
-            InputError: It is none.
-        """
-        if state is not None and not isinstance(state, CompressedCognitiveState):
-            raise InputError(
-                f"the state is a {type(state).__name__}",
-                where="step",
-                hint="give the state of the last step, or None to go on where the thread stopped",
-            )
 
     def latest(self, key: ThreadKey, branch: str) -> Latest[S]:
         """Return head, state and tail of a branch."""
