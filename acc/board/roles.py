@@ -25,6 +25,7 @@ from acc.journal import ThreadKey
 from acc.journal.boards import AGENT
 from acc.journal.opened import key_of
 from acc.state.model import CompressedCognitiveState
+from acc.step.update import check_types
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -203,9 +204,8 @@ class RoleMemory:
         """
         if isinstance(said, str):
             said = Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
-        has_people = isinstance(said, Turn) and any(
-            o.trust >= Trust.USER for o in said.observations
-        )
+        people = said.observations if isinstance(said, Turn) else ()
+        has_people = any(each.trust >= Trust.USER for each in people)
         where = self.thread(role)
         return self._view(role).step(None, said, thread=where, to=to if has_people else "")
 
@@ -232,21 +232,12 @@ def construct_context(
         counter: Counts tokens. If it fails, tokens are estimated.
 
     Raises:
-        ConfigurationError: Task and memory alone exceed ``max_tokens``, or it is not a number of tokens.
-        InputError: The task, the memory or the history is not made of texts.
+        ConfigurationError: Task and memory alone exceed ``max_tokens``, or something has another type.
     """
-    is_list = isinstance(history, Sequence) and not isinstance(history, str)
-    if not is_list or not all(isinstance(each, str) for each in (task, memory, *history)):
-        raise InputError(
-            "the task, the memory or a turn of the history is no text", where="construct_context",
-            hint="pass texts, and the history as a list of texts that name their speakers",
-        )  # fmt: skip
-    if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
-        raise ConfigurationError(
-            f"max_tokens is {max_tokens!r}",
-            where="construct_context",
-            hint="give a number of tokens",
-        )
+    check_types(
+        "construct_context", ("task", task, str), ("memory", memory, str),
+        ("history", history, (list, tuple)), ("max_tokens", max_tokens, int),
+    )  # fmt: skip
     count = guarded(counter)
     task_tokens, memory_tokens = count(task), count(memory)
     remaining = max_tokens - task_tokens - memory_tokens
@@ -254,8 +245,7 @@ def construct_context(
         raise ConfigurationError(
             f"the task takes {task_tokens} tokens and the memory {memory_tokens}, of {max_tokens}",
             where="construct_context",
-            hint=f"set max_tokens to {task_tokens + memory_tokens} or more, shorten the task, or bound the memory "
-            "by Policy(max_tokens=...)",
+            hint=f"set max_tokens to {task_tokens + memory_tokens} or more, or shorten the task",
         )
     recent: list[str] = []
     for turn in reversed(history):

@@ -67,7 +67,7 @@ def stepped(
     if memory.behind is not None:
         parts = memory.behind.patient
     with (
-        parts.observers.watching(key, parts.memory.policy) as watch,
+        parts.watcher.watching(key, parts.memory.policy) as watch,
         closing(memory.queues.place(key)) as place,
     ):
         taken = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)

@@ -14,7 +14,7 @@ from acc.artifacts.filling import Index
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
 from acc.controller.indexing import Indexing
-from acc.controller.watching import Observer, Observers
+from acc.controller.watching import Observer, Watcher
 from acc.errors import ConfigurationError, PinnedOverflow
 from acc.gate import Verdict
 from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
@@ -120,7 +120,7 @@ class Parts(Generic[S]):
         fork: Whether a step from an older state begins a branch.
         keys: Keys that sign states; the first signs, all are accepted.
         marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
-        observers: Who is told of each step.
+        watcher: Tells of each step.
     """
 
     journal: Journal
@@ -130,7 +130,7 @@ class Parts(Generic[S]):
     fork: bool
     keys: tuple[bytes, ...]
     marks: bytes
-    observers: Observers
+    watcher: Watcher
 
     @classmethod
     def of(cls, journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
@@ -139,10 +139,9 @@ class Parts(Generic[S]):
         memory = memory_of(replace(settings, redact=redact))
         clock = settings.clock or SystemClock()
         marks = memory.policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
-        own = [settings.telemetry] if settings.telemetry is not None else []
         return Parts(
             journal, memory, index, lambda: stamp(clock.now()), settings.fork,
-            keys_of(settings.state_key), marks, Observers(*own),
+            keys_of(settings.state_key), marks, Watcher(settings.telemetry),
         )  # fmt: skip
 
     def clean(self, turn: Turn, where: str) -> Turn:
@@ -176,8 +175,8 @@ class Parts(Generic[S]):
         return found
 
     def signed(self, step: Step[S], thread: ThreadKey) -> Step[S]:
-        """Return the step with its state signed; the same step without keys."""
-        return replace(step, state=self.signed_state(step.state, thread)) if self.keys else step
+        """Return the step with its state signed (`signed_state`)."""
+        return replace(step, state=self.signed_state(step.state, thread))
 
     def signed_state(self, state: S, thread: ThreadKey) -> S:
         """Return the state with its signature; the same state without keys.

@@ -1,6 +1,6 @@
 """What is told of steps: the protocol of observers, such as OpenTelemetry, and the log.
 
-with observers.watching(thread, policy) as watch:
+with Watcher(observer).watching(thread, policy) as watch:
     with watch.stage("recall") as told:
         told.result = recall()
     ...
@@ -85,14 +85,10 @@ class Named(NamedTuple):
 
 
 class Watch:
-    """Tells the observers of one step, and writes its log."""
+    """Tells of one step: an observer, and the log. `Watcher.watching` makes it."""
 
-    def __init__(self, observers: Observers, thread: ThreadKey, policy: Policy) -> None:
-        self._observers = observers
-        begun = [
-            (each, observers.told(each, each, "begins", thread, policy)) for each in observers.each
-        ]
-        self._each = [(observer, one) for observer, one in begun if one is not None]
+    def __init__(self, watcher: Watcher, observer: StepObserver | None) -> None:
+        self._watcher, self._observer = watcher, observer
         self._ms: Counter[str] = Counter()
         self._is_over = False
 
@@ -129,23 +125,21 @@ class Watch:
                 log_event(_LOG, logging.DEBUG, "step", "a step ended", **facts(step), ms=ms)
 
     def _tell(self, call: str, *what: Any) -> None:
-        for observer, each in self._each:
-            self._observers.told(observer, each, call, *what)
+        self._watcher.told(self._observer, call, *what)
 
 
-class Observers:
-    """The observers of a memory's steps. One that raises is logged once, and stops no step."""
+class Watcher:
+    """Watches the steps of a memory. An observer that raises is logged once, and stops no step."""
 
-    def __init__(self, *each: Observer) -> None:
-        self.each = each
-        self._failed: list[Observer] = []
+    def __init__(self, observer: Observer | None = None) -> None:
+        self._observer, self._has_failed = observer, False
 
     @contextmanager
     def watching(self, thread: ThreadKey, policy: Policy) -> Iterator[Watch]:
         """Yield the `Watch` of a step, and name its thread in the log. Errors are told here, results by the caller."""
         outer = CONVERSATION.set(Named.of(thread, policy))
         try:
-            watch = Watch(self, thread, policy)
+            watch = Watch(self, self.told(self._observer, "begins", thread, policy))
             try:
                 yield watch
             except BaseException as error:
@@ -156,17 +150,19 @@ class Observers:
             with suppress(ValueError):  # another context closes a coroutine that was left
                 CONVERSATION.reset(outer)
 
-    def told(self, observer: Observer, one: Any, call: str, *what: Any) -> Any:
-        """Return the result of a call of ``one``; None if it raises, which the log says once for each observer."""
+    def told(self, observer: Observer | StepObserver | None, call: str, *what: Any) -> Any:
+        """Return the result of an observer's call; None without one, or if it raises."""
+        if observer is None:
+            return None
         try:
-            return getattr(one, call)(*what)
+            return getattr(observer, call)(*what)
         except Exception as error:
-            if not any(each is observer for each in self._failed):
-                self._failed.append(observer)
+            if not self._has_failed:
+                self._has_failed = True
                 log_event(
                     _LOG, logging.WARNING, "telemetry_failed",
                     "an observer of steps raises; its errors are not logged again, and steps go on",
-                    observer=type(observer).__name__, cause=cause(error),
+                    observer=type(self._observer).__name__, cause=cause(error),
                 )  # fmt: skip
             return None
 

@@ -164,7 +164,7 @@ class TestAStep:
     ) -> None:
         error.__cause__ = OSError(28, MARK)
         watched = Watched()
-        with pytest.raises(type(error)), watched.observers.watching(ThreadKey("t"), watched.policy):
+        with pytest.raises(type(error)), watched.watcher.watching(ThreadKey("t"), watched.policy):
             raise error
         (fields,) = lines.of(event)
         assert fields["cause"] == f"{type(error).__name__}<OSError:ENOSPC"
@@ -254,6 +254,6 @@ def test_a_step_that_raises_leaves_no_thread_behind() -> None:
     from acc.logs import CONVERSATION
 
     watched = Watched()
-    with suppress(RuntimeError), watched.observers.watching(ThreadKey("t"), watched.policy):
+    with suppress(RuntimeError), watched.watcher.watching(ThreadKey("t"), watched.policy):
         raise RuntimeError
     assert CONVERSATION.get() is None
