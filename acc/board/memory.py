@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 from acc.board.board import Board, BoardOverflow, SharedStep, State, To, both
 from acc.board.listening import Listener, listening
-from acc.board.telling import Told, doubled, tell
+from acc.board.telling import doubled, tell
 from acc.board.writing import Batch, Desk, Known, batch_of, begin_of_turn
 from acc.controller.acts import retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
@@ -133,19 +133,20 @@ class _Common(Generic[C]):
         if after is None or to or after >= state.version:
             begin = yield Io(lambda: begin_of_turn(self.memory.journal, key, state))
             after = begin if after is None else min(after, begin)
-        told = yield from self._telling(key, state, after, to)
-        made: SharedStep = yield Io(lambda: self._made(step, key, told))
+        told = yield from self._telling(key, step, after, to)
+        made: SharedStep = yield Io(lambda: self._moved(told, key))
         if made.board_step is not None and made.board_step.no_room:
             raise BoardOverflow(made)
         return made
 
-    def _made(self, first: Step[Any], key: ThreadKey, told: Told) -> SharedStep:
-        """Return what a step made. What the board holds leaves the agent's own state: there is one of it."""
-        made: SharedStep = told.of_step(first)
-        board = told.desk.state_of(told.latest)
-        ids, why = tuple(doubled(first.state, board)), f"shared on the board {self.board.name}"
+    def _moved(self, made: SharedStep, key: ThreadKey) -> SharedStep:
+        """Let what the board holds leave the agent's own state: there is one of it."""
+        first: Step[Any] = made.step
+        board = made.board.state
+        ids = tuple(doubled(first.state, board)) if board is not None else ()
         if not ids:
             return made
+        why = f"shared on the board {self.board.name}"
         try:
             own: Step[Any] = retire(self.memory.parts, ids, why, key, first.state)
         except (ConflictError, InputError):  # another worker let them leave
@@ -161,22 +162,25 @@ class _Common(Generic[C]):
             The version of the agent's commits up to which the board was told.
         """
         self.board.key_of(key)  # its own thread is no agent's: told before anything is committed
-        journal, schema = self.memory.journal, self.memory.policy.schema
+        parts = self.memory.parts
         if (key, branch) not in self._told_upto:
-            state: Any = yield Io(lambda: journal.state(key, branch=branch, schema=schema))
-            if state is None:
+            latest = yield Io(lambda: parts.latest(key, branch))
+            if latest.state is None:
                 return 0
-            after = yield Io(lambda: begin_of_turn(journal, key, state))
-            yield from self._telling(key, state, after)
+            after = yield Io(lambda: begin_of_turn(parts.journal, key, latest.state))
+            yield from self._telling(key, parts.step(latest.state, latest.tail), after)
         return self._told_upto[(key, branch)]
 
-    def _telling(self, key: ThreadKey, state: Any, after: int, to: To = "") -> Doing[Told]:
+    def _telling(
+        self, key: ThreadKey, step: Step[Any], after: int, to: To = ""
+    ) -> Doing[SharedStep]:
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
         journal, desk, who = self.memory.journal, self._desk(key), self.memory.parts.memory
+        state = step.state
         batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
         board: State = yield Io(lambda: desk.state_of(desk.latest()))
         heard = yield from listening(who, self._listener, self.board, batch, board)
-        told: Told = yield Io(lambda: tell(self.board, desk, batch, heard, to))
+        told: SharedStep = yield Io(lambda: tell(self.board, desk, step, batch, heard, to))
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if heard.failure else state.version
         while len(self._told_upto) > MOST_THREADS:

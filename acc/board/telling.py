@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from acc.board.board import Board, Shareable, SharedStep, State, To
@@ -17,7 +16,6 @@ from acc.board.writing import Batch, Desk, Known
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
-from acc.journal import Latest
 from acc.journal.boards import Origin
 from acc.state.items import Rule, Words
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin
@@ -230,26 +228,10 @@ def doubled(own: State, board: State) -> Iterator[str]:
                 yield rule.id
 
 
-@dataclass(frozen=True)
-class Told:
-    """What became on a board of what an agent's commits brought: where it stands, what was committed there, and why."""
-
-    desk: Desk
-    latest: Latest[Any]
-    commits: tuple[Commit[Any], ...]
-    shared: tuple[str, ...]
-    private: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    def of_step(self, step: Step[Any]) -> SharedStep:
-        """Return it with the agent's step."""
-        made = self.desk.step(self.latest, self.commits) if self.commits else None
-        why = self.shared, self.private, self.warnings
-        return SharedStep(step, self.latest, made, self.desk.policy, *why)
-
-
-def tell(board: Board, desk: Desk, batch: Batch, heard: Hearing, to: To) -> Told:
-    """Tell a board what a batch brought, as it was heard; ``to`` says to whom the user spoke. It blocks."""
+def tell(
+    board: Board, desk: Desk, step: Step[Any], batch: Batch, heard: Hearing, to: To
+) -> SharedStep:
+    """Tell a board what a step's batch brought, as it was heard; ``to`` says to whom the user spoke. It blocks."""
     policy, to_all = desk.policy, batch.said if to == "all" else ()
     shared, private, warnings = list[str](), list[str](), list[str]()
 
@@ -278,8 +260,10 @@ def tell(board: Board, desk: Desk, batch: Batch, heard: Hearing, to: To) -> Told
         latest = desk.latest()
     if heard.failure:
         warnings.append(f"the board: {heard.failure}")
-    made = tuple(each for each in commits if each is not None)
-    return Told(desk, latest, made, tuple(shared), tuple(private), tuple(warnings))
+    made = [each for each in commits if each is not None]
+    of_board = desk.step(latest, made) if made else None
+    why = tuple(shared), tuple(private), tuple(warnings)
+    return SharedStep(step, latest, of_board, policy, *why)
 
 
 def _standing(state: State) -> set[tuple[object, ...]]:

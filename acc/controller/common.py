@@ -1,8 +1,12 @@
-"""What `MemoryController` and `AsyncMemoryController` share: a memory that is open."""
+"""What `MemoryController` and `AsyncMemoryController` share: an open memory, and its workers behind the agent."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Self
 
@@ -10,19 +14,26 @@ from typing_extensions import TypeVar
 
 from acc.controller.acts import compressing
 from acc.controller.indexing import Indexing
-from acc.controller.queues import Behind, Queues
+from acc.controller.queues import Queues
 from acc.controller.settings import Parts, Settings
-from acc.driving import Doing, Io
-from acc.errors import ConfigurationError
+from acc.driving import Doing, Io, perform
+from acc.errors import ConfigurationError, ConflictError
 from acc.folders import expanded
 from acc.journal import Journal, Latest, ThreadKey
 from acc.journal.names import MAIN
 from acc.journal.opened import Key, is_url, key_of
+from acc.logs import code, log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy
 from acc.step.step import Step, raise_overflow
 
 S = TypeVar("S", bound=CompressedCognitiveState, default=CompressedCognitiveState)
+
+
+WORKERS = 4
+"""Threads that compress behind the agent at the same time."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class Common(Generic[S]):
@@ -45,7 +56,7 @@ class Common(Generic[S]):
         self.settings = chosen = settings or Settings()
         self.journal = journal
         self.folder = expanded(folder).absolute() if folder is not None else None
-        self.index = Indexing.of(journal, chosen.store, chosen.index, self.folder)
+        self.index = Indexing(journal, chosen.store, chosen.index, self.folder)
         self.parts: Parts[Any] = Parts.of(journal, chosen, self.index)
         self.queues = Queues(chosen.busy_wait)
         self.behind = Behind(self.parts) if chosen.behind else None
@@ -130,3 +141,61 @@ class Common(Generic[S]):
             yield Io(lambda: behind.settle(key))
         step: Step[S] | None = yield from compressing(self.parts, key, branch)
         return None if step is None else raise_overflow(self.parts.signed(step, key))
+
+
+class Behind:
+    """Compresses threads behind their steps, each by one worker at a time.
+
+    The next step adopts what a worker committed; until then the tail carries the agent. If the worker fails, or
+    something else was compressed meanwhile, nothing is lost: the words are still in the tail.
+
+    Args:
+        parts: The memory, with the cadence that says when to compress.
+
+    Attributes:
+        patient: The memory as its steps use it: they ask no model before the tail is full.
+    """
+
+    def __init__(self, parts: Parts[Any]) -> None:
+        self._parts, memory = parts, parts.memory
+        cadence = replace(memory.cadence, compress_over=memory.cadence.tail_bound)
+        policy = replace(memory.policy, cadence=cadence)
+        self.patient = replace(parts, memory=replace(memory, policy=policy))
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
+        self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
+        self._lock = threading.Lock()
+
+    def stepped(self, key: ThreadKey, step: Step[Any]) -> None:
+        """Learn of a step; begin to compress if enough waits."""
+        waiting = sum(entry.tokens for entry in step.state.unread if entry.status == "unread")
+        if waiting <= self._parts.memory.cadence.compress_over:
+            return
+        place = (key, step.state.branch)
+        with self._lock:
+            self._running = {p: each for p, each in self._running.items() if not each.done()}
+            if place not in self._running:
+                self._running[place] = self._pool.submit(self._compress, *place)
+
+    def _compress(self, key: ThreadKey, branch: str) -> None:
+        try:
+            step: Step[Any] | None = perform(compressing(self._parts, key, branch))
+            failure = step.failure.partition(":")[0] if step is not None else ""
+        except ConflictError:
+            failure = "overtaken"
+        except Exception as error:  # a worker has nobody above it who could be told
+            failure = type(error).__name__
+        if failure:
+            log_event(
+                _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
+                thread=key.thread, outcome=code(failure),
+            )  # fmt: skip
+
+    def settle(self, key: ThreadKey | None = None, timeout: float | None = None) -> bool:
+        """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""
+        with self._lock:
+            running = [each for (of, _), each in self._running.items() if key in (None, of)]
+        return not wait(running, timeout).not_done
+
+    def close(self) -> None:
+        """Wait for what runs."""
+        self._pool.shutdown(wait=True)

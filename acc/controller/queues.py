@@ -1,6 +1,4 @@
-"""What waits for a thread in one process: steps in a queue, and workers that compress behind the steps.
-
-Who comes while another is at work waits for it, or is told:
+"""A queue for each thread, in one process: who comes while another is at work waits for it, or is told.
 
 queues = Queues(wait=30)  # 0: is told at once
 with queues.place("t7"):  # in an event loop: async with
@@ -12,29 +10,16 @@ It knows nothing of other processes.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Hashable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from concurrent.futures import Future
 from typing import Any, Self
 
-from acc.controller.acts import compressing
-from acc.controller.settings import Parts
-from acc.driving import perform
 from acc.errors import ConflictError
-from acc.journal import ThreadKey
-from acc.logs import code, log_event
-from acc.step.step import Step
 
 Name = tuple[int, Hashable]
-
-WORKERS = 4
-"""Threads that compress behind the agent at the same time."""
-
-_LOG = logging.getLogger(__name__)
 
 
 class Queues:
@@ -138,61 +123,3 @@ class Place:
 
     async def __aexit__(self, *_: Any) -> None:
         self.close()
-
-
-class Behind:
-    """Compresses threads behind their steps, each by one worker at a time.
-
-    The next step adopts what a worker committed; until then the tail carries the agent. If the worker fails, or
-    something else was compressed meanwhile, nothing is lost: the words are still in the tail.
-
-    Args:
-        parts: The memory, with the cadence that says when to compress.
-
-    Attributes:
-        patient: The memory as its steps use it: they ask no model before the tail is full.
-    """
-
-    def __init__(self, parts: Parts[Any]) -> None:
-        self._parts, memory = parts, parts.memory
-        cadence = replace(memory.cadence, compress_over=memory.cadence.tail_bound)
-        policy = replace(memory.policy, cadence=cadence)
-        self.patient = replace(parts, memory=replace(memory, policy=policy))
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
-        self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
-        self._lock = threading.Lock()
-
-    def stepped(self, key: ThreadKey, step: Step[Any]) -> None:
-        """Learn of a step; begin to compress if enough waits."""
-        waiting = sum(entry.tokens for entry in step.state.unread if entry.status == "unread")
-        if waiting <= self._parts.memory.cadence.compress_over:
-            return
-        place = (key, step.state.branch)
-        with self._lock:
-            self._running = {p: each for p, each in self._running.items() if not each.done()}
-            if place not in self._running:
-                self._running[place] = self._pool.submit(self._compress, *place)
-
-    def _compress(self, key: ThreadKey, branch: str) -> None:
-        try:
-            step: Step[Any] | None = perform(compressing(self._parts, key, branch))
-            failure = step.failure.partition(":")[0] if step is not None else ""
-        except ConflictError:
-            failure = "overtaken"
-        except Exception as error:  # a worker has nobody above it who could be told
-            failure = type(error).__name__
-        if failure:
-            log_event(
-                _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
-                thread=key.thread, outcome=code(failure),
-            )  # fmt: skip
-
-    def settle(self, key: ThreadKey | None = None, timeout: float | None = None) -> bool:
-        """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""
-        with self._lock:
-            running = [each for (of, _), each in self._running.items() if key in (None, of)]
-        return not wait(running, timeout).not_done
-
-    def close(self) -> None:
-        """Wait for what runs."""
-        self._pool.shutdown(wait=True)
