@@ -121,7 +121,7 @@ def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Appended | None
 def _forked(parts: Parts[S], state: S, held: Head, turn: Turn) -> Beginning[S]:
     """Begin a branch after ``held``, or find the one that this turn began."""
     key, journal = held.thread, parts.journal
-    if not parts.fork:
+    if not parts.settings.fork:
         raise ConflictError(
             f"the thread went on from version {held.version}",
             where=str(key),

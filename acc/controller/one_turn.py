@@ -72,7 +72,7 @@ def stepped(
     ):
         taken = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
         try:
-            step = yield from _with_room(memory, key, taken, watch)
+            step = yield from _with_room(parts, key, taken, watch)
         except PinnedOverflow as overflow:
             watch.ends(overflow.step)
             raise
@@ -247,7 +247,7 @@ def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
         return step
 
 
-def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch) -> Doing[Step[S]]:
+def _with_room(parts: Parts[S], key: ThreadKey, taken: Taken[S], watch: Watch) -> Doing[Step[S]]:
     """Return the step; if rules or goals found no room, retire what a handler names, and read them once more.
 
     A repeated step finds that they were read once more, and retires nothing again.
@@ -255,7 +255,7 @@ def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch)
     Raises:
         PinnedOverflow: There is no handler, it names nothing, or what it names is not enough.
     """
-    parts, handler = memory.parts, memory.settings.on_overflow
+    handler = parts.settings.on_overflow
     step, branch = taken.step, taken.step.state.branch
     if not step.no_room:
         return step

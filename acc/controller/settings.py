@@ -114,21 +114,17 @@ class Parts(Generic[S]):
 
     Attributes:
         journal: Where what happened is kept.
+        settings: The settings.
         memory: Who compresses and judges, under which policy, and removes secrets before anything is kept.
         index: Finds candidates, and is told of new messages.
-        now: The time of a turn that carries none, in ISO 8601.
-        fork: Whether a step from an older state begins a branch.
-        keys: Keys that sign states; the first signs, all are accepted.
         marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
         watcher: Tells of each step.
     """
 
     journal: Journal
+    settings: Settings
     memory: Memory[S]
     index: Indexing
-    now: Callable[[], str]
-    fork: bool
-    keys: tuple[bytes, ...]
     marks: bytes
     watcher: Watcher
 
@@ -137,12 +133,17 @@ class Parts(Generic[S]):
         """Return the parts of a memory."""
         redact = redactor(settings.redact, journal.key("secrets") if settings.redact else b"")
         memory = memory_of(replace(settings, redact=redact))
-        clock = settings.clock or SystemClock()
         marks = memory.policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
-        return Parts(
-            journal, memory, index, lambda: stamp(clock.now()), settings.fork,
-            keys_of(settings.state_key), marks, Watcher(settings.telemetry),
-        )  # fmt: skip
+        return Parts(journal, settings, memory, index, marks, Watcher(settings.telemetry))
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """Keys that sign states; the first signs, all are accepted."""
+        return keys_of(self.settings.state_key)
+
+    def now(self) -> str:
+        """Return the time of a turn that carries none."""
+        return stamp((self.settings.clock or SystemClock()).now())
 
     def clean(self, turn: Turn, where: str) -> Turn:
         """Return a turn as it is kept: dated unless nobody knows when, pasted passages split off, without secrets."""
