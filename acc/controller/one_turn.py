@@ -44,14 +44,6 @@ _LOG = logging.getLogger(__name__)
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
 
 
-@dataclass(frozen=True)
-class Taken(Generic[S]):
-    """What became of a turn; ``is_repeat``: the journal held it already, from this worker or another one."""
-
-    step: Step[S]
-    is_repeat: bool
-
-
 def stepped(
     memory: Common[S], state: S | None, turn: Turn, *, thread: Key, force: bool = False
 ) -> Doing[Step[S]]:
@@ -70,9 +62,9 @@ def stepped(
         parts.watcher.watching(key, parts.memory.policy) as watch,
         closing(memory.queues.place(key)) as place,
     ):
-        taken = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
+        step = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
         try:
-            step = yield from _with_room(parts, key, taken, watch)
+            step = yield from _with_room(parts, key, step, watch)
         except PinnedOverflow as overflow:
             watch.ends(overflow.step)
             raise
@@ -91,7 +83,7 @@ def taking(
     watch: Watch,
     place: Place | None = None,
     force: bool = False,
-) -> Doing[Taken[S]]:
+) -> Doing[Step[S]]:
     """Take a turn of a thread; ``place`` is where it stands in the thread's queue, if it may have to wait.
 
     Raises:
@@ -114,7 +106,7 @@ def taking(
         begun, clean = yield Io(partial(joining, parts, begun, clean))
     while begun.known is None:
         try:
-            taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
+            step = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
             epoch = begun.latest.head.epoch
             begun, clean = yield Io(partial(joining, parts, begun, clean))
@@ -122,16 +114,15 @@ def taking(
             if begun.known is None and (is_taken_over or monotonic() >= until):
                 raise
         else:
-            warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
-            step = replace(taken.step, warnings=warnings)
-            return Taken(parts.signed(step, key), taken.is_repeat)
+            warnings = (*filter(None, (begun.warning,)), *step.warnings)
+            return parts.signed(replace(step, warnings=warnings), key)
     step = yield Io(partial(again, parts, key, begun.known))
-    return Taken(parts.signed(step, key), True)
+    return parts.signed(step, key)
 
 
 def _going_on(
     parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
-) -> Doing[Taken[S]]:
+) -> Doing[Step[S]]:
     """Take a turn from a branch's head, with what was appended there and never committed."""
     base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
     waiting, numbered = with_waiting(latest.waiting, clean, base.turn + 1)
@@ -153,11 +144,11 @@ def _going_on(
         turned = yield from writing.persist(turned, parts.entries(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
         found: Step[S] = yield Io(lambda: again(parts, key, turned))
-        return Taken(replace(found, warnings=(OVERTAKEN,)), True)
+        return replace(found, warnings=(OVERTAKEN,))
     first, branch = (waiting.turn or turned).first, latest.head.branch
     added = [Artifact(m, branch, first + n) for n, m in enumerate(writing.messages)]
     yield Io(lambda: parts.index.committed(key, branch, added))
-    return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False)
+    return replace(step, warnings=parts.index.warnings, verdicts=verdicts)
 
 
 @dataclass(frozen=True)
@@ -247,7 +238,7 @@ def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
         return step
 
 
-def _with_room(parts: Parts[S], key: ThreadKey, taken: Taken[S], watch: Watch) -> Doing[Step[S]]:
+def _with_room(parts: Parts[S], key: ThreadKey, step: Step[S], watch: Watch) -> Doing[Step[S]]:
     """Return the step; if rules or goals found no room, retire what a handler names, and read them once more.
 
     A repeated step finds that they were read once more, and retires nothing again.
@@ -255,28 +246,26 @@ def _with_room(parts: Parts[S], key: ThreadKey, taken: Taken[S], watch: Watch) -
     Raises:
         PinnedOverflow: There is no handler, it names nothing, or what it names is not enough.
     """
-    handler = parts.settings.on_overflow
-    step, branch = taken.step, taken.step.state.branch
     if not step.no_room:
         return step
+    handler, branch = parts.settings.on_overflow, step.state.branch
     overflow = overflow_of(step)
     refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=branch))
     words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
-    if taken.is_repeat:
-        known: Step[S] | None = yield Io(lambda: _read_again(parts, key, step, words))
-        if known is not None:
-            return known
+    known: Step[S] | None = yield Io(lambda: _read_again(parts, key, step, words))
+    if known is not None:
+        return known
     ids = handler(overflow) if handler is not None else ()
     if not ids or not words:
         raise overflow
     room: Step[S] = yield Io(lambda: retire(parts, ids, "to make room", key, step.state))
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
-    if more.step.no_room:
-        raise overflow_of(more.step)
-    commits = (*step.commits, *room.commits, *more.step.commits)
+    if more.no_room:
+        raise overflow_of(more)
+    commits = (*step.commits, *room.commits, *more.commits)
     told = tuple(replace(each, no_room=()) for each in commits)
-    return replace(more.step, commits=told, usage=step.usage + more.step.usage)
+    return replace(more, commits=told, usage=step.usage + more.usage)
 
 
 def _read_again(
@@ -284,6 +273,9 @@ def _read_again(
 ) -> Step[S] | None:
     """Return where the branch stands if words of a step were read once more since; None if not."""
     branch, said = step.state.branch, {each.identity for each in words}
+    latest = parts.latest(key, branch)
+    if latest.state is None or latest.state.turn == step.state.turn:
+        return None
     after = (
         each.message.observation.identity
         for each in parts.journal.messages(key, branch=branch)
@@ -291,6 +283,4 @@ def _read_again(
     )
     if said.isdisjoint(after):
         return None
-    latest = parts.latest(key, branch)
-    state = cast(S, latest.state)
-    return replace(step, state=state, tail=latest.tail, commits=())
+    return replace(step, state=latest.state, tail=latest.tail, commits=())
