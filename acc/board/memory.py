@@ -180,7 +180,7 @@ class _Common(Generic[C]):
         batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
         board: State = yield Io(lambda: desk.state_of(desk.latest()))
         heard = yield from listening(who, self._listener, self.board, batch, board)
-        told: SharedStep = yield Io(lambda: tell(self.board, desk, step, batch, heard, to))
+        told = yield from tell(self.board, desk, step, batch, heard, to)
         self._told_upto.pop((key, state.branch), None)
         self._told_upto[(key, state.branch)] = after if heard.failure else state.version
         while len(self._told_upto) > MOST_THREADS:
@@ -195,7 +195,7 @@ class _Common(Generic[C]):
         """Return what an agent reads of a board (`head`) and of its own state, each under its heading."""
         return both(latest, own, self.board.policy, self.memory.policy)
 
-    def _retire(self, ids: Sequence[str], reason: str = "", *, thread: Key) -> Step[Any]:
+    def _retire(self, ids: Sequence[str], reason: str = "", *, thread: Key) -> Doing[Step[Any]]:
         """End items of the board as its operator.
 
         Raises:
@@ -213,7 +213,7 @@ class BoardMemory(_Common[MemoryController[Any]]):
 
     step = performed(_Common._step)
     flush = performed(_Common._flush)
-    retire = _Common._retire
+    retire = performed(_Common._retire)
     head = _Common._head
 
 
@@ -222,7 +222,7 @@ class AsyncBoardMemory(_Common[AsyncMemoryController[Any]]):
 
     step = awaited(_Common._step)
     flush = awaited(_Common._flush)
-    retire = beside(_Common._retire)
+    retire = awaited(_Common._retire)
     head = beside(_Common._head)
 
     async def beside(self, act: Callable[[], T]) -> T:

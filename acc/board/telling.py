@@ -16,6 +16,8 @@ from acc.board.writing import Batch, Desk, Known
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
+from acc.driving import Doing, Io
+from acc.journal import Latest
 from acc.journal.boards import Origin
 from acc.state.items import Rule, Words
 from acc.state.proposal import Proposal, ProposedLater, ProposedPin
@@ -230,8 +232,8 @@ def doubled(own: State, board: State) -> Iterator[str]:
 
 def tell(
     board: Board, desk: Desk, step: Step[Any], batch: Batch, heard: Hearing, to: To
-) -> SharedStep:
-    """Tell a board what a step's batch brought, as it was heard; ``to`` says to whom the user spoke. It blocks."""
+) -> Doing[SharedStep]:
+    """Tell a board what a step's batch brought, as it was heard; ``to`` says to whom the user spoke."""
     policy, to_all = desk.policy, batch.said if to == "all" else ()
     shared, private, warnings = list[str](), list[str](), list[str]()
 
@@ -250,14 +252,16 @@ def tell(
         return done if is_news or done.no_room else None
 
     commits: list[Commit[Any] | None] = []
-    latest = desk.latest()
+    latest: Latest[Any] = yield Io(desk.latest)
     if to or batch.read or batch.brought or any(_endings(desk.state_of(latest), "ends")):
-        commits.append(desk.write(delivered))
-        latest = desk.latest()
+        commits.append((yield from desk.write(delivered)))
+        latest = yield Io(desk.latest)
     standing = set(map(claim_digest, _endings(desk.state_of(latest), "")))
     if any(each.digest in standing for each in heard.judgements):  # they hold for any newer state
-        commits.append(desk.write(lambda s, _: commit(s, policy, judgements=heard.judgements)))
-        latest = desk.latest()
+        judgements = heard.judgements
+        judged = yield from desk.write(lambda s, _: commit(s, policy, judgements=judgements))
+        commits.append(judged)
+        latest = yield Io(desk.latest)
     if heard.failure:
         warnings.append(f"the board: {heard.failure}")
     made = [each for each in commits if each is not None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -17,6 +18,7 @@ from acc.artifacts.rows import Artifact
 from acc.board.board import State
 from acc.commit.commit import Commit, commit
 from acc.controller.indexing import Indexing
+from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
 from acc.journal import Entry, Journal, Latest, ThreadKey
 from acc.journal.boards import Origin
@@ -127,7 +129,7 @@ Make = Callable[[State, Known], Commit[Any] | None]
 
 @dataclass(frozen=True)
 class Desk:
-    """Where is written on a board. Its methods block."""
+    """Where is written on a board."""
 
     journal: Journal
     index: Indexing
@@ -149,7 +151,7 @@ class Desk:
         tail = marked(state.unread, latest.tail)
         return Step(state, tail, tuple(commits), Usage(), "", self.policy)
 
-    def write(self, make: Make, reason: str = "") -> Commit[Any] | None:
+    def write(self, make: Make, reason: str = "") -> Doing[Commit[Any] | None]:
         """Commit what ``make`` makes of the newest state; anew if another writer was faster.
 
         Raises:
@@ -157,12 +159,13 @@ class Desk:
         """
         tries = 0
         while True:
-            latest = self.latest()
-            done = make(self.state_of(latest), self.known.read(self.journal))
+            latest: Latest[Any] = yield Io(self.latest)
+            known: Known = yield Io(lambda: self.known.read(self.journal))
+            done = make(self.state_of(latest), known)
             if done is None:
                 return None
             try:
-                self._persist(latest, done, reason)
+                yield Io(partial(self._persist, latest, done, reason))
             except ConflictError:
                 tries += 1
                 if tries == MOST_TRIES:
@@ -182,7 +185,7 @@ class Desk:
         added = [Artifact(each, MAIN, turned.first + n) for n, each in enumerate(messages)]
         self.index.committed(self.key, MAIN, added)
 
-    def retire(self, ids: Sequence[str], reason: str) -> Step[Any]:
+    def retire(self, ids: Sequence[str], reason: str) -> Doing[Step[Any]]:
         """Remove items of the board as its operator.
 
         Raises:
@@ -199,6 +202,6 @@ class Desk:
             proposal = Proposal(drop=tuple(ids), author="operator")
             return commit(state, self.policy, proposal=proposal)
 
-        done = self.write(make, reason)
+        done = yield from self.write(make, reason)
         assert done is not None
-        return self.step(self.latest(), [done])
+        return self.step((yield Io(self.latest)), [done])
