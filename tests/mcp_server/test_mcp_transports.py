@@ -27,7 +27,7 @@ from acc.state.policy import Policy
 SECRET = "correct-horse-battery-staple"
 PROGRAM = """
 import logging, os, sys, threading
-from acc.state.policy import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.controller.controller import MemoryController
 from acc.mcp_server import Serving
 from acc.mcp_server.server import memory_server
