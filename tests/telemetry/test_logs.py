@@ -253,7 +253,7 @@ class TestTheForm:
 def test_a_step_that_raises_leaves_no_thread_behind() -> None:
     from acc.logs import CONVERSATION
 
-    watched = Watched()
+    watched, before = Watched(), CONVERSATION.get()
     with suppress(RuntimeError), watched.watcher.watching(ThreadKey("t"), watched.policy):
         raise RuntimeError
-    assert CONVERSATION.get() is None
+    assert CONVERSATION.get() is before
