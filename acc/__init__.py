@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from acc.journal.names import ThreadKey as ThreadKey
     from acc.state.items import Item as Item
     from acc.state.model import CompressedCognitiveState as CompressedCognitiveState
+    from acc.state.policy import Cadence as Cadence
     from acc.state.policy import Policy as Policy
     from acc.state.slots import Slot as Slot
-    from acc.step.step import Cadence as Cadence
     from acc.step.step import Step as Step
     from acc.step.update import aupdate_state as aupdate_state
     from acc.step.update import seed as seed
@@ -48,7 +48,7 @@ _HOME = {
     "AccError": "acc.errors",
     "AsyncMemoryController": "acc.controller.controller",
     "Board": "acc.board.board",
-    "Cadence": "acc.step.step",
+    "Cadence": "acc.state.policy",
     "Channel": "acc.turn.observations",
     "ChromaStore": "acc.artifacts.chroma",
     "CompressedCognitiveState": "acc.state.model",

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from acc.state.policy import Gate
 from acc.state.tail import Message
 from acc.text.ranking import terms
 from acc.text.sentences import sentences
@@ -75,29 +76,6 @@ GAP = "[...] "
 
 
 @dataclass(frozen=True)
-class Gate:
-    """Bounds of what is admitted.
-
-    Attributes:
-        tokens: Tokens of all that is admitted together, with a label for each message.
-        label: Tokens of such a label, which says who spoke and when.
-        opens: Score (`acc.artifacts.recall`) that the best passage has to reach; below it nothing is admitted.
-        least: Score that each passage has to reach.
-        news: Share of a passage's news that it has to have.
-    """
-
-    tokens: int = 300
-    label: int = 6
-    opens: float = 0.15
-    least: float = 0.06
-    news: float = 0.25
-
-    def is_open(self, candidates: Iterable[Candidate]) -> bool:
-        """Whether one of the passages covers enough of the question."""
-        return any(each.score >= self.opens for each in candidates)
-
-
-@dataclass(frozen=True)
 class Verdict:
     """Why a passage was admitted or not.
 
@@ -112,12 +90,20 @@ class Verdict:
     reason: str
 
 
+USUAL = Gate()
+
+
+def opens(candidates: Iterable[Candidate], gate: Gate) -> bool:
+    """Whether one of the passages covers enough of the question."""
+    return any(each.score >= gate.opens for each in candidates)
+
+
 def qualify(
     candidates: Sequence[Candidate],
     question: str,
     read: str,
     in_tail: Collection[str],
-    gate: Gate = Gate(),
+    gate: Gate = USUAL,
     counter: TokenCounter = utf8_quarter,
 ) -> tuple[tuple[Evidence, ...], tuple[Verdict, ...]]:
     """Return what is admitted, one text for each message in the order of turns, and a verdict for each candidate.
@@ -130,7 +116,7 @@ def qualify(
         gate: The bounds.
         counter: Counts tokens.
     """
-    is_open = gate.is_open(candidates)
+    is_open = opens(candidates, gate)
     asked, known = frozenset(terms(question)), set(terms(read)) if is_open else set()
     admitted: list[Candidate] = []
     verdicts: list[Verdict] = []

@@ -16,8 +16,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from acc.controller.step_log import facts
-from acc.controller.watching import Named, Stage
+from acc.controller.watching import Named, Stage, facts
 from acc.errors import CompressionError, extra
 from acc.journal.names import ThreadKey
 from acc.logs import code

@@ -30,9 +30,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from acc.board.board import Board, To
+from acc.board.board import Board, SharedStep, To
 from acc.board.memory import BoardMemory
-from acc.board.sharing import SharedStep
 from acc.controller.controller import MemoryController
 from acc.driving import Io
 from acc.errors import AccError, ConflictError
@@ -132,7 +131,7 @@ def lost(interleavings: int) -> dict[str, Any]:
     """Count what is lost over so many random orders."""
     rng = random.Random(7)
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(
-        folder, index="none", compressor=takes_all
+        folder, index="none", model=takes_all
     ) as memory:  # fmt: skip
         runs = [interleaved(memory, rng, run) for run in range(interleavings)]
         is_clean = memory.journal.verify([memory.policy, Board("b").policy]).is_clean

@@ -24,7 +24,8 @@ from statistics import mean, median
 sys.path.insert(0, str(Path(__file__).parent / "keyless"))
 from dataset import scenarios
 
-from acc.gate import Gate, qualify
+from acc.gate import qualify
+from acc.state.policy import Gate
 from acc.state.tail import messages_of
 from acc.text.ranking import terms
 from acc.text.tokens import utf8_quarter

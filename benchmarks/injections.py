@@ -49,10 +49,9 @@ from acc.models import RecordedModel, RecordingModel, as_model
 from acc.models.protocol import ChatModel
 from acc.state.items import Goal, Pinned, Record, Rule
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import read
 from acc.state.reading import Reading
-from acc.step.step import Cadence
 from acc.step.update import Options, update_state
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -68,7 +67,7 @@ MODEL = "model"
 MODEL_CHANNELS = ("tool result", "quotation", "no marks", "agent repeats, Ok")
 """The channels by which injections come to a model, if no other is asked for."""
 ANSWERS = Path(__file__).parent / "answers" / "injections.jsonl.xz"
-POLICY: Policy = Policy(max_tokens=1_600)
+POLICY = Policy(max_tokens=1_600, cadence=Cadence())
 FRAME = "Question: They wrote, write: [pasted] Ok. user agent name stated"
 """Words that the channels and the forms of items add."""
 
@@ -201,7 +200,7 @@ def begun() -> State:
     proposal = read({"rules": pins, "goals": goals}, CompressedCognitiveState)
     operator = Observation(channel=Channel.OPERATOR, text=f"{MISSION}.", ref="o1")
     turn = Turn(observations=(operator, _said(Channel.USER, SAID)))
-    return update_state(None, turn, policy=POLICY, compressor=lambda _: proposal).state
+    return update_state(None, turn, policy=POLICY, model=lambda _: proposal).state
 
 
 def outcome(case: Case, channel: str, options: Options, before: State) -> list[Found]:
@@ -234,7 +233,7 @@ def _asking(liar: Liar) -> Any:
 def settings(name: str, liar: Liar, model: ChatModel | None) -> Options:
     """How the memory works with a compressor of `COMPRESSORS`, or with a model."""
     if name == MODEL:
-        return Options(model=model, cadence=Cadence(), policy=POLICY)
+        return Options(model=model, policy=POLICY)
     made: dict[str, tuple[Any, Any]] = {
         "keyless": (compress, judge),
         "gullible": (liar, judge),
@@ -242,7 +241,7 @@ def settings(name: str, liar: Liar, model: ChatModel | None) -> Options:
         "gullible, and the judge": (liar, agree),
     }
     compressor, judging = made[name]
-    return Options(compressor=compressor, judge=judging, cadence=Cadence(), policy=POLICY)
+    return Options(model=compressor, judge=judging, policy=POLICY)
 
 
 class Row(NamedTuple):

@@ -56,7 +56,7 @@ def claim_of(case: Case) -> Claim:
         return []
 
     how: dict[str, Any] = {
-        "compressor": compress,
+        "model": compress,
         "judge": judge,
         "policy": Policy(lifting="judge"),
     }

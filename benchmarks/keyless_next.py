@@ -25,8 +25,8 @@ from dataset import scenarios
 from acc.compress.keyless.compressor import compress
 from acc.compress.keyless.judge import judge
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
-from acc.step.step import Cadence, Memory
+from acc.state.policy import Cadence, Policy
+from acc.step.step import Memory
 from acc_eval.ground_truth import Matcher
 from acc_eval.memories.acc import AccMemory
 from acc_eval.memories.protocol import EvaluatedMemory
@@ -49,10 +49,8 @@ LAST = 10
 
 def memory_of(state: int, over: int) -> Callable[[], EvaluatedMemory]:
     """Return a factory of the keyless memory with a state of ``state`` tokens, compressed over ``over``."""
-    policy: Policy = Policy(max_tokens=state)
-    memory: Memory[CompressedCognitiveState] = Memory(
-        compress, judge, None, policy, Cadence(compress_over=over)
-    )
+    policy = Policy(max_tokens=state, cadence=Cadence(compress_over=over))
+    memory: Memory[CompressedCognitiveState] = Memory(compress, judge, None, policy)
     return lambda: AccMemory(memory, gate=None)
 
 

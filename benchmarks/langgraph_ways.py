@@ -21,9 +21,9 @@ from langgraph_workload import ROLE, Workload
 from acc.controller.controller import MemoryController
 from acc.integrations.langchain import MemoryMiddleware
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, ProposedRecord
 from acc.state.reading import Reading
-from acc.step.step import Cadence
 from acc.testing.chat_model import ScriptedChatModel
 from acc.turn.observations import Channel
 from acc_graphs.react import build
@@ -82,8 +82,8 @@ def _ours(
 
 def _memory(folder: Path, index: str) -> MemoryController[CompressedCognitiveState]:
     """A memory at the defaults of one with a model, whose compressor costs nothing."""
-    cadence = Cadence(compress_over=2_000)
-    return MemoryController.open(folder, compressor=scripted, cadence=cadence, index=index)
+    policy = Policy(cadence=Cadence(compress_over=2_000))
+    return MemoryController.open(folder, model=scripted, policy=policy, index=index)
 
 
 def scripted(reading: Reading) -> Proposal:

@@ -70,7 +70,7 @@ def main() -> None:
     log = Observation(channel=Channel.TOOL, name="airflow", text="job hl7-3 failed: schema 2.5.1")
     wiki = Observation(channel=Channel.DOCUMENT, name="wiki", text="Northside: 09:00-12:00.")
     turn = Turn(observations=(said, log, wiki))
-    step = update_state(None, turn, compressor=written, policy=Policy(schema=ClinicState))
+    step = update_state(None, turn, model=written, policy=Policy(schema=ClinicState))
     print(step.text(), "\n")
     print(step.explain(), "\n")
     fields = wire_schema(ClinicState)["properties"]["jobs"]["items"]["properties"]

@@ -36,7 +36,7 @@ def main() -> None:
     """Three turns; the rule becomes part of the state only while the agent answers the second."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(folder, compressor=slow, behind=True) as memory,
+        MemoryController.open(folder, model=slow, behind=True) as memory,
     ):
         state = None
         for asked in ASKED:

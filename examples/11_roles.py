@@ -114,7 +114,7 @@ def turn_of(*heard: tuple[Channel, str, str]) -> Turn:
 
 def main() -> None:
     """A turn of each role, then what each of them reads."""
-    settings: Any = {"policy": Policy(schema=TeamState), "compressor": filing}
+    settings: Any = {"policy": Policy(schema=TeamState), "model": filing}
     with (
         tempfile.TemporaryDirectory() as folder,
         MemoryController.open(folder, **settings) as memory,

@@ -177,7 +177,7 @@ NOT_CODE = {"acc.memories", "acc.schemas", "acc.commands", "acc.gate", "acc.comm
 def _telemetry() -> set[str]:
     """The names of attributes and metrics, as they stand in the code."""
     spans = (ROOT / "acc/telemetry.py").read_text("utf-8")
-    log = (ROOT / "acc/controller/step_log.py").read_text("utf-8")
+    log = (ROOT / "acc/controller/watching.py").read_text("utf-8")
     facts = {f"acc.{name}" for name in re.findall(r'^        "([\w.]+)":', log, re.M)}
     return facts | set(re.findall(r'"(acc\.[\w.]+)"', spans))
 

@@ -2,7 +2,7 @@
 
 The agent's compressor does not know the board. So a listener reads the words once more: they are committed
 purely on the board's state, in their whole context, and a second reading is asked of what is said to end a rule. What
-came of it may then be shared sentence by sentence (`acc.board.privacy`); the messages themselves go nowhere.
+came of it may then be shared sentence by sentence (`acc.board.telling`); the messages themselves go nowhere.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from acc.board.board import Board
-from acc.board.writing import Batch, State
+from acc.board.board import Board, State
+from acc.board.writing import Batch
 from acc.clock import moment
 from acc.commit.sources import Sources
 from acc.compress.compressor import Asking, AskingCompressor, ModelCompressor

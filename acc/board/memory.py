@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, get_args
 
-from acc.board.board import Board, To
-from acc.board.listening import Listener
-from acc.board.sharing import BoardOverflow, SharedStep, Telling, both, doubled
-from acc.board.writing import Desk, Known, batch_of, begin_of_turn, retiring
-from acc.controller.acts import flushing, retiring_everywhere
+from acc.board.board import Board, BoardOverflow, SharedStep, State, To, both
+from acc.board.listening import Listener, listening
+from acc.board.telling import doubled, tell
+from acc.board.writing import Batch, Desk, Known, batch_of, begin_of_turn
+from acc.controller.acts import retire
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.controller.one_turn import stepped
 from acc.driving import Doing, Io, awaited, beside, performed
@@ -89,9 +89,6 @@ class _Common(Generic[C]):
             hint = 'give "all", or "" for the agent alone'
             raise ConfigurationError(f"to is {to!r}", where="to", hint=hint)
         key, is_now = key_of(thread), force or to == "all"
-        self.board.key_of(
-            key
-        )  # the board's own thread is no agent's: told before anything is committed
         branch = state.branch if state is not None else "main"
         after = yield from self._caught_up(key, branch)
         act = stepped(self.memory, state, turn, thread=key, force=is_now)
@@ -101,7 +98,7 @@ class _Common(Generic[C]):
         """Compress what waits in an agent's tail, and share it; None if nothing waits. Before a hand-over."""
         key = key_of(thread)
         after = yield from self._caught_up(key, branch)
-        act = flushing(self.memory, key, branch=branch)
+        act = self.memory.flushing(key, branch=branch)
         return (yield from self._acted(act, key, branch, after, ""))  # type: ignore[no-any-return]
 
     def _acted(
@@ -134,25 +131,24 @@ class _Common(Generic[C]):
         """
         state = step.state
         if after is None or to or after >= state.version:
-            begin = yield from begin_of_turn(self.memory.journal, key, state)
+            begin = yield Io(lambda: begin_of_turn(self.memory.journal, key, state))
             after = begin if after is None else min(after, begin)
-        told = yield from self._telling(key, state, after, to)
-        made = told.of_step(step)
-        ids = tuple(doubled(state, told.desk.state_of(made.board)))
-        if ids:
-            made = yield from self._moved(made, key, ids)
+        told = yield from self._telling(key, step, after, to)
+        made: SharedStep = yield Io(lambda: self._moved(told, key))
         if made.board_step is not None and made.board_step.no_room:
             raise BoardOverflow(made)
         return made
 
-    def _moved(self, made: SharedStep, key: ThreadKey, ids: Sequence[str]) -> Doing[SharedStep]:
+    def _moved(self, made: SharedStep, key: ThreadKey) -> SharedStep:
         """Let what the board holds leave the agent's own state: there is one of it."""
         first: Step[Any] = made.step
+        board = made.board.state
+        ids = tuple(doubled(first.state, board)) if board is not None else ()
+        if not ids:
+            return made
         why = f"shared on the board {self.board.name}"
         try:
-            own: Step[Any] = yield from retiring_everywhere(
-                self.memory, ids, why, thread=key, state=first.state
-            )
+            own: Step[Any] = retire(self.memory.parts, ids, why, key, first.state)
         except (ConflictError, InputError):  # another worker let them leave
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
@@ -166,24 +162,27 @@ class _Common(Generic[C]):
             The version of the agent's commits up to which the board was told.
         """
         self.board.key_of(key)  # its own thread is no agent's: told before anything is committed
-        journal, schema = self.memory.journal, self.memory.policy.schema
+        parts = self.memory.parts
         if (key, branch) not in self._told_upto:
-            latest = yield Io(lambda: journal.latest(key, branch=branch, schema=schema))
+            latest = yield Io(lambda: parts.latest(key, branch))
             if latest.state is None:
                 return 0
-            after = yield from begin_of_turn(journal, key, latest.state)
-            yield from self._telling(key, latest.state, after)
+            after = yield Io(lambda: begin_of_turn(parts.journal, key, latest.state))
+            yield from self._telling(key, parts.step(latest.state, latest.tail), after)
         return self._told_upto[(key, branch)]
 
-    def _telling(self, key: ThreadKey, state: Any, after: int, to: To = "") -> Doing[Telling]:
+    def _telling(
+        self, key: ThreadKey, step: Step[Any], after: int, to: To = ""
+    ) -> Doing[SharedStep]:
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
-        batch = yield from batch_of(self.memory.journal, key, state, after)
-        desk = self._desk(key)
-        who = self.memory.parts.memory, self._listener
-        told = Telling(self.board, desk, *who, (yield desk.latest()))
-        yield from told.tell(batch, to)
+        journal, desk, who = self.memory.journal, self._desk(key), self.memory.parts.memory
+        state = step.state
+        batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
+        board: State = yield Io(lambda: desk.state_of(desk.latest()))
+        heard = yield from listening(who, self._listener, self.board, batch, board)
+        told = yield from tell(self.board, desk, step, batch, heard, to)
         self._told_upto.pop((key, state.branch), None)
-        self._told_upto[(key, state.branch)] = after if told.failure else state.version
+        self._told_upto[(key, state.branch)] = after if heard.failure else state.version
         while len(self._told_upto) > MOST_THREADS:
             self._told_upto.pop(next(iter(self._told_upto)), None)
         return told
@@ -202,12 +201,11 @@ class _Common(Generic[C]):
         Raises:
             InputError: The board does not hold one of them.
         """
-        return retiring(self._desk(key_of(thread)), tuple(ids), reason)
+        return self._desk(key_of(thread)).retire(ids, reason)
 
     def _head(self, thread: Key) -> Latest[Any]:
         """Return the board's newest head, state and tail, as an agent of ``thread`` sees it."""
-        schema = self.board.policy.schema
-        return self.memory.journal.latest(self.board.key_of(thread), schema=schema)
+        return self._desk(key_of(thread)).latest()
 
 
 class BoardMemory(_Common[MemoryController[Any]]):

@@ -25,6 +25,7 @@ from acc.journal import ThreadKey
 from acc.journal.boards import AGENT
 from acc.journal.names import key_of
 from acc.state.model import CompressedCognitiveState
+from acc.step.update import check_types
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -139,12 +140,13 @@ class RoleMemory:
         most = role.max_tokens or (schema.max_tokens if role.schema else memory.policy.max_tokens)
         policy = replace(memory.policy, schema=for_role(schema, role.name), max_tokens=most)
         given: dict[str, Any] = {"policy": policy, "store": memory.index.store}
-        model = memory.settings.model
-        if model is not None:
-            compressor = ModelCompressor(model, guidance=_AS_ROLE.format(role))
-            judge = memory.parts.memory.judge
-            given |= {"model": None, "compressor": compressor, "judge": judge}
-            given["cadence"] = memory.cadence
+        own = memory.parts.memory
+        if (
+            isinstance(own.compressor, ModelCompressor)
+            and own.compressor is not memory.settings.model
+        ):
+            given["model"] = ModelCompressor(own.compressor.model, guidance=_AS_ROLE.format(role))
+            given["judge"] = own.judge
         return type(memory)(memory.journal, replace(memory.settings, **given))
 
     def _view(self, role: str) -> Any:
@@ -195,16 +197,15 @@ class RoleMemory:
             to: ``""`` if the user speaks to this role alone.
 
         Returns:
-            The `acc.board.sharing.SharedStep`.
+            The `acc.board.board.SharedStep`.
 
         Raises:
             AccError: What `BoardMemory.step` raises.
         """
         if isinstance(said, str):
             said = Turn(observations=(Observation(channel=Channel.AGENT, text=said),))
-        has_people = isinstance(said, Turn) and any(
-            o.trust >= Trust.USER for o in said.observations
-        )
+        people = said.observations if isinstance(said, Turn) else ()
+        has_people = any(each.trust >= Trust.USER for each in people)
         where = self.thread(role)
         return self._view(role).step(None, said, thread=where, to=to if has_people else "")
 
@@ -231,21 +232,12 @@ def construct_context(
         counter: Counts tokens. If it fails, tokens are estimated.
 
     Raises:
-        ConfigurationError: Task and memory alone exceed ``max_tokens``, or it is not a number of tokens.
-        InputError: The task, the memory or the history is not made of texts.
+        ConfigurationError: Task and memory alone exceed ``max_tokens``, or something has another type.
     """
-    is_list = isinstance(history, Sequence) and not isinstance(history, str)
-    if not is_list or not all(isinstance(each, str) for each in (task, memory, *history)):
-        raise InputError(
-            "the task, the memory or a turn of the history is no text", where="construct_context",
-            hint="pass texts, and the history as a list of texts that name their speakers",
-        )  # fmt: skip
-    if not isinstance(max_tokens, int) or isinstance(max_tokens, bool) or max_tokens < 0:
-        raise ConfigurationError(
-            f"max_tokens is {max_tokens!r}",
-            where="construct_context",
-            hint="give a number of tokens",
-        )
+    check_types(
+        "construct_context", ("task", task, str), ("memory", memory, str),
+        ("history", history, (list, tuple)), ("max_tokens", max_tokens, int),
+    )  # fmt: skip
     count = guarded(counter)
     task_tokens, memory_tokens = count(task), count(memory)
     remaining = max_tokens - task_tokens - memory_tokens
@@ -253,8 +245,7 @@ def construct_context(
         raise ConfigurationError(
             f"the task takes {task_tokens} tokens and the memory {memory_tokens}, of {max_tokens}",
             where="construct_context",
-            hint=f"set max_tokens to {task_tokens + memory_tokens} or more, shorten the task, or bound the memory "
-            "by Policy(max_tokens=...)",
+            hint=f"set max_tokens to {task_tokens + memory_tokens} or more, or shorten the task",
         )
     recent: list[str] = []
     for turn in reversed(history):

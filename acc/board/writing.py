@@ -10,29 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any
 
 from acc.artifacts.rows import Artifact
+from acc.board.board import State
 from acc.commit.commit import Commit, commit
 from acc.controller.indexing import Indexing
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
-from acc.journal import Entry, Journal, Latest, StoredCommit, ThreadKey
+from acc.journal import Entry, Journal, Latest, ThreadKey
 from acc.journal.boards import Origin
 from acc.journal.names import MAIN
 from acc.journal.record import notes_of
 from acc.models.protocol import Usage
 from acc.state.items import Rule
-from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reasons import Reason
 from acc.state.tail import Message, marked
-from acc.step.step import Cadence, Step
+from acc.step.step import Step
 from acc.turn.observations import LAWFUL
-
-State = CompressedCognitiveState
 
 MOST_TRIES = 200
 """Times that a commit is made anew because another writer was faster. Each time that one has got further."""
@@ -68,21 +67,18 @@ class Batch:
         return not any(each.ref == ref and each.status != "read" for each in self.state.unread)
 
 
-def begin_of_turn(journal: Journal, key: ThreadKey, state: State) -> Doing[int]:
+def begin_of_turn(journal: Journal, key: ThreadKey, state: State) -> int:
     """Return the version before the commits of a state's turn."""
-    after = max(0, state.version - MOST_BEHIND)
-    made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, after)))
+    made = journal.commits(key, state.branch, max(0, state.version - MOST_BEHIND))
     own = [each.version for each in made if each.turn == state.turn]
     return min(own, default=state.version + 1) - 1
 
 
-def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doing[Batch]:
+def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Batch:
     """Return what the commits after a version, up to ``state``, brought."""
-    first = max(after, state.version - MOST_BEHIND)
-    made: list[StoredCommit] = yield Io(lambda: list(journal.commits(key, state.branch, first)))
     statuses, ids = dict[str, str](), set[str]()
     taken: list[str] = []
-    for each in made:
+    for each in journal.commits(key, state.branch, max(after, state.version - MOST_BEHIND)):
         if each.version > state.version or each.record is None:
             continue
         given = each.record.get("given", {})
@@ -91,8 +87,7 @@ def batch_of(journal: Journal, key: ThreadKey, state: State, after: int) -> Doin
         taken += given.get("turn", ()) if each.turn == state.turn else ()
         notes = notes_of(each.record.get("notes", ()))
         ids |= {note.item for note in notes if note.reason in _BROUGHT}
-    refs = dict.fromkeys([*statuses, *taken])
-    texts: tuple[Message, ...] = yield Io(lambda: journal.texts(key, refs, branch=state.branch))
+    texts = journal.texts(key, dict.fromkeys([*statuses, *taken]), branch=state.branch)
     return Batch(
         key, state, texts[-1].at if texts else "",
         tuple(m for m in texts if statuses.get(m.ref, "read") != "read"),
@@ -109,7 +104,7 @@ class Known:
         self._said: set[tuple[object, ...]] = set()
 
     def read(self, journal: Journal) -> Known:
-        """Read what is new, and return this. It blocks."""
+        """Read what is new, and return this."""
         with self._lock:
             for each in journal.messages(self._board, self._upto + 1):
                 self._upto = each.seq
@@ -134,7 +129,7 @@ Make = Callable[[State, Known], Commit[Any] | None]
 
 @dataclass(frozen=True)
 class Desk:
-    """What writing on a board needs."""
+    """Where is written on a board."""
 
     journal: Journal
     index: Indexing
@@ -142,9 +137,9 @@ class Desk:
     policy: Policy
     key: ThreadKey
 
-    def latest(self) -> Io:
-        """Read head, state and tail."""
-        return Io(lambda: self.journal.latest(self.key, schema=self.policy.schema))
+    def latest(self) -> Latest[Any]:
+        """Return head, state and tail."""
+        return self.journal.latest(self.key, schema=self.policy.schema)
 
     def state_of(self, latest: Latest[Any]) -> State:
         """Return the state, an empty one of a new board."""
@@ -154,10 +149,32 @@ class Desk:
         """Return what was committed as a step of the board's thread."""
         state = commits[-1].state
         tail = marked(state.unread, latest.tail)
-        return Step(state, tail, tuple(commits), Usage(), "", self.policy, Cadence())
+        return Step(state, tail, tuple(commits), Usage(), "", self.policy)
 
-    def persist(self, latest: Latest[Any], done: Commit[Any], reason: str) -> None:
-        """Append a commit with its messages, if the head is still that of ``latest``. It blocks."""
+    def write(self, make: Make, reason: str = "") -> Doing[Commit[Any] | None]:
+        """Commit what ``make`` makes of the newest state; anew if another writer was faster.
+
+        Raises:
+            ConflictError: Other writers were faster all the time.
+        """
+        tries = 0
+        while True:
+            latest: Latest[Any] = yield Io(self.latest)
+            known: Known = yield Io(lambda: self.known.read(self.journal))
+            done = make(self.state_of(latest), known)
+            if done is None:
+                return None
+            try:
+                yield Io(partial(self._persist, latest, done, reason))
+            except ConflictError:
+                tries += 1
+                if tries == MOST_TRIES:
+                    raise
+            else:
+                return done
+
+    def _persist(self, latest: Latest[Any], done: Commit[Any], reason: str) -> None:
+        """Append a commit with its messages, if the head is still that of ``latest``."""
         follows, messages = latest.head, done.given.turn
         where: dict[str, Any] = {"follows": follows.hash, "epoch": follows.epoch}
         entries = [Entry(done, self.policy, outcome=reason)]
@@ -168,51 +185,23 @@ class Desk:
         added = [Artifact(each, MAIN, turned.first + n) for n, each in enumerate(messages)]
         self.index.committed(self.key, MAIN, added)
 
+    def retire(self, ids: Sequence[str], reason: str) -> Doing[Step[Any]]:
+        """Remove items of the board as its operator.
 
-def writing(
-    desk: Desk, make: Make, reason: str = ""
-) -> Doing[tuple[Latest[Any], Commit[Any] | None]]:
-    """Commit what ``make`` makes of the board's newest state; anew if another writer was faster.
+        Raises:
+            InputError: The board does not hold one of them.
+        """
 
-    Returns:
-        Where the board stands then, and the commit; None if there was nothing to write.
+        def make(state: State, *_: object) -> Commit[Any]:
+            if not ids or any(state.find(each) is None for each in ids):
+                raise InputError(
+                    f"not all of {list(ids)} are there",
+                    where=str(self.key),
+                    hint="see BoardMemory.head",
+                )
+            proposal = Proposal(drop=tuple(ids), author="operator")
+            return commit(state, self.policy, proposal=proposal)
 
-    Raises:
-        ConflictError: Other writers were faster all the time.
-    """
-    for left in reversed(range(MOST_TRIES)):
-        latest: Latest[Any] = yield desk.latest()
-        known: Known = yield Io(lambda: desk.known.read(desk.journal))
-        done = make(desk.state_of(latest), known)
-        if done is None:
-            break
-        try:
-            yield Io(lambda a=latest, b=done: desk.persist(a, b, reason))  # type: ignore[misc]
-        except ConflictError:
-            if not left:
-                raise
-        else:
-            return (yield desk.latest()), done
-    return latest, None
-
-
-def retiring(desk: Desk, ids: Sequence[str], reason: str) -> Doing[Step[Any]]:
-    """Remove items of the board as its operator.
-
-    Raises:
-        InputError: The board does not hold one of them.
-    """
-
-    def make(state: State, *_: object) -> Commit[Any]:
-        if not ids or any(state.find(each) is None for each in ids):
-            raise InputError(
-                f"not all of {list(ids)} are there",
-                where=str(desk.key),
-                hint="see BoardMemory.head",
-            )
-        proposal = Proposal(drop=tuple(ids), author="operator")
-        return commit(state, desk.policy, proposal=proposal)
-
-    latest, done = yield from writing(desk, make, reason)
-    assert done is not None
-    return desk.step(latest, [done])
+        done = yield from self.write(make, reason)
+        assert done is not None
+        return self.step((yield Io(self.latest)), [done])

@@ -20,7 +20,7 @@ from acc.cli import terminal
 from acc.cli.opening import Memory, opened, plain_policy
 from acc.cli.terminal import argument, flag, model_named, option
 from acc.controller.controller import MemoryController
-from acc.controller.step_log import facts
+from acc.controller.watching import facts
 from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOverflow, StateError
 from acc.folders import refuse_memorys
 from acc.journal import ThreadKey
@@ -29,9 +29,10 @@ from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Cadence
 from acc.state.reasons import Reason
 from acc.state.render import render
-from acc.step.step import Cadence, Step
+from acc.step.step import Step
 from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
@@ -77,14 +78,15 @@ def replay(
     asked = _recorded(model_named(model), record)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL
     schema = schema or CompressedCognitiveState
-    policy = plain_policy(schema=schema, max_tokens=max_tokens or max(bound, schema.max_tokens))
+    most = max_tokens or max(bound, schema.max_tokens)
     cadence = None if compress_over is None else Cadence(compress_over=compress_over)
+    policy = plain_policy(schema=schema, max_tokens=most, cadence=cadence)
     total = min(len(conversation.turns), turns if turns is not None else sys.maxsize)
     with ExitStack() as stack:
         folder = memory or Path(
             stack.enter_context(TemporaryDirectory(prefix="acc-", ignore_cleanup_errors=True))
         )
-        how = {"policy": policy, "model": asked, "cadence": cadence, "fork": False}
+        how = {"policy": policy, "model": asked, "fork": False}
         controller = stack.enter_context(opened(folder, create=True, **how))
         run = _Run(controller, conversation, key, total, memory, json)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import takewhile
 from typing import Annotated, Any
 
@@ -23,7 +23,6 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.render import render
 from acc.state.tail import Message, labelled, marked
-from acc.step.step import Cadence
 from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import count, inert_line
 
@@ -115,9 +114,9 @@ def _last_of(
 
 def _shown(messages: Iterable[Message], policy: Policy) -> list[str]:
     """Return messages as the agent reads them. The cadence is not stored: it is that of the bound's default."""
-    known = dict((WITH_A_MODEL, KEYLESS))
-    share = known.get(policy.max_tokens, Cadence()).tool_share
-    return [labelled(message, policy, share) for message in messages]
+    cadence = dict((WITH_A_MODEL, KEYLESS)).get(policy.max_tokens)
+    shown = replace(policy, cadence=cadence)
+    return [labelled(message, shown) for message in messages]
 
 
 def _source(item: Item) -> tuple[str, str, str]:

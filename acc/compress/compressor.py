@@ -17,7 +17,7 @@ from acc.errors import CompressionError, ConfigurationError
 from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, ChatModel, Completion, PromptMessage, object_in
 from acc.state.proposal import Mode, Proposal, read, wire_schema
-from acc.state.reading import Claim, Judgement, Reading
+from acc.state.reading import Claim, Compressor, Judgement, Reading
 from acc.state.reasons import Note
 from acc.turn.observations import SPEECH
 
@@ -193,3 +193,23 @@ class ModelCompressor:
             hint="use a model that follows a JSON Schema, or allow longer answers",
             outcome="unreadable",
         )
+
+
+def as_compressor(given: Any) -> Compressor | AskingCompressor:
+    """Return the compressor that ``given`` stands for.
+
+    Args:
+        given: A compressor: an object with `proposing` and `repairing` (`AskingCompressor`), or a function of a
+            `Reading` that returns a `Proposal`. Or a model or how to reach one (`acc.models.endpoints.as_model`), which
+            is asked with ACC's own prompt.
+
+    Raises:
+        ConfigurationError: It stands for none. The hint lists the forms.
+    """
+    if isinstance(given, AskingCompressor):
+        return given
+    is_model = hasattr(given, "complete")
+    if callable(given) and not is_model and not isinstance(given, type):
+        compressor: Compressor = given
+        return compressor
+    return ModelCompressor(given)

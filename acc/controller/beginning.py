@@ -17,15 +17,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from acc.commit.commit import Commit
-from acc.controller.acts import operators_act, retiring
+from acc.controller.acts import operators_act, retire_words
 from acc.controller.settings import Parts
-from acc.driving import Doing, Io
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
-from acc.journal.names import MAIN, Head, StoredMessage, Waiting
+from acc.journal.names import MAIN, Head, Waiting
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import messages_of
 from acc.text.lines import canonical_json
@@ -52,7 +51,7 @@ class Beginning(Generic[S]):
     warning: str = ""
 
 
-def beginning(parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
+def beginning(parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey) -> Beginning[S]:
     """Return where a step begins that the caller goes on with from ``state``; a repeated one is known by its turn.
 
     Raises:
@@ -61,47 +60,46 @@ def beginning(parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey) -> D
         ConflictError: The state is an older one, and the memory begins no branches.
     """
     if state is None:
-        return (yield from _from_last(parts, turn, key))
+        return _from_last(parts, turn, key)
     if not state.version:
-        return (yield from _from_empty(parts, state, turn, key))
-    latest: Latest[S] = yield parts.latest(key, state.branch)
+        return _from_empty(parts, state, turn, key)
+    latest = parts.latest(key, state.branch)
     if latest.head.hash == state.hash:
         return Beginning(latest)
-    held: Head | None = yield Io(lambda: parts.journal.commit_with(key, state.hash))
+    held = parts.journal.commit_with(key, state.hash)
     if held is None:
-        return (yield from _taken(parts, state, turn, key))
+        return _taken(parts, state, turn, key)
     if held.branch != state.branch:
-        latest = yield parts.latest(key, held.branch)
-    adopted: Head = yield Io(lambda: parts.journal.without_news(held))
-    found: Appended | None = yield _found(parts, turn, state, held)
+        latest = parts.latest(key, held.branch)
+    adopted = parts.journal.without_news(held)
+    found = _found(parts, turn, state, held)
     if not _is_committed(found) and adopted.hash not in (held.hash, latest.head.hash):
-        found = (yield _found(parts, turn, state, adopted)) or found
+        found = _found(parts, turn, state, adopted) or found
     if _is_committed(found):
         return Beginning(latest, found)
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
     if found is not None and found.first > latest.head.seq:  # it waits: whoever goes on takes it
         return Beginning(latest, None, WENT_ON)
-    return (yield from _forked(parts, state, held, turn, latest.head.thread))
+    return _forked(parts, state, held, turn)
 
 
-def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
+def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Beginning[S]:
     """Begin where the thread stopped, or find the turn there by the ids of its messages."""
-    latest: Latest[S] = yield parts.latest(key, MAIN)
+    latest = parts.latest(key, MAIN)
     has_ids = all(each.message for each in turn.observations)
     if latest.state is None or not has_ids:
         return Beginning(latest)
     said = messages_of(turn.numbered(latest.state.turn))
     before = replace(latest.head, seq=latest.head.seq - len(said))
-    known: Appended | None = yield Io(lambda: parts.journal.repeated(before, said, by_id=True))
-    return Beginning(latest, known)
+    return Beginning(latest, parts.journal.repeated(before, said, by_id=True))
 
 
-def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
-    latest: Latest[S] = yield parts.latest(key, MAIN)
+def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S]:
+    latest = parts.latest(key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
-    found: Appended | None = yield _found(parts, turn, state, Head(key))
+    found = _found(parts, turn, state, Head(key))
     if _is_committed(found):
         return Beginning(latest, found)
     raise StateError(
@@ -115,17 +113,15 @@ def _is_committed(found: Appended | None) -> bool:
     return found is not None and found.is_committed
 
 
-def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Io:
+def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Appended | None:
     """Find the turn that was committed after ``held``; else the one that was appended there and waits."""
-    messages = messages_of(turn.numbered(state.turn + 1))
-    return Io(lambda: parts.journal.repeated(held, messages))
+    return parts.journal.repeated(held, messages_of(turn.numbered(state.turn + 1)))
 
 
-def _forked(
-    parts: Parts[S], state: S, held: Head, turn: Turn, key: ThreadKey
-) -> Doing[Beginning[S]]:
+def _forked(parts: Parts[S], state: S, held: Head, turn: Turn) -> Beginning[S]:
     """Begin a branch after ``held``, or find the one that this turn began."""
-    if not parts.fork:
+    key, journal = held.thread, parts.journal
+    if not parts.settings.fork:
         raise ConflictError(
             f"the thread went on from version {held.version}",
             where=str(key),
@@ -135,62 +131,55 @@ def _forked(
     digest = hashlib.blake2b("\x00".join(names).encode(), digest_size=8).hexdigest()
     name = f"fork-{digest}"  # of its state and first turn, so that a repeated step finds it
     try:
-        yield Io(lambda: parts.journal.fork(key, state.hash, name))
+        journal.fork(key, state.hash, name)
     except ConflictError:  # the step is repeated: its branch is there
-        first = yield Io(lambda: next(parts.journal.commits(key, name)))
+        first = next(journal.commits(key, name))
         forked = Head(key, name, first.hash, first.version, seq=first.seq)
-        found: Appended | None = yield _found(parts, turn, state, forked)
+        found = _found(parts, turn, state, forked)
         if _is_committed(found):
-            latest: Latest[S] = yield parts.latest(key, name)
-            return Beginning(latest, found)
-    yield from _acts_again(parts, key, held, name)  # a step that was killed here is repeated here
-    latest = yield parts.latest(key, name)
+            return Beginning(parts.latest(key, name), found)
+    _act_again(parts, held, name)  # a step that was killed here is repeated here
     warning = f"the thread went on from this state before: the step began branch {name}"
-    return Beginning(latest, None, warning)
+    return Beginning(parts.latest(key, name), None, warning)
 
 
-def _acts_again(parts: Parts[S], key: ThreadKey, held: Head, branch: str) -> Doing[None]:
+def _act_again(parts: Parts[S], held: Head, branch: str) -> None:
     """Retire on a new branch what the operator retired on the old one after ``held``."""
-    later: list[Any] = yield Io(
-        lambda: [
-            proposal
-            for each in parts.journal.commits(key, held.branch, held.version)
-            if (proposal := operators_act(each.record))
-        ]
-    )
-    ids = {item for each in later for item in each.get("drop", ())}
-    latest: Latest[S] = yield parts.latest(key, branch)
-    items = latest.state.items() if latest.state is not None else ()
+    key = held.thread
+    later = parts.journal.commits(key, held.branch, held.version)
+    acts = filter(None, (operators_act(each.record) for each in later))
+    ids = {item for each in acts for item in each.get("drop", ())}
+    state = parts.latest(key, branch).state
+    items = state.items() if state is not None else ()
     words = {(slot.name, item.text_of) for slot, item in items if item.id in ids}
-    yield from retiring(parts, key, branch, words, "repeated on a branch that began before it")
+    retire_words(parts, key, branch, words, "repeated on a branch that began before it")
 
 
-def _taken(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Doing[Beginning[S]]:
+def _taken(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S]:
     """Take a state that the journal does not hold."""
-    latest: Latest[S] = yield parts.latest(key, MAIN)
-    head, is_new = latest.head, not latest.head.hash
-    if (yield Io(lambda: parts.journal.was_erased(key, state.hash))):
-        return (yield from _after_erasure(parts, state, key))
+    head = parts.latest(key, MAIN).head
+    is_new = not head.hash
+    if parts.journal.was_erased(key, state.hash):
+        return _after_erasure(parts, state, key)
     if not (parts.has_signed(state, key) if parts.keys else is_new):
         raise StateError(
             f"the journal does not hold this state of version {state.version}",
             where=str(key),
             hint="give a state of this thread, or None; one of a newer checkpoint is taken if it is signed (state_key)",
         )
-    if (yield Io(lambda: _cites_erased(parts, key, state))):
+    if _cites_erased(parts, key, state):
         raise StateError(
             "the state rests on words that were erased from this thread",
             where=str(key),
             hint=f"delete the checkpoints that hold it; {_GO_ON}",
         )
-    held = yield Io(lambda: _taken_before(parts, key, state))
+    held = _taken_before(parts, key, state)
     if held is not None:  # the step is repeated
-        return (yield from beginning(parts, held, turn, key))
+        return beginning(parts, held, turn, key)
     version = max(state.version, head.version + 1)
     made = state.model_copy(update={"branch": MAIN, "version": version}).sealed()
-    entry = Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")
-    yield parts.committing(head, [entry])
-    latest = yield parts.latest(key, MAIN)
+    parts.commit(head, [Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")])
+    latest = parts.latest(key, MAIN)
     if is_new:
         return Beginning(latest)
     warning = "the journal did not hold the state: the step goes on from it all the same"
@@ -215,14 +204,14 @@ def _taken_before(parts: Parts[S], key: ThreadKey, state: S) -> S | None:
     return None
 
 
-def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning[S]]:
+def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Beginning[S]:
     """Go on from what an erasure left, if the erased state was the last one of its branch.
 
     Raises:
         StateError: The thread is gone, or went on since: the state's own past cannot be had without the words.
     """
-    left: Latest[S] = yield parts.latest(key, state.branch)
-    is_another = yield Io(lambda: parts.journal.was_deleted(key))
+    left = parts.latest(key, state.branch)
+    is_another = parts.journal.was_deleted(key)
     if is_another or left.state is None or left.state.turn != state.turn:
         raise StateError(
             "the state was erased",
@@ -232,18 +221,15 @@ def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Doing[Beginning
     return Beginning(left, None, "an erasure changed the state: the step goes on from what it left")
 
 
-def joining(
-    parts: Parts[S], begun: Beginning[S], turn: Turn, key: ThreadKey
-) -> Doing[tuple[Beginning[S], Turn]]:
+def joining(parts: Parts[S], begun: Beginning[S], turn: Turn) -> tuple[Beginning[S], Turn]:
     """Return where a step begins that waited, or was overtaken, since it had ``begun``: at the head now.
 
     With it comes the turn without what others have committed of it meanwhile.
     """
     since = begun.latest.head
-    latest: Latest[S] = yield parts.latest(key, since.branch)
-    stored: list[StoredMessage] = yield Io(
-        lambda: list(parts.journal.messages(key, since.seq + 1, branch=since.branch))
-    )
+    key, branch = since.thread, since.branch
+    latest = parts.latest(key, branch)
+    stored = parts.journal.messages(key, since.seq + 1, branch=branch)
     since_then = [each for each in stored if each.seq <= latest.head.seq]
     there = [each.message.observation.identity for each in since_then]
     said = [observation.identity for observation in turn.observations]
@@ -251,8 +237,7 @@ def joining(
     if place is not None:
         before = replace(since, seq=since_then[place].seq - 1)
         messages = messages_of(turn.numbered(since_then[place].message.turn))
-        known: Appended | None = yield Io(lambda: parts.journal.repeated(before, messages))
-        return Beginning(latest, known), turn
+        return Beginning(latest, parts.journal.repeated(before, messages)), turn
     rest = turn.observations[_overlap(there, said) :]
     warning = WENT_ON if since_then else begun.warning
     return Beginning(latest, None, warning), turn.model_copy(update={"observations": rest})

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from typing_extensions import TypeVar
 
-from acc.controller.acts import flushing, recording, retiring_everywhere, withdrawing
+from acc.controller import acts
 from acc.controller.common import Common
 from acc.controller.indexing import document
 from acc.controller.one_turn import stepped
@@ -69,7 +69,7 @@ class MemoryController(Common[S]):
 
     def flush(self, thread: Key, *, branch: str = "main") -> Step[S] | None:
         """Compress what waits in a thread's tail; None if nothing does."""
-        return perform(flushing(self, thread, branch=branch))
+        return perform(self.flushing(thread, branch=branch))
 
     def record(
         self, observations: Sequence[Observation], *, thread: Key, state: S | None = None
@@ -87,7 +87,7 @@ class MemoryController(Common[S]):
             Whether it is kept. False: the thread went on from ``state``, and the step from it has to bring the words
             along in its turn.
         """
-        return perform(recording(self, observations, thread=thread, state=state))
+        return acts.record(self.parts, observations, thread, state)
 
     def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
@@ -106,7 +106,7 @@ class MemoryController(Common[S]):
             InputError: There is no such item.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return perform(retiring_everywhere(self, ids, reason, thread=thread, state=state))
+        return acts.retire(self.parts, ids, reason, thread, state)
 
     def withdraw(
         self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
@@ -126,7 +126,7 @@ class MemoryController(Common[S]):
             InputError: The thread has no such branch.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return perform(withdrawing(self, refs, reason, thread=thread, branch=branch))
+        return acts.withdraw(self.parts, refs, reason, thread, branch)
 
     def last_state(self, thread: Key, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""
@@ -221,10 +221,10 @@ class AsyncMemoryController(Common[S]):
     _threads: tuple[int, ThreadPoolExecutor] | None = None
 
     step = awaited(stepped)
-    flush = awaited(flushing)
-    record = awaited(recording)
-    retire = awaited(retiring_everywhere)
-    withdraw = awaited(withdrawing)
+    flush = awaited(Common[S].flushing)
+    record = beside(MemoryController[S].record)
+    retire = beside(MemoryController[S].retire)
+    withdraw = beside(MemoryController[S].withdraw)
     last_state = beside(MemoryController[S].last_state)
     state_at = beside(MemoryController[S].state_at)
     latest = beside(MemoryController[S].latest)

@@ -40,57 +40,43 @@ BATCH = 100
 class Indexing:
     """A memory's store of artifacts behind its journal.
 
+    If the folder's Chroma cannot be used, the memory goes on without it, and says so.
+
     Args:
         journal: The journal.
-        store: The store, which `close` closes; None to read the journal alone.
+        store: The store, which `close` closes, or the address of a Chroma server; None for Chroma in the folder.
         index: When the store is filled (`acc.controller.settings.Settings`).
-        problem: Why there is no store, if there should be one.
-        place: Where the journal notes that the store is; by default its own address.
+        folder: The memory's folder; without folder and store, nothing is indexed.
+
+    Raises:
+        StoreError: The server cannot be reached.
     """
 
     def __init__(
-        self,
-        journal: Journal,
-        store: ChromaStore | None = None,
-        index: Index = "now",
-        problem: AccError | None = None,
-        place: str = "",
+        self, journal: Journal, store: ChromaStore | str | None, index: Index, folder: Path | None
     ) -> None:
-        self.store, self._journal, self._problem = store, journal, problem
-        used = store if index != "none" else None
-        self._place = place or (used.where if used is not None else "")
-        self._is_noted = not self._place
-        self._filling: Filling | None = None
-        if used is not None:
-            self._filling = Filling(used, self._after, index, held=self._held)
-        self._recall = Recall(used)
-
-    @classmethod
-    def of(
-        cls,
-        journal: Journal,
-        store: ChromaStore | str | None,
-        index: Index,
-        folder: Path | None,
-    ) -> Indexing:
-        """Open the index of a memory: a store, a Chroma server, or Chroma in the memory's folder.
-
-        If the folder's Chroma cannot be used, the memory goes on without it, and says so.
-
-        Raises:
-            StoreError: The server cannot be reached.
-        """
+        self._journal = journal
+        self._problem: AccError | None = None
+        self._place = ""  # where the journal notes that the store is
         if index == "none":
-            return cls(journal, None if isinstance(store, str) else store, index)
-        if isinstance(store, str):
+            store = None if isinstance(store, str) else store
+        elif isinstance(store, str):
             store = ChromaStore.server(store)
-        if store is not None or folder is None:
-            return cls(journal, store, index)
-        try:
-            store = ChromaStore.embedded(folder / FOLDER)
-        except StoreError as error:
-            return cls(journal, problem=error)
-        return cls(journal, store, index, place=FOLDER)  # wherever the folder is moved to
+        elif store is None and folder is not None:
+            try:
+                store = ChromaStore.embedded(folder / FOLDER)
+                self._place = FOLDER  # wherever the folder is moved to
+            except StoreError as error:
+                self._problem = error
+        self.store = store
+        used = store if index != "none" else None
+        if used is not None:
+            self._place = self._place or used.where
+        self._is_noted = not self._place
+        self._filling = (
+            Filling(used, self._after, index, held=self._held) if used is not None else None
+        )
+        self._recall = Recall(used)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -16,24 +16,24 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
-from acc.controller.acts import again, retiring_everywhere
-from acc.controller.beginning import beginning, joining, with_waiting
-from acc.controller.common import Common, conversation
+from acc.controller.acts import again, check_state, conversation, retire
+from acc.controller.beginning import Beginning, beginning, joining, with_waiting
+from acc.controller.common import Common
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
 from acc.controller.watching import Watch
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow
-from acc.gate import Verdict, qualify
+from acc.gate import Verdict, opens, qualify
 from acc.journal import Appended, Entry, Head, Latest, ThreadKey
-from acc.journal.names import Key, StoredMessage, Waiting
+from acc.journal.names import Key, Waiting
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import render
 from acc.state.tail import Message, messages_of, rendered
 from acc.step.step import Step, overflow_of
 from acc.step.stepping import stepping
-from acc.turn.observations import Channel, Evidence
+from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -41,14 +41,6 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 _LOG = logging.getLogger(__name__)
 
 OVERTAKEN = "another worker committed meanwhile and took the turn along: this is its state"
-
-
-@dataclass(frozen=True)
-class Taken(Generic[S]):
-    """What became of a turn; ``is_repeat``: the journal held it already, from this worker or another one."""
-
-    step: Step[S]
-    is_repeat: bool
 
 
 def stepped(
@@ -62,16 +54,16 @@ def stepped(
             hint="give Turn.said(text), or Turn.from_messages",
         )
     key, parts = conversation(thread), memory.parts
-    parts.check(state)
+    check_state(state)
     if memory.behind is not None:
         parts = memory.behind.patient
     with (
-        parts.observers.watching(key, parts.memory.policy) as watch,
+        parts.watcher.watching(key, parts.memory.policy) as watch,
         closing(memory.queues.place(key)) as place,
     ):
-        taken = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
+        step = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
         try:
-            step = yield from _with_room(memory, key, taken, watch)
+            step = yield from _with_room(parts, key, step, watch)
         except PinnedOverflow as overflow:
             watch.ends(overflow.step)
             raise
@@ -90,7 +82,7 @@ def taking(
     watch: Watch,
     place: Place | None = None,
     force: bool = False,
-) -> Doing[Taken[S]]:
+) -> Doing[Step[S]]:
     """Take a turn of a thread; ``place`` is where it stands in the thread's queue, if it may have to wait.
 
     Raises:
@@ -102,7 +94,7 @@ def taking(
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun = yield from beginning(parts, state, clean, key)
+    begun: Beginning[S] = yield Io(lambda: beginning(parts, state, clean, key))
     until = monotonic() + (place.wait if place is not None else 0)
     if place is not None and place.is_behind and begun.known is None:
         log_event(
@@ -110,27 +102,26 @@ def taking(
             thread=key.thread,
         )  # fmt: skip
         yield place
-        begun, clean = yield from joining(parts, begun, clean, key)
+        begun, clean = yield Io(partial(joining, parts, begun, clean))
     while begun.known is None:
         try:
-            taken = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
+            step = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
         except ConflictError:
             epoch = begun.latest.head.epoch
-            begun, clean = yield from joining(parts, begun, clean, key)
+            begun, clean = yield Io(partial(joining, parts, begun, clean))
             is_taken_over = begun.latest.head.epoch != epoch
             if begun.known is None and (is_taken_over or monotonic() >= until):
                 raise
         else:
-            warnings = (*filter(None, (begun.warning,)), *taken.step.warnings)
-            step = replace(taken.step, warnings=warnings)
-            return Taken(parts.signed(step, key), taken.is_repeat)
-    step = yield from again(parts, key, begun.known)
-    return Taken(parts.signed(step, key), True)
+            warnings = (*filter(None, (begun.warning,)), *step.warnings)
+            return parts.signed(replace(step, warnings=warnings), key)
+    step = yield Io(partial(again, parts, key, begun.known))
+    return parts.signed(step, key)
 
 
 def _going_on(
     parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
-) -> Doing[Taken[S]]:
+) -> Doing[Step[S]]:
     """Take a turn from a branch's head, with what was appended there and never committed."""
     base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
     waiting, numbered = with_waiting(latest.waiting, clean, base.turn + 1)
@@ -151,12 +142,12 @@ def _going_on(
         step = yield from _asked(asking, call, watch)
         turned = yield from writing.persist(turned, parts.entries(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
-        found = yield from again(parts, key, turned)
-        return Taken(replace(found, warnings=(OVERTAKEN,)), True)
+        found: Step[S] = yield Io(lambda: again(parts, key, turned))
+        return replace(found, warnings=(OVERTAKEN,))
     first, branch = (waiting.turn or turned).first, latest.head.branch
     added = [Artifact(m, branch, first + n) for n, m in enumerate(writing.messages)]
     yield Io(lambda: parts.index.committed(key, branch, added))
-    return Taken(replace(step, warnings=parts.index.warnings, verdicts=verdicts), False)
+    return replace(step, warnings=parts.index.warnings, verdicts=verdicts)
 
 
 @dataclass(frozen=True)
@@ -199,7 +190,7 @@ class _Writing(Generic[S]):
         whole = waiting.and_then(turned) if self.own and waiting is not None else turned
         try:
             with self.watch.stage("persist"):
-                yield self.parts.committing(self.head, entries, whole)
+                yield Io(lambda: self.parts.commit(self.head, entries, whole))
         except ConflictError:
             said = self.own or self.messages
             found: Appended | None = yield Io(lambda: self.parts.journal.repeated(self.head, said))
@@ -216,16 +207,16 @@ def _qualified(
     question = " ".join(o.text for o in turn.observations if o.channel is Channel.USER)
     if not question.strip():
         return (), ()
-    policy, cadence = parts.memory.policy, parts.memory.cadence
+    policy = parts.memory.policy
     with watch.stage("recall") as told:
         told.result = found = yield Io(lambda: parts.index.recall(latest.head, question))
     refs, read = frozenset(message.ref for message in latest.tail), ""
-    if parts.gate.is_open(found):
-        shown = rendered(latest.tail, policy, cadence.tool_share)
+    if opens(found, policy.gate):
+        shown = rendered(latest.tail, policy)
         state = render(latest.state, policy.style) if latest.state is not None else ""
         read = "\n".join((state, *shown))
     with watch.stage("qualify") as told:
-        qualified = qualify(found, question, read, refs, parts.gate, policy.counter)
+        qualified = qualify(found, question, read, refs, policy.gate, policy.counter)
         told.result = qualified
     return qualified
 
@@ -246,7 +237,7 @@ def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
         return step
 
 
-def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch) -> Doing[Step[S]]:
+def _with_room(parts: Parts[S], key: ThreadKey, step: Step[S], watch: Watch) -> Doing[Step[S]]:
     """Return the step; if rules or goals found no room, retire what a handler names, and read them once more.
 
     A repeated step finds that they were read once more, and retires nothing again.
@@ -254,30 +245,41 @@ def _with_room(memory: Common[S], key: ThreadKey, taken: Taken[S], watch: Watch)
     Raises:
         PinnedOverflow: There is no handler, it names nothing, or what it names is not enough.
     """
-    parts, handler = memory.parts, memory.settings.on_overflow
-    step, branch = taken.step, taken.step.state.branch
     if not step.no_room:
         return step
+    handler, branch = parts.settings.on_overflow, step.state.branch
     overflow = overflow_of(step)
     refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=branch))
     words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
-    if taken.is_repeat:
-        said = {each.identity for each in words}
-        stored: list[StoredMessage] = yield Io(
-            lambda: list(parts.journal.messages(key, branch=branch))
-        )
-        after = (each.message for each in stored if each.message.turn > step.state.turn)
-        if any(message.observation.identity in said for message in after):
-            latest = yield parts.latest(key, branch)
-            return replace(step, state=latest.state, tail=latest.tail, commits=())
+    known: Step[S] | None = yield Io(lambda: _read_again(parts, key, step, words))
+    if known is not None:
+        return known
     ids = handler(overflow) if handler is not None else ()
     if not ids or not words:
         raise overflow
-    room = yield from retiring_everywhere(memory, ids, "to make room", thread=key, state=step.state)
+    room: Step[S] = yield Io(lambda: retire(parts, ids, "to make room", key, step.state))
     turn = Turn(observations=words, at=refused[-1].at)
     more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
-    if more.step.no_room:
-        raise overflow_of(more.step)
-    commits = (*step.commits, *room.commits, *more.step.commits)
+    if more.no_room:
+        raise overflow_of(more)
+    commits = (*step.commits, *room.commits, *more.commits)
     told = tuple(replace(each, no_room=()) for each in commits)
-    return replace(more.step, commits=told, usage=step.usage + more.step.usage)
+    return replace(more, commits=told, usage=step.usage + more.usage)
+
+
+def _read_again(
+    parts: Parts[S], key: ThreadKey, step: Step[S], words: Sequence[Observation]
+) -> Step[S] | None:
+    """Return where the branch stands if words of a step were read once more since; None if not."""
+    branch, said = step.state.branch, {each.identity for each in words}
+    latest = parts.latest(key, branch)
+    if latest.state is None or latest.state.turn == step.state.turn:
+        return None
+    after = (
+        each.message.observation.identity
+        for each in parts.journal.messages(key, branch=branch)
+        if each.message.turn > step.state.turn
+    )
+    if said.isdisjoint(after):
+        return None
+    return replace(step, state=latest.state, tail=latest.tail, commits=())

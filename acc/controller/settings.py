@@ -6,29 +6,24 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, Literal, TypeVar, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar, get_args
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Index
 from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
-from acc.compress.compressor import AskingCompressor, AskingJudge
 from acc.controller.indexing import Indexing
-from acc.controller.step_log import StepLog
-from acc.controller.watching import Observer, Observers
-from acc.driving import Io
-from acc.errors import ConfigurationError, InputError, PinnedOverflow
-from acc.gate import Gate, Verdict
-from acc.journal import Appended, Entry, Head, Journal, ThreadKey
+from acc.controller.watching import Observer, Watcher
+from acc.errors import ConfigurationError, PinnedOverflow
+from acc.gate import Verdict
+from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
-from acc.state.reading import Compressor, Judge
 from acc.state.tail import Message, marked
-from acc.step.step import Cadence, Memory, Step
-from acc.step.update import Options, bound_of, check_types, memory_of
-from acc.turn.redact import Redact, redacted_turn, redactor
+from acc.step.step import Memory, Step
+from acc.step.update import Options, check_types, memory_of
+from acc.turn.redact import redacted_turn, redactor
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -60,21 +55,15 @@ def keys_of(given: StateKey) -> tuple[bytes, ...]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Options):
     """What a memory needs beside its place; every field has a default.
 
     Attributes:
-        model: A model that compresses and judges (`acc.models.endpoints.as_model`); None for the keyless rules.
-        compressor: Proposes what changes, instead of ``model``.
-        judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
-        policy: Schema, bounds, how rules end; by default with the bound that `acc.step.update` names.
-        cadence: When to compress; by default that of the same.
-        redact: Removes secrets before anything is kept.
+        model: Who compresses and judges, as in `acc.step.update.Options`, like ``judge``, ``policy`` and ``redact``.
         store: Where artifacts are indexed, which `close` closes: a store, or the address of a Chroma server such as
             ``http://chroma:8000``; None for Chroma in the memory's folder.
         index: ``now``: a step returns when the store has its messages; ``behind``: a worker adds them; ``none``:
             recall reads the journal alone, and finds by words.
-        gate: Bounds of the evidence that is admitted.
         on_overflow: Gets the `PinnedOverflow` that would end a step, and returns ids of items to retire as the
             operator. The words that found no room are then read again. Without ids the error is raised.
         behind: Whether the model is asked after the step, by a worker. The tail carries the agent until then.
@@ -91,15 +80,8 @@ class Settings:
         ConfigurationError: A setting is invalid.
     """
 
-    model: Any = None
-    compressor: Compressor | AskingCompressor | None = None
-    judge: Judge | AskingJudge | None = None
-    policy: Policy | None = None
-    cadence: Cadence | None = None
-    redact: Redact | Literal["secrets"] | None = "secrets"
     store: ChromaStore | str | None = field(default=None, repr=False)
     index: Index = "now"
-    gate: Gate = field(default_factory=Gate)
     on_overflow: OnOverflow | None = None
     behind: bool = False
     fork: bool = True
@@ -109,9 +91,9 @@ class Settings:
     clock: Clock | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_types(
-            "Settings", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence),
-            ("store", self.store, (ChromaStore, str)), ("gate", self.gate, Gate),
+            "Settings", ("store", self.store, (ChromaStore, str)),
             ("on_overflow", self.on_overflow, Callable), ("behind", self.behind, bool),
             ("fork", self.fork, bool), ("busy_wait", self.busy_wait, (int, float)),
         )  # fmt: skip
@@ -125,22 +107,6 @@ class Settings:
                 f"index is {self.index!r}", where="Settings", hint="give now, behind or none"
             )
 
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> Settings:
-        """Return settings by name.
-
-        Raises:
-            ConfigurationError: There is no such setting, or one is invalid.
-        """
-        names = [each.name for each in fields(cls)]
-        if unknown := given.keys() - set(names):
-            raise ConfigurationError(
-                f"there is no setting {', '.join(sorted(unknown))}",
-                where="open",
-                hint=f"the settings are {', '.join(names)}",
-            )
-        return cls(**given)
-
 
 @dataclass(frozen=True)
 class Parts(Generic[S]):
@@ -148,85 +114,60 @@ class Parts(Generic[S]):
 
     Attributes:
         journal: Where what happened is kept.
-        memory: Who compresses and judges, under which policy and cadence.
+        settings: The settings.
+        memory: Who compresses and judges, under which policy, and removes secrets before anything is kept.
         index: Finds candidates, and is told of new messages.
-        gate: Bounds of what is admitted of them.
-        redact: Removes secrets before anything is kept.
-        now: The time of a turn that carries none, in ISO 8601.
-        fork: Whether a step from an older state begins a branch.
-        keys: Keys that sign states; the first signs, all are accepted.
         marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
-        observers: Who is told of each step.
+        watcher: Tells of each step.
     """
 
     journal: Journal
+    settings: Settings
     memory: Memory[S]
     index: Indexing
-    gate: Gate
-    redact: Redact | None
-    now: Callable[[], str]
-    fork: bool
-    keys: tuple[bytes, ...]
     marks: bytes
-    observers: Observers
+    watcher: Watcher
 
     @classmethod
     def of(cls, journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
         """Return the parts of a memory."""
         redact = redactor(settings.redact, journal.key("secrets") if settings.redact else b"")
-        options = Options(
-            model=settings.model, compressor=settings.compressor, judge=settings.judge,
-            cadence=settings.cadence, redact=redact,
-        )  # fmt: skip
-        policy = settings.policy or Policy(max_tokens=bound_of(options))
-        memory: Memory[Any] = memory_of(options, policy)
-        clock = settings.clock or SystemClock()
-        marks = policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
-        own = [settings.telemetry] if settings.telemetry is not None else []
-        return Parts(
-            journal, memory, index, settings.gate, redact, lambda: stamp(clock.now()),
-            settings.fork, keys_of(settings.state_key), marks, Observers(StepLog(), *own),
-        )  # fmt: skip
+        memory = memory_of(replace(settings, redact=redact))
+        marks = memory.policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
+        return Parts(journal, settings, memory, index, marks, Watcher(settings.telemetry))
+
+    @property
+    def keys(self) -> tuple[bytes, ...]:
+        """Keys that sign states; the first signs, all are accepted."""
+        return keys_of(self.settings.state_key)
+
+    def now(self) -> str:
+        """Return the time of a turn that carries none."""
+        return stamp((self.settings.clock or SystemClock()).now())
 
     def clean(self, turn: Turn, where: str) -> Turn:
         """Return a turn as it is kept: dated unless nobody knows when, pasted passages split off, without secrets."""
         whole = normalize(dated(turn, self.now()), where, self.memory.policy.pasted)
         known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
-        return redacted_turn(known, self.redact)
+        return redacted_turn(known, self.memory.redact)
 
-    def check(self, state: object) -> None:
-        """Check that what a caller gave is a state.
+    def latest(self, key: ThreadKey, branch: str) -> Latest[S]:
+        """Return head, state and tail of a branch."""
+        schema: Any = self.memory.policy.schema
+        return self.journal.latest(key, branch=branch, schema=schema)
 
-        Raises:
-            InputError: It is none.
-        """
-        if state is not None and not isinstance(state, CompressedCognitiveState):
-            raise InputError(
-                f"the state is a {type(state).__name__}",
-                where="step",
-                hint="give the state of the last step, or None to go on where the thread stopped",
-            )
-
-    def latest(self, key: ThreadKey, branch: str) -> Io:
-        """Read head, state and tail of a branch."""
-        schema = self.memory.policy.schema
-        return Io(lambda: self.journal.latest(key, branch=branch, schema=schema))
-
-    def committing(
-        self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None
-    ) -> Io:
+    def commit(self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None) -> None:
         """Commit after a head; ``turn`` is the one that the first commit took."""
         where: dict[str, Any] = {"follows": head.hash, "branch": head.branch, "epoch": head.epoch}
-        return Io(lambda: self.journal.commit(head.thread, entries, turn=turn, **where))
+        self.journal.commit(head.thread, entries, turn=turn, **where)
 
     def step(
         self, state: S, tail: Sequence[Message], commits: Sequence[Commit[S]] = (), **more: Any
     ) -> Step[S]:
         """Return a step that asked no model, with the messages of a state's tail; ``more`` are fields of `Step`."""
         given: dict[str, Any] = {"usage": Usage(), "failure": "", **more}
-        policy, cadence = self.memory.policy, self.memory.cadence
         made = marked(state.unread, tail), tuple(commits)
-        return Step(state, *made, policy=policy, cadence=cadence, **given)
+        return Step(state, *made, policy=self.memory.policy, **given)
 
     def entries(self, step: Step[S], verdicts: Sequence[Verdict] = ()) -> list[Entry[S]]:
         """Return a step's commits as the journal takes them. Usage and verdicts stand with the first."""
@@ -235,8 +176,8 @@ class Parts(Generic[S]):
         return found
 
     def signed(self, step: Step[S], thread: ThreadKey) -> Step[S]:
-        """Return the step with its state signed; the same step without keys."""
-        return replace(step, state=self.signed_state(step.state, thread)) if self.keys else step
+        """Return the step with its state signed (`signed_state`)."""
+        return replace(step, state=self.signed_state(step.state, thread))
 
     def signed_state(self, state: S, thread: ThreadKey) -> S:
         """Return the state with its signature; the same state without keys.

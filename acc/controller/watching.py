@@ -1,23 +1,34 @@
-"""The protocol between a step and what observes it. The log and OpenTelemetry are two observers.
+"""What is told of steps: the protocol of observers, such as OpenTelemetry, and the log.
 
-with observers.watching(thread, policy) as watch:
+with Watcher(observer).watching(thread, policy) as watch:
     with watch.stage("recall") as told:
         told.result = recall()
     ...
     watch.ends(step)
+
+The log has one line a step at DEBUG. At INFO or WARNING it has one for each reason with which something was refused,
+evicted, ended or given up, for each compression that failed or was repaired, each overflow, each step that raised.
+Lines and facts are ids, counts and codes, never words.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, Protocol
 
+from acc.errors import ConflictError
 from acc.journal.names import ThreadKey
-from acc.logs import CONVERSATION, cause, log_event
+from acc.logs import CONVERSATION, cause, code, log_event
 from acc.state.policy import Policy
+from acc.state.proposal import LISTS
+from acc.state.reasons import REFUSED, Note, Reason
+from acc.state.render import render
 from acc.step.step import Step
 
 _LOG = logging.getLogger(__name__)
@@ -73,24 +84,18 @@ class Named(NamedTuple):
         return cls(thread.thread, thread.digest(policy.digest_key))
 
 
-class Told:
-    """What a stage tells at its end."""
-
-    result: Any = None
-
-
 class Watch:
-    """Tells the observers of one step. An observer that raises is logged once, and stops no step."""
+    """Tells of one step: an observer, and the log. `Watcher.watching` makes it."""
 
-    def __init__(self, observers: Observers, thread: ThreadKey, policy: Policy) -> None:
-        self._observers = observers
-        begun = [(each, observers.told(each, each, "begins", thread, policy)) for each in observers]
-        self._each = [(observer, one) for observer, one in begun if one is not None]
+    def __init__(self, watcher: Watcher, observer: StepObserver | None) -> None:
+        self._watcher, self._observer = watcher, observer
+        self._ms: Counter[str] = Counter()
+        self._is_over = False
 
     @contextmanager
-    def stage(self, stage: Stage) -> Iterator[Told]:
+    def stage(self, stage: Stage) -> Iterator[SimpleNamespace]:
         """Tell of a stage that runs in the block; the block sets ``result``. A computation may return in it."""
-        told, begun = Told(), perf_counter()
+        told, begun = SimpleNamespace(result=None), perf_counter()
         failed: BaseException | None = None
         self._tell("stage_begins", stage)
         try:
@@ -101,35 +106,40 @@ class Watch:
             failed = error
             raise
         finally:
-            result = None if failed else told.result
-            self._tell("stage_ends", stage, perf_counter() - begun, result, failed)
+            seconds, result = perf_counter() - begun, None if failed else told.result
+            self._ms[stage] += round(1000 * seconds)
+            self._tell("stage_ends", stage, seconds, result, failed)
 
     def ends(self, step: Step[Any] | None, error: BaseException | None = None) -> None:
         """See `StepObserver.ends`. Only the first call counts."""
+        if self._is_over:
+            return
+        self._is_over = True
         self._tell("ends", step, error)
-        self._each = []
+        if error is not None:
+            _log_error(error)
+        if step is not None:
+            _log_step(step)
+            if _LOG.isEnabledFor(logging.DEBUG):
+                ms = [f"{stage}:{each}" for stage, each in self._ms.items()]
+                log_event(_LOG, logging.DEBUG, "step", "a step ended", **facts(step), ms=ms)
 
     def _tell(self, call: str, *what: Any) -> None:
-        for observer, each in self._each:
-            self._observers.told(observer, each, call, *what)
+        self._watcher.told(self._observer, call, *what)
 
 
-class Observers:
-    """The observers of a memory's steps."""
+class Watcher:
+    """Watches the steps of a memory. An observer that raises is logged once, and stops no step."""
 
-    def __init__(self, *each: Observer) -> None:
-        self._each = each
-        self._failed: list[Observer] = []
-
-    def __iter__(self) -> Iterator[Observer]:
-        return iter(self._each)
+    def __init__(self, observer: Observer | None = None) -> None:
+        self._observer, self._has_failed = observer, False
 
     @contextmanager
     def watching(self, thread: ThreadKey, policy: Policy) -> Iterator[Watch]:
         """Yield the `Watch` of a step, and name its thread in the log. Errors are told here, results by the caller."""
         outer = CONVERSATION.set(Named.of(thread, policy))
         try:
-            watch = Watch(self, thread, policy)
+            watch = Watch(self, self.told(self._observer, "begins", thread, policy))
             try:
                 yield watch
             except BaseException as error:
@@ -140,16 +150,145 @@ class Observers:
             with suppress(ValueError):  # another context closes a coroutine that was left
                 CONVERSATION.reset(outer)
 
-    def told(self, observer: Observer, one: Any, call: str, *what: Any) -> Any:
-        """Return the result of a call of ``one``; None if it raises, which the log says once for each observer."""
+    def told(self, observer: Observer | StepObserver | None, call: str, *what: Any) -> Any:
+        """Return the result of an observer's call; None without one, or if it raises."""
+        if observer is None:
+            return None
         try:
-            return getattr(one, call)(*what)
+            return getattr(observer, call)(*what)
         except Exception as error:
-            if not any(each is observer for each in self._failed):
-                self._failed.append(observer)
+            if not self._has_failed:
+                self._has_failed = True
                 log_event(
                     _LOG, logging.WARNING, "telemetry_failed",
                     "an observer of steps raises; its errors are not logged again, and steps go on",
-                    observer=type(observer).__name__, cause=cause(error),
+                    observer=type(self._observer).__name__, cause=cause(error),
                 )  # fmt: skip
             return None
+
+
+USUAL = frozenset(
+    {
+        Reason.ADDED, Reason.UPDATED, Reason.LATER, Reason.DONE, Reason.REOPENED,
+        Reason.DROPPED, Reason.KNOWN, Reason.STAYS, Reason.NO_ROOM,
+    }
+)  # fmt: skip
+"""Reasons of an undisturbed turn, and the one that has an overflow's line. The journal has all of them."""
+
+
+def facts(step: Step[Any]) -> dict[str, Any]:
+    """Return the facts of a step by name. Each is an attribute ``acc.NAME`` of its span."""
+    state, policy = step.state, step.policy
+    tokens = policy.counter(render(state, policy.style))
+    reasons = [note.reason for note in step.notes]
+    return {
+        "turn": state.turn,
+        "branch": state.branch,
+        "state.hash": state.hash,
+        "state.tokens": tokens,
+        "budget.tokens": policy.max_tokens,
+        "budget.share": round(tokens / policy.max_tokens, 4),
+        "pinned.share": _pinned_share(step),
+        "tail.messages": len(state.unread),
+        "tail.tokens": sum(entry.tokens for entry in state.unread),
+        "outcome": _outcome(step),
+        "requests": step.usage.requests,
+        "candidates": len(step.verdicts),
+        "admitted": sum(verdict.reason == "admitted" for verdict in step.verdicts),
+        "refused": sum(reason in REFUSED for reason in reasons),
+        "evicted": reasons.count(Reason.EVICTED),
+        "warnings": len(step.warnings),
+    }
+
+
+def _outcome(step: Step[Any]) -> str:
+    """Return ``compressed``; ``kept`` if the turn only joined the tail; or the code of the compressor's failure."""
+    if step.failure:
+        return code(step.failure.partition(":")[0])
+    is_compressed = any(each.given.proposal is not None for each in step.commits)
+    return "compressed" if is_compressed else "kept"
+
+
+def _pinned_share(step: Step[Any]) -> float:
+    """Return how full rules and goals are: their tokens, or, if more, a slot's places. At 1 the next one overflows."""
+    state, policy = step.state, step.policy
+    slots = [slot for slot in state.slots().values() if slot.is_pinned]
+    own = {slot.name: getattr(state, slot.name) for slot in slots}
+    tokens = policy.counter(render(type(state)(**own), policy.style)) if any(own.values()) else 0
+    places = [len(own[slot.name]) / slot.rules.places for slot in slots]
+    share: float = max(tokens / policy.pinned_tokens, *places)
+    return round(share, 4)
+
+
+def _log_step(step: Step[Any]) -> None:
+    """Write the lines of a step that ended: its compression, its overflow, its notes.
+
+    A failure's words may quote what was said, so a line has its code alone.
+    """
+    if not _LOG.isEnabledFor(logging.WARNING):
+        return
+    turn, given = step.state.turn, [each.given for each in step.commits]
+    if step.failure:
+        outcome = _outcome(step)
+        log_event(
+            _LOG, logging.ERROR if outcome == "key_refused" else logging.WARNING, "compression_failed",
+            "the compressor failed, and its messages stay in the tail", turn=turn,
+            outcome=outcome, provisional=any(each.is_provisional for each in given),
+            unread=sum(entry.status == "unread" for entry in step.state.unread),
+        )  # fmt: skip
+    if any(each.is_repair for each in given):
+        log_event(
+            _LOG, logging.INFO, "repaired", "the model was asked again for slips of form", turn=turn
+        )
+    if step.no_room:
+        log_event(
+            _LOG, logging.WARNING, "overflow", "rules or goals found no room", turn=turn,
+            refs=step.no_room, limit=step.policy.pinned_tokens,
+        )  # fmt: skip
+    if step.warnings:
+        log_event(
+            _LOG, logging.INFO, "warned", "a step has warnings", turn=turn, count=len(step.warnings)
+        )
+    _log_notes(step)
+
+
+def _log_notes(step: Step[Any]) -> None:
+    """Write one line for each reason and list of notes, except those of `USUAL`.
+
+    A proposal chooses ids and names of lists, so a line has only those that commit could have given.
+    """
+    lists = {*LISTS, *(slot.rules.key for slot in step.state.slots().values())}
+    found: dict[tuple[Reason, str], list[Note]] = {}
+    for note in step.notes:
+        if note.reason not in USUAL:
+            found.setdefault((note.reason, note.of if note.of in lists else ""), []).append(note)
+    for (reason, of), each in found.items():
+        event, what = "noted", "a commit has a note"
+        is_lost = reason in (Reason.GIVEN_UP, Reason.MISSING)  # no compressor has read the words
+        if reason in REFUSED:
+            event, what = "refused", "a commit refused what was proposed"
+        elif reason is Reason.EVICTED:
+            event, what = "evicted", "a commit evicted items to make room"
+        log_event(
+            _LOG, logging.WARNING if is_lost else logging.INFO, event, what,
+            reason=reason.value, of=of, count=len(each), turn=step.state.turn,
+            items=[note.item for note in each if _is_name(note.item)],
+            refs=[note.ref for note in each if _is_name(note.ref)],
+        )  # fmt: skip
+
+
+def _is_name(text: str) -> bool:
+    """Whether a text has the form of an id or a ref: a letter and a number."""
+    is_number = text[1:].replace(".", "").isdigit()
+    return text.isascii() and text[:1].islower() and is_number and len(text) < 12
+
+
+def _log_error(error: BaseException) -> None:
+    """Write the line of a step that raised. The caller has the error, so it is no warning."""
+    if isinstance(error, ConflictError):
+        event, what = "conflict", "another step of the thread has committed"
+    elif isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt):
+        event, what = "cancelled", "a step was cancelled; the next one takes its words up"
+    else:
+        event, what = "failed", "a step failed"
+    log_event(_LOG, logging.INFO, event, what, cause=cause(error))

@@ -125,7 +125,7 @@ class Documents(Base):
 
 
 def _messages(parts: Parts[Any], name: str, text: str) -> Iterator[Message]:
-    clean = parts.redact or (lambda text: text)
+    clean = parts.memory.redact or (lambda text: text)
     name, text = clean(storable(name))[:400], clean(storable(text))
     digest = hashlib.sha256(f"{name}\x00{text}".encode()).hexdigest()[:10]
     texts = (piece for piece in pieces(text, PART_BYTES) if piece.strip())

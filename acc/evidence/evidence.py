@@ -121,7 +121,7 @@ class Evidence(Documents, Retention, Moving):
         key = key_of(thread)
         if ref and not self._has(key, ref):
             raise _missing(f"evidence {ref!r}", key)
-        redact = self.parts.redact
+        redact = self.parts.memory.redact
         return self.journal.hold(key, ref, reason=redact(reason) if redact else reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:

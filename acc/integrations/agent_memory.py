@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
-from acc.controller.acts import evidence_of, flushing, recording, withdrawing
+from acc.controller.acts import evidence_of, record, withdraw
 from acc.controller.controller import MemoryController
 from acc.controller.one_turn import stepped
 from acc.driving import Doing, Io, perform
@@ -125,7 +125,8 @@ class AgentMemory(Looking):
             return None
         if shared is not None:
             return (yield from shared.flushing(state.branch))
-        return (yield from flushing(memory, thread, branch=state.branch))
+        done: Step[Any] | None = yield from memory.flushing(thread, branch=state.branch)
+        return done
 
     def _keeping(self, look: Callable[[], Doing[Looked]]) -> Doing[Looked]:
         """Keep what is new without a commit: the next step takes it. Another's commit meanwhile: look again."""
@@ -135,7 +136,7 @@ class AgentMemory(Looking):
                 return looked
             said, thread, state = looked.turn.observations, looked.thread, looked.state
             try:
-                yield from recording(self.controller, said, thread=thread, state=state)
+                yield Io(partial(record, self.controller.parts, said, thread, state))
                 return looked
             except ConflictError:
                 continue
@@ -151,9 +152,8 @@ class AgentMemory(Looking):
         if not refs:
             return step
         thread, branch = looked.thread, step.state.branch
-        done = yield from withdrawing(
-            self.controller, refs, "replaced", thread=thread, branch=branch
-        )
+        parts = self.controller.parts
+        done = yield Io(partial(withdraw, parts, refs, "replaced", thread, branch))
         commits = (*step.commits, *done.commits)
         return replace(step, state=done.state, tail=done.tail, commits=commits)
 
@@ -237,7 +237,7 @@ class AgentMemory(Looking):
         missing = absent(tail, held)
         branch = state.branch if state is not None else "main"
         texts = self.controller.journal.texts(thread, missing, branch=branch) if missing else ()
-        earlier, shown = viewed(reads, held, tail, texts, policy, self.controller.cadence)
+        earlier, shown = viewed(reads, held, tail, texts, policy)
         if state is not None:
             shown = self._with_evidence(shown, given.notes, thread, branch)
         now = now_line(self.clock) if self.clock is not None else ""
@@ -255,7 +255,7 @@ class AgentMemory(Looking):
             [Verdict(ref, place, "admitted") for ref, place in pieces]
             for pieces in admitted.values()
         ]
-        found = perform(evidence_of(self.controller.parts, key_of(thread), branch, asked))
+        found = evidence_of(self.controller.parts, key_of(thread), branch, asked)
         return with_evidence(messages, dict(zip(admitted, found, strict=True)))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from acc.controller.acts import withdrawing
+from acc.controller.acts import withdraw
 from acc.driving import Doing, Io
 from acc.errors import StateError
 from acc.integrations.channel_update import ChannelValues, Looked
@@ -84,7 +84,8 @@ class Looking(Speaking):
                 return looked
             thread, branch = looked.thread, looked.state.branch
             for reason, refs in looked.gone.items():
-                yield from withdrawing(self.controller, refs, reason, thread=thread, branch=branch)
+                parts = self.controller.parts
+                yield Io(partial(withdraw, parts, refs, reason, thread, branch))
                 log_event(
                     _LOG, logging.WARNING, "withdrawn",
                     f"nothing in the state rests on {len(refs)} messages any more: {reason}",

@@ -17,7 +17,6 @@ from acc.integrations.voices import Read
 from acc.state.model import TailRef
 from acc.state.policy import Policy
 from acc.state.tail import Message, labelled, recalled, shortened
-from acc.step.step import Cadence
 from acc.text.lines import one_line
 from acc.turn.observations import MAYBE_PASTED, Channel, Evidence
 from acc.turn.paste.split import framed
@@ -38,7 +37,6 @@ def viewed(
     tail: Sequence[TailRef],
     absent: Sequence[Message],
     policy: Policy,
-    cadence: Cadence,
 ) -> tuple[list[str], list[BaseMessage]]:
     """Return what the model reads beside role and state: the tail that does not stand among the messages, and those.
 
@@ -51,8 +49,8 @@ def viewed(
     earlier.sort(key=lambda message: order.get(message.ref, len(order)))
     now = current([read.message for read in rest])
     return (
-        [labelled(m, policy, cadence.tool_share) for m in earlier if m.text != NO_RESULT],
-        [_plain(r, held.get(r.id, ()), now, policy, cadence) for r in rest],
+        [labelled(m, policy) for m in earlier if m.text != NO_RESULT],
+        [_plain(r, held.get(r.id, ()), now, policy) for r in rest],
     )
 
 
@@ -69,9 +67,7 @@ def _as_tail(read: Read, entries: Sequence[TailRef]) -> list[Message]:
     ]
 
 
-def _plain(
-    read: Read, entries: Sequence[TailRef], now: set[str], policy: Policy, cadence: Cadence
-) -> BaseMessage:
+def _plain(read: Read, entries: Sequence[TailRef], now: set[str], policy: Policy) -> BaseMessage:
     """Return a message as the model reads it.
 
     A long result or pasted passage that the state holds, and that the agent has read before, stands with head and end
@@ -92,12 +88,12 @@ def _plain(
     if not is_old:
         return message
     if isinstance(message, ToolMessage):
-        content: Any = shortened(str(message.text), cadence.tool_share, policy, entries[0].ref)
+        content: Any = shortened(str(message.text), policy.tool_share, policy, entries[0].ref)
         return message if content == message.text else _with(message, content)
     content, refs = message.content, {entry.digest: entry.ref for entry in entries}
     for seen, digest in read.told:
         if seen.channel is Channel.DOCUMENT and isinstance(content, str):
-            short = shortened(seen.text, cadence.tool_share, policy, refs.get(digest, ""))
+            short = shortened(seen.text, policy.tool_share, policy, refs.get(digest, ""))
             content = content.replace(seen.text, short)
     return message if content == message.content else _with(message, content)
 

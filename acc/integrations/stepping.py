@@ -19,9 +19,8 @@ from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
-from acc.board.board import Board
+from acc.board.board import Board, SharedStep
 from acc.board.memory import BoardMemory
-from acc.board.sharing import SharedStep
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.driving import Doing, perform
 from acc.errors import ConfigurationError

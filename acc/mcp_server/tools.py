@@ -105,7 +105,7 @@ class Tools:
         if (state := latest.state) is None:
             return f"nothing is stored in thread {who.thread!r} yet"
         where = f"(thread {who.thread!r}, after turn {state.turn})"
-        tail = rendered(marked(state.unread, latest.tail), policy, self.memory.cadence.tool_share)
+        tail = rendered(marked(state.unread, latest.tail), policy)
         read = "\n".join(filter(None, (render(state, policy.style), *tail)))
         if not read:
             return f"the state is empty; recall finds the texts {where}"
@@ -152,7 +152,7 @@ class Tools:
         question comes last.
         """
         candidates = self.memory.index.recall(latest.head, query)
-        gate = replace(self.memory.settings.gate, tokens=MOST_TOKENS)
+        gate = replace(self.memory.policy.gate, tokens=MOST_TOKENS)
         counter, spent = self.memory.policy.counter, 0
         admitted, verdicts = qualify(candidates, query, "", frozenset(), gate, counter)
         found = {each.ref: each for each in admitted}

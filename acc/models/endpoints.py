@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _FORMS = (
     'pass "NAME" or "openai:NAME", "NAME@http://host:port/v1", "PROVIDER:NAME" with its langchain package, '
-    '(OpenAI(...), "NAME"), a LangChain chat model, or an object with complete and acomplete'
+    '(OpenAI(...), "NAME"), a LangChain chat model, an object with complete and acomplete; '
+    "a memory also takes a compressor: a function of a Reading"
 )
 
 

@@ -129,16 +129,16 @@ def shortened(text: str, most: int, policy: Policy, ref: str = "") -> str:
     return f"{text[:keep].rstrip()} [... {ref}] {text[-keep:].lstrip()}"
 
 
-def rendered(messages: Iterable[Message], policy: Policy, share: int) -> Iterator[str]:
+def rendered(messages: Iterable[Message], policy: Policy) -> Iterator[str]:
     """Yield each message of the tail as the agent reads it.
 
-    Texts of tools and documents over ``share`` tokens stand with head and end and their ref. They do so from the
+    Texts of tools and documents over their share stand with head and end and their ref. They do so from the
     first moment on, so that the prompt's prefix changes only at a compression.
     """
     for message in messages:
         if message.status == "provisional":
             continue
-        yield labelled(message, policy, share)
+        yield labelled(message, policy)
 
 
 def recalled(evidence: Iterable[Evidence]) -> Iterator[str]:
@@ -151,14 +151,15 @@ def recalled(evidence: Iterable[Evidence]) -> Iterator[str]:
         yield f"[earlier, {each.channel.value}{name}{turn}] " + "\n  ".join(lines)
 
 
-def labelled(message: Message, policy: Policy, share: int) -> str:
+def labelled(message: Message, policy: Policy) -> str:
     """Return one message with its channel and name in front. Further lines are indented: none can pose as a message."""
     said = one_line(message.observation.name)[:LONGEST_MARK]
     if message.text.startswith(f"{said}("):  # a call names its tool itself
         said = ""
     name = f" {said}" if said else ""
     is_long = message.channel in (Channel.TOOL, Channel.DOCUMENT)
-    text = shortened(message.text, share, policy, message.ref) if is_long else message.text
+    most = policy.tool_share
+    text = shortened(message.text, most, policy, message.ref) if is_long else message.text
     lines = text.splitlines() or [""]
     return f"[{message.channel.value}{name}] " + "\n  ".join(lines)
 

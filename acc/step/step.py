@@ -1,4 +1,4 @@
-"""What a step is made of, and what it made: cadence, memory, step; and the loud error of rules without room."""
+"""What a step is made of, and what it made: memory and step; and the loud error of rules without room."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Generic, TypeVar
 
 from acc.commit.commit import Commit
 from acc.compress.compressor import AskingCompressor, AskingJudge
-from acc.errors import ConfigurationError, PinnedOverflow
+from acc.errors import PinnedOverflow
 from acc.gate import Verdict
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.reading import Compressor, Judge
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
@@ -23,46 +23,6 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 
 
 @dataclass(frozen=True)
-class Cadence:
-    """When to compress, and how much a request may hold.
-
-    Attributes:
-        compress_over: Tokens of unread messages over which they are compressed; 0 compresses each turn, as the
-            paper does.
-        tail_bound: Tokens of the tail at most, the newest turn not counted. Over it, with a compressor that fails,
-            the fallback commits provisionally. 0 for twice ``compress_over``, and at least 1,000.
-        request_tokens: Tokens of messages that one request may hold; a larger tail is read by several requests.
-        tool_share: Tokens of a tool's or document's text that stand in the tail; a longer one stands with its head
-            and end. 0 for a quarter of ``compress_over``, and at least 200.
-
-    Raises:
-        ConfigurationError: A number is negative, or ``tail_bound`` is below ``compress_over``.
-    """
-
-    compress_over: int = 0
-    tail_bound: int = 0
-    request_tokens: int = 12_000
-    tool_share: int = 0
-
-    def __post_init__(self) -> None:
-        if self.tail_bound == 0:
-            object.__setattr__(self, "tail_bound", max(1_000, 2 * self.compress_over))
-        if self.tool_share == 0:
-            object.__setattr__(self, "tool_share", max(200, self.compress_over // 4))
-        if (
-            self.compress_over < 0
-            or self.tail_bound < self.compress_over
-            or self.request_tokens < 500
-        ):
-            raise ConfigurationError(
-                f"compress_over is {self.compress_over}, tail_bound {self.tail_bound}, "
-                f"request_tokens {self.request_tokens}",
-                where="Cadence",
-                hint="give 0 <= compress_over <= tail_bound, and request_tokens of 500 or more",
-            )
-
-
-@dataclass(frozen=True)
 class Memory(Generic[S]):
     """Who compresses and judges, under which rules.
 
@@ -71,8 +31,7 @@ class Memory(Generic[S]):
         judge: Reads claims that rules ended a second time; None leaves such rules in the state.
         fallback: Compresses provisionally while ``compressor`` fails and the tail is full; None lets the tail drop
             nothing and grow.
-        policy: The rules of commit.
-        cadence: When to compress.
+        policy: The rules of commit, and when to compress.
         redact: Removes secrets from what a compressor writes or fails with.
     """
 
@@ -80,8 +39,12 @@ class Memory(Generic[S]):
     judge: Judge | AskingJudge | None = None
     fallback: Compressor | None = None
     policy: Policy = field(default_factory=Policy)
-    cadence: Cadence = field(default_factory=Cadence)
     redact: Redact | None = None
+
+    @property
+    def cadence(self) -> Cadence:
+        """When to compress."""
+        return self.policy.cadence or Cadence()
 
 
 @dataclass(frozen=True)
@@ -95,7 +58,6 @@ class Step(Generic[S]):
         usage: What the models cost.
         failure: Why the compressor failed, if it did. The tail carries the agent.
         policy: The policy of the commits.
-        cadence: When the memory compresses.
         warnings: What else went wrong without harm to the state, such as an index that cannot be used.
         verdicts: What the gate said of what was recalled.
         evidence: What it admitted. The agent reads it after the tail.
@@ -107,7 +69,6 @@ class Step(Generic[S]):
     usage: Usage
     failure: str
     policy: Policy
-    cadence: Cadence
     warnings: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     evidence: tuple[Evidence, ...] = ()
@@ -134,7 +95,7 @@ class Step(Generic[S]):
     def text(self) -> str:
         """Return what the agent reads of the past: the state, the tail, then evidence for the question."""
         state = render(self.state, self.policy.style)
-        tail = rendered(self.tail, self.policy, self.cadence.tool_share)
+        tail = rendered(self.tail, self.policy)
         return "\n".join(part for part in (state, *tail, *recalled(self.evidence)) if part)
 
     def messages(self, role: str = "") -> list[dict[str, str]]:
@@ -148,7 +109,7 @@ class Step(Generic[S]):
         for message in self.tail:
             if message.status == "provisional":
                 continue
-            text = "".join(rendered([message], self.policy, self.cadence.tool_share))
+            text = "".join(rendered([message], self.policy))
             is_agent = message.channel is Channel.AGENT and not message.observation.is_call
             is_plain = message.channel is Channel.USER or is_agent
             content = message.text if is_plain and not message.speaker else text

@@ -50,7 +50,7 @@ def stepping(
     """
     old, missing = resolved(state.unread, texts, memory.policy)
     step = _Stepping(memory, state, turn, messages_of(turn), old, missing, tuple(evidence))
-    return (yield from step.run(force))
+    return (yield from step.metered(step.run(force)))
 
 
 @dataclass
@@ -102,7 +102,10 @@ class _Stepping(Generic[S]):
         for window in windows((*messages, *self.new), *size):
             read = (*(context if is_first else ()), *window)
             reading = self._reading(read, is_first=is_first)
-            proposal = yield from self._proposal(compressor, reading)
+            if isinstance(compressor, AskingCompressor):
+                proposal = yield from compressor.proposing(reading)
+            else:
+                proposal = self._called(compressor, reading, "compressor")
             done = self._commit(
                 turn=self.new if is_first else (), read=read, proposal=proposal,
                 evidence=reading.evidence,
@@ -111,13 +114,6 @@ class _Stepping(Generic[S]):
                 yield from self._repair(compressor, reading, done)
             yield from self._judge(read)
             is_first = False
-
-    def _proposal(
-        self, compressor: Compressor | AskingCompressor, reading: Reading
-    ) -> Asking[Proposal]:
-        if isinstance(compressor, AskingCompressor):
-            return (yield from self._metered(compressor.proposing(reading)))
-        return self._called(compressor, reading, "compressor")
 
     def _called(self, compressor: Compressor, reading: Reading, what: str) -> Proposal:
         """Call a compressor that asks no model, and check what it returns: it may be anybody's."""
@@ -135,9 +131,8 @@ class _Stepping(Generic[S]):
         self, compressor: AskingCompressor, reading: Reading, done: Commit[S]
     ) -> Asking[None]:
         try:
-            proposal = yield from self._metered(
-                compressor.repairing(replace(reading, state=self.state), done.refused)
-            )
+            now = replace(reading, state=self.state)
+            proposal = yield from compressor.repairing(now, done.refused)
         except CompressionError as error:  # what was refused stays unread
             self.failure = f"{error.outcome}: {error}"
             return
@@ -158,7 +153,7 @@ class _Stepping(Generic[S]):
             return
         try:
             if isinstance(judge, AskingJudge):
-                judgements = yield from self._metered(judge.judging(claims))
+                judgements = yield from judge.judging(claims)
             else:
                 with named_failure("judge"):
                     judgements = list(judge(claims))
@@ -181,7 +176,7 @@ class _Stepping(Generic[S]):
         turn, policy = self.turn, self.memory.policy
         return Reading(tuple(read), self.state, evidence, policy, turn.number, turn.at)
 
-    def _metered(self, asking: Asking[T]) -> Asking[T]:
+    def metered(self, asking: Asking[T]) -> Asking[T]:
         """Add up what the calls of ``asking`` cost."""
         try:
             call = next(asking)
@@ -215,8 +210,7 @@ class _Stepping(Generic[S]):
         failure = redact(self.failure) if redact is not None else self.failure
         return Step(
             self.state, marked(self.state.unread, (*self.old, *self.new)), tuple(self.commits),
-            self.usage, failure, self.memory.policy, self.memory.cadence,
-            evidence=self.evidence,
+            self.usage, failure, self.memory.policy, evidence=self.evidence,
         )  # fmt: skip
 
 

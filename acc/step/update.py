@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
 
 from acc.commit.commit import commit
-from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, ModelCompressor
+from acc.compress.compressor import (
+    Asking,
+    AskingCompressor,
+    AskingJudge,
+    ModelCompressor,
+    as_compressor,
+)
 from acc.compress.judge import ModelJudge
 from acc.driving import aperform, perform
 from acc.errors import ConfigurationError, InputError
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, ProposedPin
-from acc.state.reading import Compressor, Judge
+from acc.state.reading import Judge
 from acc.state.reasons import Reason
 from acc.state.tail import Message, messages_of
-from acc.step.step import Cadence, Memory, Step, raise_overflow
+from acc.step.step import Memory, Step, raise_overflow
 from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.redact import Redact, redacted_turn, redactor
@@ -56,23 +62,41 @@ class Options:
     """How `update_state` works; every field has a default.
 
     Attributes:
-        compressor: Proposes what changes; None uses the keyless rules.
-        model: A model to compress and judge (`acc.models.endpoints.as_model`), instead of ``compressor``.
-        judge: Reads claims that rules ended a second time; None asks ``model``, or the keyless judge.
-        policy: Schema, bounds, how rules end; by default with the bound of `WITH_A_MODEL` or `KEYLESS`.
-        cadence: When to compress; by default `WITH_A_MODEL` if a model is asked, else each turn.
+        model: Who compresses, and judges unless ``judge`` does: a model's name, address, client or chat model
+            (`acc.models.endpoints.as_model`), or a compressor of your own (`acc.compress.compressor.as_compressor`).
+            None for the keyless rules.
+        judge: Reads claims that rules ended a second time; None asks the model, or the keyless judge.
+        policy: Schema, bounds, how rules end, when to compress. What it does not say is as `WITH_A_MODEL` says if a
+            model is asked, else as `KEYLESS`.
         redact: Removes secrets from the turn, and from what a compressor writes (`acc.turn.redact`).
+
+    Raises:
+        ConfigurationError: One is invalid.
     """
 
-    compressor: Compressor | AskingCompressor | None = None
     model: Any = None
     judge: Judge | AskingJudge | None = None
     policy: Policy | None = None
-    cadence: Cadence | None = None
     redact: Redact | Literal["secrets"] | None = "secrets"
 
     def __post_init__(self) -> None:
-        check_types("Options", ("policy", self.policy, Policy), ("cadence", self.cadence, Cadence))
+        check_types(type(self).__name__, ("policy", self.policy, Policy))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str) -> Self:
+        """Return options by name.
+
+        Raises:
+            ConfigurationError: There is no such option, or one is invalid.
+        """
+        names = [each.name for each in fields(cls)]
+        if unknown := given.keys() - set(names):
+            raise ConfigurationError(
+                f"there is no setting {', '.join(sorted(unknown))}",
+                where=where,
+                hint=f"the settings are {', '.join(names)}",
+            )
+        return cls(**given)
 
 
 def update_state(
@@ -100,7 +124,7 @@ def update_state(
 
     Raises:
         PinnedOverflow: Rules and goals exceed their room. Everything else was committed: ``error.step``.
-        ConfigurationError: The compressor, judge, model or policy is invalid.
+        ConfigurationError: An option is invalid, or the model cannot be reached.
         InputError: ``turn`` is not a turn, or the tail of ``state`` is not given.
         StateError: The state was edited, or does not match the policy's schema.
     """
@@ -128,12 +152,7 @@ def _asking(
     force: bool,
     given: Mapping[str, Any],
 ) -> Asking[Step[CompressedCognitiveState]]:
-    try:
-        options = Options(**given)
-    except TypeError as error:
-        raise ConfigurationError(
-            str(error).rpartition(") ")[2], where="update_state", hint="see acc.step.update.Options"
-        ) from error
+    options = Options.of(given, "update_state")
     if not isinstance(turn, Turn):
         raise InputError(
             f"the turn is {type(turn).__name__}",
@@ -143,47 +162,34 @@ def _asking(
     schema = CompressedCognitiveState
     if isinstance(state, CompressedCognitiveState):
         schema = type(state)
-    policy = options.policy or Policy(schema=schema, max_tokens=bound_of(options))
-    prior = policy.schema.load(state)
+    memory = memory_of(options, schema)
+    prior = memory.policy.schema.load(state)
     _check_read(prior, tail, evidence)
-    split = normalize(turn, "update_state", policy.pasted)
-    clean = redacted_turn(split, redactor(options.redact))
+    split = normalize(turn, "update_state", memory.policy.pasted)
+    clean = redacted_turn(split, memory.redact)
     return stepping(
-        memory_of(options, policy), prior, clean.numbered(prior.turn + 1),
-        texts=tail, evidence=evidence, force=force,
-    )  # fmt: skip
+        memory, prior, clean.numbered(prior.turn + 1), texts=tail, evidence=evidence, force=force
+    )
 
 
-def memory_of(options: Options, policy: Policy) -> Memory[CompressedCognitiveState]:
-    """Return who compresses and judges.
+def memory_of(
+    options: Options, schema: type[CompressedCognitiveState] = CompressedCognitiveState
+) -> Memory[Any]:
+    """Return who compresses and judges, and how; ``schema`` is the state's class where no policy names one.
 
     Raises:
-        ConfigurationError: Both a compressor and a model are given, or the model cannot be reached.
+        ConfigurationError: The model cannot be reached.
     """
-    if options.compressor is not None and options.model is not None:
-        raise ConfigurationError(
-            "both a compressor and a model", where="update_state", hint="give one of the two"
-        )
     from acc.compress.keyless.compressor import compress as keyless
     from acc.compress.keyless.judge import judge as keyless_judge
 
-    compressor: Compressor | AskingCompressor = options.compressor or keyless
+    compressor = keyless if options.model is None else as_compressor(options.model)
+    asks = isinstance(compressor, AskingCompressor)
+    policy = (options.policy or Policy(schema=schema)).usual(*(WITH_A_MODEL if asks else KEYLESS))
     judge: Judge | AskingJudge = options.judge or keyless_judge
-    if options.model is not None:
-        compressor = ModelCompressor(options.model)
-        judge = options.judge or ModelJudge(compressor.model)
-    cadence = options.cadence or _default(options)[1]
-    return Memory(compressor, judge, keyless, policy, cadence, redactor(options.redact))
-
-
-def bound_of(options: Options) -> int:
-    """Return the bound of the state where no policy is given."""
-    return _default(options)[0]
-
-
-def _default(options: Options) -> tuple[int, Cadence]:
-    asks = options.model is not None or isinstance(options.compressor, AskingCompressor)
-    return WITH_A_MODEL if asks else KEYLESS
+    if options.judge is None and isinstance(compressor, ModelCompressor):
+        judge = ModelJudge(compressor.model)
+    return Memory(compressor, judge, keyless, policy, redactor(options.redact))
 
 
 def _check_read(
@@ -231,7 +237,7 @@ def seed(
         rules=tuple(pins[: len(rules)]), goals=tuple(pins[len(rules) :]), author="operator"
     )
     done = commit(policy.schema.empty(), policy, read=read, proposal=proposal)
-    raise_overflow(Step(done.state, (), (done,), Usage(), "", policy, Cadence()))
+    raise_overflow(Step(done.state, (), (done,), Usage(), "", policy))
     lost = [note for note in done.notes if note.reason is not Reason.ADDED]
     held = {item.id: item for _, item in done.state.items()}
     added = [held[note.item].text_of for note in done.notes if note.item in held]

@@ -1,7 +1,7 @@
 """A scripted compressor and a fixed clock for tests.
 
 compressor = ScriptedCompressor([{"rules": [{"quote": "Never deploy", "ref": "u1"}]}, TimeoutError("slow")])
-step = update_state(None, Turn.said("Never deploy on Fridays."), compressor=compressor)
+step = update_state(None, Turn.said("Never deploy on Fridays."), model=compressor)
 """
 
 from __future__ import annotations

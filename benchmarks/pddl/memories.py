@@ -8,10 +8,9 @@ from dataclasses import replace
 from acc.compress.compressor import AskingCompressor, ModelCompressor
 from acc.models.protocol import ChatModel
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.reading import Compressor
 from acc.state.render import render
-from acc.step.step import Cadence
 from acc.step.update import Options, memory_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.turn import Turn
@@ -99,8 +98,8 @@ def _acc(
     tokens: int,
     compressor: Compressor | AskingCompressor | None = None,
 ) -> AccMemory:
-    options = Options(compressor=compressor, cadence=Cadence())
-    return StateAlone(memory_of(options, Policy(schema=schema, max_tokens=tokens)), gate=None)
+    policy = Policy(schema=schema, max_tokens=tokens, cadence=Cadence())
+    return StateAlone(memory_of(Options(model=compressor, policy=policy)), gate=None)
 
 
 def _careful(task: Task, tokens: int) -> EvaluatedMemory:

@@ -11,7 +11,7 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.models.protocol import ChatModel
 from acc.state.model import CompressedCognitiveState
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.text.tokens import utf8_quarter
 
 
@@ -147,7 +147,10 @@ class RoleMemories:
         self._tokens = tokens
         self._folder = TemporaryDirectory()
         self._controller: MemoryController[CompressedCognitiveState] = MemoryController.open(
-            self._folder.name, model=model, cadence=Cadence(compress_over=0), index="none"
+            self._folder.name,
+            model=model,
+            policy=Policy(cadence=Cadence(compress_over=0)),
+            index="none",
         )
         roles = [Role(name, schema=s, max_tokens=memory_tokens) for name, s in templates.items()]
         self._team = RoleMemory(self._controller, roles, thread="pipeline")

@@ -24,7 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acc.errors import InputError
 from acc.folders import file_errors
-from acc.gate import Candidate, Gate, qualify
+from acc.gate import Candidate, qualify
+from acc.state.policy import Gate
 from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.ground_truth import Matcher, Probe

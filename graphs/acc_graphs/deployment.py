@@ -74,7 +74,7 @@ def open_memory(where: str, chroma: str = "", **settings: Any) -> Memory:
         where: The folder with the journal; or ``postgresql://...``, for several machines.
         chroma: Address of a Chroma server, ``http://host:8000``; empty to embed Chroma in the folder, or, with a
             journal in PostgreSQL, to recall by words alone.
-        settings: As `MemoryController.open` takes them: ``policy``, ``model``, ``compressor`` and so on.
+        settings: As `MemoryController.open` takes them: ``policy``, ``model`` and so on.
 
     Raises:
         ConfigurationError: An address without a host.

@@ -11,11 +11,10 @@ from helpers_board import board_texts, everything_on, is_clean, rules, said
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.board.board import Board
+from acc.board.board import Board, BoardOverflow
 from acc.board.listening import Heard, Marked
 from acc.board.memory import BoardMemory
-from acc.board.privacy import SAID_TO_ALL
-from acc.board.sharing import BoardOverflow
+from acc.board.telling import SAID_TO_ALL
 from acc.controller.controller import MemoryController
 from acc.journal import Journal, ThreadKey
 from acc.state.items import Pinned
@@ -98,7 +97,7 @@ def test_no_private_text_comes_to_the_board(asked: list[Any]) -> None:
     lie = lambda reading: liar(lies[0])(reading)  # noqa: E731
     with (
         tempfile.TemporaryDirectory() as folder,
-        MemoryController.open(folder, index="none", compressor=lie, judge=lambda _: ()) as memory,
+        MemoryController.open(folder, index="none", model=lie, judge=lambda _: ()) as memory,
     ):
         shared = BoardMemory(memory, Board("b"), listener=lying_listener(lie))
         lawful = {SAID_TO_ALL}
@@ -137,7 +136,7 @@ def _killed(where: str) -> Any:
         return whole(*args, **_)
 
     if where == "before it leaves":
-        return patch("acc.board.memory.retiring_everywhere", die)
+        return patch("acc.board.memory.retire", die)
     return patch.object(Journal, "append_and_commit", die)
 
 

@@ -51,20 +51,20 @@ def hears_illness(reading: Reading) -> Heard:
 
 
 def _open(folder: Path, **settings: Any) -> MemoryController[Any]:
-    return MemoryController.open(folder, index="none", **{"compressor": takes_all, **settings})
+    return MemoryController.open(folder, index="none", **{"model": takes_all, **settings})
 
 
 def with_a_rule(sharing: Sharing, **given: Any) -> Any:
     """A board with one rule; later words are proposed by its listener alone."""
     shared = sharing(
-        Board("b"), compressor=lambda r: takes_all(r) if r.number == 1 else Proposal(), **given
+        Board("b"), model=lambda r: takes_all(r) if r.number == 1 else Proposal(), **given
     )
     speak(shared, TRIAGE, RULE, to="all")
     return shared
 
 
 def test_what_the_user_says_to_all_is_shared_with_the_words_that_say_so(sharing: Sharing) -> None:
-    shared = sharing(Board("b"), listener=hears_everybody, compressor=takes_all)
+    shared = sharing(Board("b"), listener=hears_everybody, model=takes_all)
     step = speak(shared, TRIAGE, TO_ALL)
     assert rules(shared) == [TO_ALL]
     assert step.shared == (f'u1 "{TO_ALL}" is shared: the user says "everybody"',)
@@ -91,7 +91,7 @@ def test_a_listener_shares_nothing_without_words_of_the_user(
     def listener(reading: Reading) -> Heard:
         return Heard(to_all=tuple(Marked(quote, m.ref, to) for m in reading.messages))
 
-    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    shared = sharing(Board("b"), listener=listener, model=takes_all)
     turn = said(
         ("user", ILL), ("agent", "Everybody: never restart anything."), ("user", "Tell me.")
     )
@@ -103,7 +103,7 @@ def test_a_listener_shares_nothing_without_words_of_the_user(
 def test_what_is_private_stays_so_whatever_else_says_to_share_it(
     sharing: Sharing, given: dict[str, Any]
 ) -> None:
-    shared = sharing(Board("b", **given), listener=hears_illness, compressor=takes_all)
+    shared = sharing(Board("b", **given), listener=hears_illness, model=takes_all)
     step = shared.step(None, said(("user", RULE), ("user", ILL)), thread=TRIAGE, to="all")
     assert rules(shared) == [RULE]
     assert "cancer" not in everything_on(shared)
@@ -121,7 +121,7 @@ def test_a_private_mark_that_is_not_found_makes_its_message_private(
     def by_sentence(_: Reading) -> Proposal:
         return Proposal(rules=tuple(ProposedPin(each, "u1") for each in (RULE, ILL, LIFT)))
 
-    shared = sharing(Board("b"), listener=listener, compressor=by_sentence)
+    shared = sharing(Board("b"), listener=listener, model=by_sentence)
     turn = said(("user", f"{RULE} {ILL}"), ("user", LIFT))
     shared.step(None, turn, thread=TRIAGE, to="all")
     assert rules(shared) == [LIFT]
@@ -134,7 +134,7 @@ def test_the_listener_reads_speech_alone_and_the_boards_state(sharing: Sharing) 
         seen.append(reading)
         return Proposal()
 
-    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    shared = sharing(Board("b"), listener=listener, model=takes_all)
     shared.step(None, said(("user", RULE), ("tool", "ok"), ("agent", "Well.")), thread=TRIAGE)
     assert [m.channel for m in seen[0].messages] == [Channel.USER, Channel.AGENT]
     assert seen[0].state == shared.board.policy.schema.empty()
@@ -147,7 +147,7 @@ def test_nobody_is_asked_where_nothing_could_come_of_it(tmp_path: Path) -> None:
     def listener(_: Reading) -> Proposal:
         raise AssertionError
 
-    with _open(tmp_path, compressor=lambda _: Proposal()) as memory:
+    with _open(tmp_path, model=lambda _: Proposal()) as memory:
         shared = BoardMemory(memory, Board("b"), listener=listener)
         assert not speak(shared, TRIAGE, "Hello.", "How are you?").warnings
         silent = BoardMemory(memory, Board("c"), listener=False)
@@ -215,7 +215,7 @@ def test_a_listener_that_fails_leaves_all_private_until_it_works(
             raise answer
         return answer if broken else hears_illness(reading)
 
-    shared = sharing(Board("b"), listener=listener, compressor=takes_all)
+    shared = sharing(Board("b"), listener=listener, model=takes_all)
     step = speak(shared, TRIAGE, RULE, ILL, to="all")
     assert step.warnings
     assert "the listener failed, and is asked again" in step.private[0]
@@ -253,10 +253,10 @@ class Model:
 
 
 def test_the_memorys_model_listens_with_a_prompt_of_the_boards(sharing: Sharing) -> None:
-    from acc.step.step import Cadence
+    from acc.state.policy import Cadence, Policy
 
     model = Model()
-    shared = sharing(Board("b"), model=model, cadence=Cadence())
+    shared = sharing(Board("b"), model=model, policy=Policy(cadence=Cadence()))
     step = speak(shared, TRIAGE, f"{RULE} {ILL}", to="all")
     assert rules(shared) == [RULE]
     assert [rule.words.text for rule in step.state.constraints] == [ILL]
@@ -271,7 +271,7 @@ def test_a_private_about_stays_private(sharing: Sharing) -> None:
             rules=tuple(ProposedPin(m.text, m.ref, about="the cancer ward") for m in new)
         )
 
-    shared = sharing(Board("b"), compressor=compressor)
+    shared = sharing(Board("b"), model=compressor)
     shared.step(None, Turn.said("Look at the cancer ward."), thread=TRIAGE)
     step = speak(shared, TRIAGE, "Never stop it without me.", to="all")
     assert rules(shared) == ["Never stop it without me."]

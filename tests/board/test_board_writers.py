@@ -116,7 +116,7 @@ def test_another_worker_that_goes_on_meanwhile_stops_nothing(
         raise ConflictError("another worker committed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("acc.board.memory.retiring_everywhere", retire)
+        patched.setattr("acc.board.memory.retire", retire)
         step = speak(shared, TRIAGE, RULE, to="all")
     assert step.warnings
     assert step.state.constraints
@@ -125,7 +125,7 @@ def test_another_worker_that_goes_on_meanwhile_stops_nothing(
 
 
 def test_many_threads_of_one_process_lose_nothing(sharing: Sharing) -> None:
-    shared = sharing(Board("b"), listener=False, compressor=takes_all)
+    shared = sharing(Board("b"), listener=False, model=takes_all)
 
     def work(number: int) -> None:
         key = ThreadKey(f"t{number}", user="ann", agent=f"agent{number}")

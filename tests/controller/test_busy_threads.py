@@ -19,8 +19,8 @@ from acc.compress.compressor import Call
 from acc.compress.keyless.compressor import compress
 from acc.controller.queues import Queues
 from acc.errors import ConflictError
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal
-from acc.step.step import Cadence
 from acc.turn.observations import Channel, Observation
 
 FIRST, SECOND = "Never deploy on a Friday.", "Never page Ann before 6."
@@ -45,9 +45,9 @@ class Bench:
 
     def __init__(self, folder: Path, kind: Any, **settings: Any) -> None:
         self.model = Waiting()
-        cadence = Cadence(compress_over=0)
+        policy = Policy(cadence=Cadence(compress_over=0))
         self.memory: Any = kind.open(
-            folder, index="none", compressor=self.model, cadence=cadence, **settings
+            folder, index="none", model=self.model, policy=policy, **settings
         )
         self.pool = ThreadPoolExecutor(3)
         self.model.goes_on.release()
@@ -187,7 +187,10 @@ def test_a_step_that_another_process_overtook_is_made_again_from_there(
 ) -> None:
     one = Bench(tmp_path, MemoryController)
     two = MemoryController.open(
-        tmp_path, index="none", compressor=(model := Waiting()), cadence=Cadence(compress_over=0)
+        tmp_path,
+        index="none",
+        model=(model := Waiting()),
+        policy=Policy(cadence=Cadence(compress_over=0)),
     )
     start = one.start if given else None
     first = one.begin(start, Turn.said(FIRST))

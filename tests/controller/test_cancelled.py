@@ -13,11 +13,11 @@ from helpers_controller import is_clean, texts
 from acc.controller.controller import AsyncMemoryController
 from acc.errors import ConflictError
 from acc.models.protocol import Completion, Usage
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.turn.turn import Turn
 
 RULE = "Never restart nginx during business hours."
-NOW = Cadence(compress_over=0)
+NOW = Policy(cadence=Cadence(compress_over=0))
 
 
 class Waiting:
@@ -43,7 +43,7 @@ def test_what_was_said_is_heard_if_the_step_is_cancelled_while_the_model_is_aske
     async def main() -> None:
         model = Waiting()
         async with AsyncMemoryController.open(
-            tmp_path, index="none", model=model, cadence=NOW
+            tmp_path, index="none", model=model, policy=NOW
         ) as memory:
             task = asyncio.create_task(memory.step(None, Turn.said(RULE), thread="t"))
             await model.asked.wait()

@@ -18,12 +18,16 @@ from acc.controller.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
-from acc.step.step import Cadence
+from acc.state.policy import Cadence
 
 pytestmark = pytest.mark.slow
 
-POLICY = Policy(max_tokens=800, digest_key=b"a key of the deployment, 32 bytes")
-SETTINGS: dict[str, Any] = {"policy": POLICY, "cadence": Cadence(compress_over=0)}
+POLICY = Policy(
+    max_tokens=800,
+    digest_key=b"a key of the deployment, 32 bytes",
+    cadence=Cadence(compress_over=0),
+)
+SETTINGS: dict[str, Any] = {"policy": POLICY}
 
 
 @pytest.fixture(scope="module")

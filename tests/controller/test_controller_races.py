@@ -20,11 +20,11 @@ from acc.evidence.target import Target
 from acc.journal import Journal
 from acc.journal.journal import FILE
 from acc.models.endpoints import OpenAIModel
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.testing.model_server import ModelServer
 from acc.turn.observations import Channel, Observation
 
-ALWAYS: dict[str, Any] = {"index": "none", "cadence": Cadence(compress_over=0)}
+ALWAYS: dict[str, Any] = {"index": "none", "policy": Policy(cadence=Cadence(compress_over=0))}
 SIGNED: dict[str, Any] = {"state_key": b"k" * 32, **ALWAYS}
 RULE = "Never page Ann before 6."
 
@@ -53,7 +53,7 @@ def test_a_turn_that_another_worker_took_along_is_read_and_not_said_again(tmp_pa
 def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with MemoryController.open(tmp_path, compressor=compress, **ALWAYS) as memory:
+    with MemoryController.open(tmp_path, model=compress, **ALWAYS) as memory:
         first = memory.step(None, Turn.said(RULE), thread="t")
         memory.step(first.state, Turn.said("The pump is broken."), thread="t")
         memory.retire([first.state.constraints[0].id], thread="t")
@@ -62,7 +62,7 @@ def test_a_fork_that_was_killed_before_the_operators_acts_has_them_when_it_is_re
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(beginning, "_acts_again", killed)
+            patch.setattr(beginning, "retire_words", killed)
             with pytest.raises(KeyboardInterrupt):
                 memory.step(first.state, Turn.said("Another way."), thread="t")
         fork = memory.step(first.state, Turn.said("Another way."), thread="t")
@@ -144,8 +144,8 @@ def test_three_workers_that_wait_for_their_models_say_each_word_once(
 
 
 def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_path: Path) -> None:
-    patient = Cadence(compress_over=10_000, tail_bound=20_000)
-    with MemoryController.open(tmp_path, index="none", cadence=patient) as memory:
+    patient = Policy(cadence=Cadence(compress_over=10_000, tail_bound=20_000))
+    with MemoryController.open(tmp_path, index="none", policy=patient) as memory:
         first = memory.step(None, Turn.said("Begin."), thread="t")
         other = MemoryController.open(tmp_path, model=Gated(tokens=9), index="none")
         append, calls = Journal.append_and_commit, []
@@ -165,9 +165,9 @@ def test_a_compression_behind_the_agent_while_a_step_is_made_is_no_conflict(tmp_
 
 
 def test_words_are_recorded_though_a_worker_commits_just_before(tmp_path: Path) -> None:
-    patient = Cadence(compress_over=10_000, tail_bound=20_000)
+    patient = Policy(cadence=Cadence(compress_over=10_000, tail_bound=20_000))
     with (
-        MemoryController.open(tmp_path, index="none", cadence=patient) as memory,
+        MemoryController.open(tmp_path, index="none", policy=patient) as memory,
         MemoryController.open(tmp_path, model=Gated(tokens=9), index="none") as other,
     ):
         state = memory.step(None, Turn.said("Begin."), thread="t").state

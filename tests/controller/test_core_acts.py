@@ -15,10 +15,9 @@ from acc.errors import ConfigurationError, ConflictError, InputError, PinnedOver
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.models.protocol import Completion, Usage
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal
 from acc.state.render import render
-from acc.step.step import Cadence
 from acc.step.update import seed
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -137,13 +136,13 @@ def test_a_handler_makes_room_and_the_refused_words_are_read_again(tmp_path: Pat
 
 
 _FACT = {"facts": [{"text": "checkout: slow since 9:40", "refs": ["u1"]}]}
-_SOON = Cadence(compress_over=5, tail_bound=10_000)
+_SOON = Policy(cadence=Cadence(compress_over=5, tail_bound=10_000))
 
 
 def test_behind_the_agent_a_step_waits_for_no_model(tmp_path: Path) -> None:
     model = Gated(_FACT)
     with MemoryController.open(
-        tmp_path, index="none", model=model, cadence=_SOON, behind=True
+        tmp_path, index="none", model=model, policy=_SOON, behind=True
     ) as memory:
         one: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
         two: Any = memory.step(one.state, Turn.said("And the database?"), thread="t")
@@ -169,7 +168,7 @@ def test_behind_the_agent_a_failing_model_loses_nothing(
             raise RuntimeError("no")
 
     with MemoryController.open(
-        tmp_path, index="none", model=Failing(), cadence=_SOON, behind=True
+        tmp_path, index="none", model=Failing(), policy=_SOON, behind=True
     ) as memory:
         step: Any = memory.step(None, Turn.said("Checkout is slow since 9:40, why?"), thread="t")
         assert memory.settle(20)
@@ -207,7 +206,7 @@ def test_the_agent_reads_what_the_gate_admits_for_its_question(tmp_path: Path) -
     def forgetting(_: Any) -> Proposal:
         return Proposal()
 
-    with MemoryController.open(tmp_path, index="none", compressor=forgetting) as memory:
+    with MemoryController.open(tmp_path, index="none", model=forgetting) as memory:
         state: Any = None
         said = [
             "The vendor's ticket is VN-88213, opened by Ann.",
@@ -242,7 +241,9 @@ class _Dying(Gated):
 
 @pytest.mark.parametrize("again", ["the same", "another"])
 def test_a_step_that_was_killed_after_a_record_is_repeated(tmp_path: Path, again: str) -> None:
-    with MemoryController.open(tmp_path, index="none", model=_Dying(), cadence=Cadence()) as memory:
+    with MemoryController.open(
+        tmp_path, index="none", model=_Dying(), policy=Policy(cadence=Cadence())
+    ) as memory:
         one: Any = memory.step(None, Turn.said("Why is checkout slow?"), thread="t")
         memory.record([_agent("I restarted it.")], thread="t", state=one.state)
         with pytest.raises(_Stop):
@@ -261,7 +262,7 @@ def test_words_recorded_while_a_step_is_made_are_not_left_behind(
     tmp_path: Path, with_model: bool
 ) -> None:
     model = Gated(tokens=9)
-    settings = {"model": model, "cadence": Cadence()} if with_model else {}
+    settings = {"model": model, "policy": Policy(cadence=Cadence())} if with_model else {}
     with (
         MemoryController.open(tmp_path, index="none", **settings) as memory,
         MemoryController.open(tmp_path, index="none") as other,

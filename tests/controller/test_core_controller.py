@@ -14,8 +14,7 @@ from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow, StateError
 from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
-from acc.state.policy import Policy
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.testing import Fault, ModelServer
 from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
@@ -110,7 +109,9 @@ def test_a_model_is_asked_outside_of_any_transaction_and_the_turn_is_there_first
 
     with (
         ModelServer(answer) as server,
-        MemoryController.open(tmp_path, model=_model(server), cadence=Cadence()) as memory,
+        MemoryController.open(
+            tmp_path, model=_model(server), policy=Policy(cadence=Cadence())
+        ) as memory,
     ):
         step = memory.step(None, Turn.said("Checkout is slow."), thread="t")
     assert seen == [1]
@@ -127,7 +128,9 @@ def _messages() -> Iterator[Any]:
 def test_a_failing_model_loses_nothing_and_the_next_reads_it(tmp_path: Path) -> None:
     with (
         ModelServer([Fault("500"), {"facts": ["a: 1"]}]) as server,
-        MemoryController.open(tmp_path, model=_model(server), cadence=Cadence()) as memory,
+        MemoryController.open(
+            tmp_path, model=_model(server), policy=Policy(cadence=Cadence())
+        ) as memory,
     ):
         one = memory.step(None, Turn.said("a is 1"), thread="t")
         assert one.failure
@@ -238,7 +241,7 @@ def test_the_next_step_takes_what_a_killed_one_left(tmp_path: Path) -> None:
         acomplete = complete
 
     with (
-        MemoryController.open(tmp_path, model=Dying(), cadence=Cadence()) as memory,
+        MemoryController.open(tmp_path, model=Dying(), policy=Policy(cadence=Cadence())) as memory,
         pytest.raises(Killed),
     ):
         memory.step(None, Turn.said(RULE), thread="t")
@@ -273,7 +276,8 @@ def test_a_repeated_step_tells_again_what_did_not_fit(tmp_path: Path) -> None:
     "settings",
     [
         {"modle": 1},
-        {"cadence": 5},
+        {"cadence": Cadence()},
+        {"model": 5},
         {"policy": "x"},
         {"index": "?"},
         {"busy_wait": []},

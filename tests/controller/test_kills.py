@@ -27,8 +27,7 @@ from acc.journal import Journal, ThreadKey
 from acc.journal.boards import BoardState
 from acc.journal.journal import FILE
 from acc.models.protocol import Completion, Usage
-from acc.state.policy import Policy
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.testing.scripted import FixedClock
 from acc.turn.observations import Channel, Observation
 
@@ -53,7 +52,12 @@ class _Model:
 
 
 def _open(folder: Path, **how: Any) -> MemoryController[Any]:
-    given = {"cadence": Cadence(compress_over=0), "clock": FixedClock(), "index": "none", **how}
+    given = {
+        "policy": Policy(cadence=Cadence(compress_over=0)),
+        "clock": FixedClock(),
+        "index": "none",
+        **how,
+    }
     return MemoryController.open(folder, **given)
 
 
@@ -94,7 +98,9 @@ def _retire(folder: Path) -> None:
 
 
 def _flush(folder: Path) -> None:
-    with _open(folder, model=_Model(), cadence=Cadence(compress_over=10_000)) as memory:
+    with _open(
+        folder, model=_Model(), policy=Policy(cadence=Cadence(compress_over=10_000))
+    ) as memory:
         memory.step(memory.state_at("t", 2), Turn.said("What now?"), thread="t")
         memory.flush("t")
 

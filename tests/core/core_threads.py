@@ -7,10 +7,10 @@ from typing import Any
 
 from acc.driving import perform
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Claim, Judgement, Reading
-from acc.step.step import Cadence, Memory, Step
+from acc.step.step import Memory, Step
 from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -70,10 +70,8 @@ class Thread:
         **policy: Any,
     ) -> None:
         self.compressor = compressor or Scripted(*answers)
-        self.policy = Policy(**policy)
-        self.memory: Memory[CompressedCognitiveState] = Memory(
-            self.compressor, judge, fallback, self.policy, cadence or Cadence(compress_over=over)
-        )
+        self.policy = Policy(cadence=cadence or Cadence(compress_over=over), **policy)
+        self.memory: Memory[Any] = Memory(self.compressor, judge, fallback, self.policy)
         self.state = self.policy.schema.empty()
         self.steps: list[Step[CompressedCognitiveState]] = []
 

@@ -9,8 +9,8 @@ import pytest
 from core_threads import Judging, Thread
 
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Cadence
 from acc.state.proposal import Proposal, ProposedRecord, read
-from acc.step.step import Cadence
 from acc.step.update import update_state
 from acc.turn.turn import Turn
 
@@ -171,7 +171,7 @@ def test_a_flood_in_a_proposal_of_anybodys_changes_nothing() -> None:
         "relational_map", {"text": "a: b"}, tuple(f"u{n}" for n in range(2_000))
     )
     for flood in (Proposal(records=(record,)), Proposal(keep=tuple(map(str, range(2_000))))):
-        step = update_state(None, Turn.said(RULE), compressor=lambda _, given=flood: given)
+        step = update_state(None, Turn.said(RULE), model=lambda _, given=flood: given)
         assert "more than 1,000 elements" in step.failure
         assert not step.state.relational_map
 

@@ -515,7 +515,7 @@ def test_a_text_of_the_tail_that_is_missing_or_changed_drops_with_a_reason() -> 
 
 
 def test_a_long_text_is_read_in_overlapping_windows_and_a_quote_touches_no_cut() -> None:
-    from acc.step.step import Cadence
+    from acc.state.policy import Cadence
 
     filler = "Nothing to see here. " * 300
     said = f"{filler}{RULE} {filler}"

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from acc.artifacts.recall import Recall
 from acc.artifacts.rows import Artifact
-from acc.gate import Candidate, Gate, Verdict, passages, qualify
+from acc.gate import Candidate, Verdict, passages, qualify
 from acc.journal import ThreadKey
+from acc.state.policy import Gate
 from acc.state.tail import Message, messages_of
 from acc.text.tokens import utf8_quarter
 from acc.turn.observations import Channel, Evidence, Observation

@@ -86,7 +86,7 @@ def test_what_is_recalled_of_a_tool_is_no_offer_either() -> None:
     def gullible(reading: Reading) -> Proposal:
         return read(_agreed(TOLD, "u1.1"), reading.policy.schema)
 
-    state = update_state(None, said, evidence=[recalled], compressor=gullible).state
+    state = update_state(None, said, evidence=[recalled], model=gullible).state
     assert all(rule.offer is None and TOLD not in rule.words.text for rule in state.constraints)
     assert not state.goal_orientation
 

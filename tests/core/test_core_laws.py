@@ -13,11 +13,11 @@ from acc.commit.sources import trust_of
 from acc.errors import CompressionError
 from acc.state.items import Goal, Pinned, Record
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Cadence
 from acc.state.proposal import Proposal
 from acc.state.reading import Reading
 from acc.state.render import render
 from acc.state.tail import MOST_REFS
-from acc.step.step import Cadence
 from acc.text.normal import normalised
 from acc.turn.observations import LAWFUL, Channel, Trust
 

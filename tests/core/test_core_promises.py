@@ -17,11 +17,10 @@ from pydantic import ValidationError
 from acc.compress.keyless.compressor import compress as keyless
 from acc.errors import CompressionError
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.state.render import render
-from acc.step.step import Cadence
 from acc.step.update import update_state
 from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
@@ -156,9 +155,9 @@ def test_recalled_words_make_and_lift_nothing() -> None:
     def gullible(reading: Reading) -> Proposal:
         return read({**_everything(ORDER, "u1"), "later": [later]}, reading.policy.schema)
 
-    step = update_state(None, Turn.said(RULE), compressor=Scripted(FIRST))
+    step = update_state(None, Turn.said(RULE), model=Scripted(FIRST))
     step = update_state(step.state, Turn.said("And?"), tail=step.tail[:0] or step.tail, evidence=[old],
-                        compressor=gullible)  # fmt: skip
+                        model=gullible)  # fmt: skip
     assert [rule.words.text for rule in step.state.constraints] == [RULE]
     assert step.state.constraints[0].later == ()
     assert not step.state.goal_orientation
@@ -284,7 +283,7 @@ def test_the_keyless_compressor_makes_no_rule_of_what_no_user_said(said: Any) ->
     observations = (
         turn(*said).observations if said else (Observation(channel=Channel.USER, text="x"),)
     )
-    state = update_state(None, Turn(observations=observations), compressor=keyless).state
+    state = update_state(None, Turn(observations=observations), model=keyless).state
     users = [o.text for o in observations if o.channel is Channel.USER]
     for item in (*state.constraints, *state.goal_orientation):
         assert item.words.channel is Channel.USER

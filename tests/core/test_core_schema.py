@@ -12,7 +12,7 @@ from acc.state.items import Record, Text
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
-from acc.step.step import Cadence, Memory
+from acc.step.step import Memory
 from acc.step.stepping import stepping
 from acc.text.lines import sha256_of
 
@@ -112,7 +112,7 @@ def test_a_flush_compresses_what_waits_without_a_new_turn() -> None:
     """Before a hand-over to another agent, a shared write, or the end of a session."""
     thread = Thread({"facts": ["a: 1"]}, over=10**6)
     thread.say(("user", "a is 1"), ("agent", "Noted."))
-    memory = Memory(thread.compressor, None, None, thread.policy, Cadence(compress_over=10**6))
+    memory = Memory(thread.compressor, policy=thread.policy)
     nothing = turn(number=thread.state.turn)
     step = perform(stepping(memory, thread.state, nothing, texts=thread.steps[-1].tail, force=True))
     assert [fact.text for fact in step.state.relational_map] == ["a: 1"]

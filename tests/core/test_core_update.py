@@ -20,15 +20,15 @@ from acc.errors import (
     StateError,
 )
 from acc.models import OpenAIModel
-from acc.state.policy import Policy
-from acc.step.step import Cadence
-from acc.step.update import aupdate_state, update_state
+from acc.state.policy import Cadence, Policy
+from acc.step.update import Options, aupdate_state, memory_of, update_state
 from acc.testing import Fault, ModelServer
 from acc.turn.turn import Turn
 
 RULE = "Never restart nginx during business hours."
 FIRST = {"rules": [{"quote": "never restart nginx", "ref": "u1"}]}
 LIFTED = {"later": [{"id": "c1", "quote": "restart nginx whenever", "ref": "u2", "ends": True}]}
+EACH_TURN = Policy(cadence=Cadence())
 
 
 def _model(server: ModelServer) -> OpenAIModel:
@@ -37,9 +37,9 @@ def _model(server: ModelServer) -> OpenAIModel:
 
 def test_a_state_and_its_tail_go_into_the_next_call() -> None:
     compressor = Scripted(FIRST, {})
-    one = update_state(None, Turn.said(RULE), compressor=compressor)
+    one = update_state(None, Turn.said(RULE), model=compressor)
     stored = json.dumps(one.state.canonical())
-    two = update_state(stored, Turn.said("Hello."), tail=one.tail, compressor=compressor)
+    two = update_state(stored, Turn.said("Hello."), tail=one.tail, model=compressor)
     assert [rule.words.text for rule in two.state.constraints] == [RULE]
     assert two.messages("You operate the web servers.")[0]["content"].startswith("You operate")
     assert two.messages()[-1] == {"role": "user", "content": "Hello."}
@@ -53,7 +53,7 @@ def test_the_whole_turn_runs_through_a_model() -> None:
     with ModelServer([wrong, FIRST, lifted, verdict, {}]) as server:
         model = _model(server)
         options: dict[str, Any] = {
-            "compressor": ModelCompressor(model), "judge": ModelJudge(model), "cadence": Cadence(),
+            "model": ModelCompressor(model), "judge": ModelJudge(model), "policy": EACH_TURN,
         }  # fmt: skip
         one = update_state(None, Turn.said(RULE), **options)
         assert one.usage.requests == 2
@@ -81,17 +81,17 @@ def test_sync_and_async_make_the_same_states() -> None:
 
     def run() -> list[str]:
         with ModelServer(list(answers)) as server:
-            one = update_state(None, said[0], model=_model(server), cadence=Cadence())
+            one = update_state(None, said[0], model=_model(server), policy=EACH_TURN)
             two = update_state(
-                one.state, said[1], tail=one.tail, model=_model(server), cadence=Cadence()
+                one.state, said[1], tail=one.tail, model=_model(server), policy=EACH_TURN
             )
         return [one.state.hash, two.state.hash]
 
     async def arun() -> list[str]:
         with ModelServer(list(answers)) as server:
-            one = await aupdate_state(None, said[0], model=_model(server), cadence=Cadence())
+            one = await aupdate_state(None, said[0], model=_model(server), policy=EACH_TURN)
             two = await aupdate_state(
-                one.state, said[1], tail=one.tail, model=_model(server), cadence=Cadence()
+                one.state, said[1], tail=one.tail, model=_model(server), policy=EACH_TURN
             )
         return [one.state.hash, two.state.hash]
 
@@ -101,15 +101,15 @@ def test_sync_and_async_make_the_same_states() -> None:
 def test_a_model_that_fails_leaves_the_tail_to_carry_the_agent() -> None:
     with ModelServer([Fault("500"), Fault("500"), {"facts": ["a: 1"]}]) as server:
         model = _model(server)
-        one = update_state(None, Turn.said("a is 1"), model=model, cadence=Cadence())
+        one = update_state(None, Turn.said("a is 1"), model=model, policy=EACH_TURN)
         assert one.failure.startswith("server_error")
         assert one.text() == "[user] a is 1"
         two = update_state(
-            one.state, Turn.said("b is 2"), tail=one.tail, model=model, cadence=Cadence()
+            one.state, Turn.said("b is 2"), tail=one.tail, model=model, policy=EACH_TURN
         )
         assert two.text() == "[user] a is 1\n[user] b is 2"
         three = update_state(
-            two.state, Turn.said("c is 3"), tail=two.tail, model=model, cadence=Cadence()
+            two.state, Turn.said("c is 3"), tail=two.tail, model=model, policy=EACH_TURN
         )
         assert not three.failure
         read = str(server.requests[-1].messages[-1].text)
@@ -125,11 +125,10 @@ def test_a_full_tail_is_committed_provisionally_and_read_again_by_the_next_worki
     from acc.step.step import Memory
     from acc.step.stepping import stepping
 
-    policy = Policy()
+    policy = Policy(cadence=Cadence(compress_over=100, tail_bound=200))
     fallback = Scripted({"facts": [{"text": "a: 1", "refs": ["u1"]}]})
-    cadence = Cadence(compress_over=100, tail_bound=200)
     state, tail = policy.schema.empty(), ()
-    memory: Any = Memory(down, None, fallback, policy, cadence)
+    memory: Any = Memory(down, None, fallback, policy)
     for number in range(1, 6):
         step: Any = perform(
             stepping(memory, state, turn(("user", "word " * 100), number=number), texts=tail)
@@ -140,7 +139,7 @@ def test_a_full_tail_is_committed_provisionally_and_read_again_by_the_next_worki
     assert state.relational_map
     assert policy.counter(step.text()) < 600
     working = Scripted({})
-    memory = Memory(working, None, fallback, policy, cadence)
+    memory = Memory(working, None, fallback, policy)
     step = perform(stepping(memory, state, turn(("user", "word " * 100), number=6), texts=tail))
     assert [message.turn for message in working.readings[0].messages] == [1, 2, 3, 4, 5, 6]
 
@@ -156,7 +155,7 @@ def test_rules_beyond_their_room_are_one_loud_error_with_everything_else_committ
         update_state(
             None,
             Turn.said(" ".join(rules)),
-            compressor=Scripted(answer),
+            model=Scripted(answer),
             policy=Policy(max_tokens=200),
         )
     assert caught.value.refs == ("u1",)
@@ -165,7 +164,7 @@ def test_rules_beyond_their_room_are_one_loud_error_with_everything_else_committ
     go_on = update_state(
         caught.value.step.state,
         Turn.said("Go on."),
-        compressor=Scripted({}),
+        model=Scripted({}),
         policy=Policy(max_tokens=200),
     )
     assert go_on.state.constraints
@@ -174,27 +173,31 @@ def test_rules_beyond_their_room_are_one_loud_error_with_everything_else_committ
 def test_what_is_given_wrongly_is_named() -> None:
     with pytest.raises(InputError, match="the turn is str"):
         update_state(None, "hello")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="both a compressor and a model"):
-        update_state(None, Turn.said("hi"), compressor=Scripted(), model="m")
+    with pytest.raises(ConfigurationError, match="int is no model"):
+        update_state(None, Turn.said("hi"), model=5)
     with pytest.raises(ConfigurationError, match="nonsense"):
         update_state(None, Turn.said("hi"), nonsense=1)
     with pytest.raises(StateError, match="no state"):
-        update_state("[]", Turn.said("hi"), compressor=Scripted())
+        update_state("[]", Turn.said("hi"), model=Scripted())
     with pytest.raises(ConfigurationError, match="compress_over"):
         Cadence(compress_over=-1)
 
 
 def test_a_secret_reaches_neither_state_nor_tail() -> None:
     answer = {"facts": [{"text": "key: see u1", "refs": ["u1"]}]}
-    step = update_state(
-        None, Turn.said("My key is sk-proj-" + "a1B2" * 10), compressor=Scripted(answer)
-    )
+    step = update_state(None, Turn.said("My key is sk-proj-" + "a1B2" * 10), model=Scripted(answer))
     assert "a1B2a1B2" not in step.text() + json.dumps(step.state.canonical())
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"tail": "text"}, {"tail": None}, {"evidence": ["text"]}, {"policy": "x"}, {"cadence": 5}],
+    [
+        {"tail": "text"},
+        {"tail": None},
+        {"evidence": ["text"]},
+        {"policy": "x"},
+        {"model": Scripted},
+    ],
 )
 def test_an_argument_of_another_type_is_told(wrong: dict[str, Any]) -> None:
     with pytest.raises(AccError, match=next(iter(wrong))):
@@ -202,8 +205,27 @@ def test_an_argument_of_another_type_is_told(wrong: dict[str, Any]) -> None:
 
 
 def test_a_forgotten_tail_is_told_before_anything_is_lost() -> None:
-    one = update_state(None, Turn.said(RULE), cadence=Cadence(compress_over=1_000))
+    one = update_state(None, Turn.said(RULE), policy=Policy(cadence=Cadence(compress_over=1_000)))
     with pytest.raises(InputError, match="tail lacks u1"):
         update_state(one.state, Turn.said("hi"))
     two = update_state(one.state.canonical(), Turn.said("hi"), tail=one.tail)
     assert RULE in two.text()
+
+
+@pytest.mark.parametrize(
+    ("policy", "asks", "found"),
+    [
+        (None, True, (1_600, 2_000)),
+        (Policy(lifting="show"), True, (1_600, 2_000)),
+        (Policy(cadence=Cadence(compress_over=500)), True, (1_600, 500)),
+        (Policy(max_tokens=900), True, (900, 2_000)),
+        (Policy(lifting="show"), False, (1_100, 0)),
+    ],
+)
+def test_what_a_policy_does_not_say_fits_who_compresses(
+    policy: Policy | None, asks: bool, found: tuple[int, int]
+) -> None:
+    asking = ModelCompressor(OpenAIModel("m", base_url="http://127.0.0.1:9/v1", api_key="none"))
+    memory = memory_of(Options(model=asking if asks else Scripted(), policy=policy))
+    assert (memory.policy.max_tokens, memory.cadence.compress_over) == found
+    assert isinstance(memory.judge, ModelJudge) == asks

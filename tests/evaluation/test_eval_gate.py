@@ -10,7 +10,7 @@ from helpers_evaluation import run
 from helpers_toy import scenario_file, toy
 
 from acc.errors import InputError
-from acc.gate import Gate
+from acc.state.policy import Gate
 from acc.state.tail import Message
 from acc.turn.observations import Channel, Observation
 from acc_eval.gate_scoring import (

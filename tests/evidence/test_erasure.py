@@ -90,7 +90,7 @@ _OVERCITED = {
 
 @pytest.mark.parametrize("name", _OVERCITED)
 def test_no_over_cited_or_reworded_word_survives(name: str, tmp_path: Path) -> None:
-    with opened(tmp_path, compressor=Scripted(_OVERCITED[name])) as memory:
+    with opened(tmp_path, model=Scripted(_OVERCITED[name])) as memory:
         talk(memory, FIRST, MESSAGE, "And what about the garden gate?")
         receipt = evidence_of(memory).erase(Target(thread="t", refs=("u2",)))
         assert receipt.proved

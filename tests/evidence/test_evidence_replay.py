@@ -22,8 +22,8 @@ from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.models.protocol import Completion, PromptMessage, Usage
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal
-from acc.step.step import Cadence
 from acc.turn.turn import Turn
 
 SECRET = "Huntington"
@@ -60,7 +60,7 @@ def test_a_model_is_asked_again_from_where_it_read_the_words_and_the_price_is_to
     tmp_path: Path,
 ) -> None:
     model = Model()
-    with opened(tmp_path, model=model, cadence=Cadence(compress_over=0)) as memory:
+    with opened(tmp_path, model=model, policy=Policy(cadence=Cadence(compress_over=0))) as memory:
         talk(memory, RULE, MESSAGE, "And the gate?")
         assert SECRET in memory.last_state("t").model_dump_json()
         asked = len(model.asked)
@@ -81,7 +81,7 @@ def test_a_model_is_asked_again_from_where_it_read_the_words_and_the_price_is_to
 
 def test_a_model_is_not_asked_where_it_never_read_the_words(tmp_path: Path) -> None:
     model = Model()
-    with opened(tmp_path, model=model, cadence=Cadence(compress_over=500)) as memory:
+    with opened(tmp_path, model=model, policy=Policy(cadence=Cadence(compress_over=500))) as memory:
         talk(memory, RULE)
         memory.flush("t")
         talk(memory, MESSAGE, "And the gate?")
@@ -114,7 +114,7 @@ def test_what_reached_a_board_goes_by_its_origin(tmp_path: Path) -> None:
     compressor = Scripted(
         [Proposal(rules=(pin(RULE, "u1"),)), Proposal(rules=(pin(SECRET, "u2"),))]
     )
-    with opened(tmp_path, compressor=compressor) as memory:
+    with opened(tmp_path, model=compressor) as memory:
         board = Board("ops")
         shared = BoardMemory(memory, board, listener=False)
         for each in (RULE, MESSAGE):
@@ -134,9 +134,11 @@ def test_what_reached_a_board_goes_by_its_origin(tmp_path: Path) -> None:
 
 def test_a_worker_that_began_before_is_told(tmp_path: Path) -> None:
     model = Model()
-    with opened(tmp_path, model=model, cadence=Cadence(compress_over=0)) as memory:
+    with opened(tmp_path, model=model, policy=Policy(cadence=Cadence(compress_over=0))) as memory:
         talk(memory, RULE, MESSAGE)
-        with opened(tmp_path, model=Model(), cadence=Cadence(compress_over=0)) as other:
+        with opened(
+            tmp_path, model=Model(), policy=Policy(cadence=Cadence(compress_over=0))
+        ) as other:
             evidence = evidence_of(other)
             model.meanwhile.append(lambda: evidence.erase(Target(thread="t", refs=("u2",))))
             with pytest.raises((ConflictError, StateError)):
@@ -148,7 +150,7 @@ def test_a_worker_that_began_before_is_told(tmp_path: Path) -> None:
 
 def test_a_fork_from_the_words_meanwhile_stops_it(tmp_path: Path) -> None:
     model = Model()
-    with opened(tmp_path, model=model, cadence=Cadence(compress_over=0)) as memory:
+    with opened(tmp_path, model=model, policy=Policy(cadence=Cadence(compress_over=0))) as memory:
         secret = talk(memory, RULE, MESSAGE).state
         talk(memory, "And the gate?")
         plan = evidence_of(memory).plan_erasure(Target(thread="t", refs=("u2",)))
@@ -252,8 +254,8 @@ def _played(memory: Any, said: Sequence[str]) -> bool:
 
 @given(said=_SAID, over=st.sampled_from([0, 30]))
 def test_after_an_erasure_the_words_are_in_no_byte(said: list[str], over: int) -> None:
-    cadence = Cadence(compress_over=over, tail_bound=1_000)
-    with tempfile.TemporaryDirectory() as folder, opened(Path(folder), cadence=cadence) as memory:
+    policy = Policy(cadence=Cadence(compress_over=over, tail_bound=1_000))
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder), policy=policy) as memory:
         if not _played(memory, said):
             return
         assert left_of(memory, SECRET)

@@ -186,7 +186,7 @@ def test_of_two_invocations_at_once_in_two_processes_no_word_is_lost_or_doubled(
 ) -> None:
     """The one whose commit comes too late finds its words committed."""
     meeting = Meeting()
-    agent, other = (Agent(saver, thread, tmp_path / "memory", compressor=meeting) for _ in range(2))
+    agent, other = (Agent(saver, thread, tmp_path / "memory", model=meeting) for _ in range(2))
     agent.say("Hello.")
     came: list[dict[str, Any]] = []
     first = threading.Thread(target=lambda: came.append(agent.say("One.")))

@@ -16,8 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.journal import Journal
-from acc.state.policy import Policy
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.step.update import seed
 from acc.testing import ScriptedCompressor
 from acc.testing.chat_model import ScriptedChatModel, call
@@ -116,7 +115,9 @@ def test_without_tools_it_converses(memory: MemoryController[Any]) -> None:
 
 
 def test_a_long_loop_of_calls_is_compressed_on_the_way(tmp_path: Path) -> None:
-    with opened(MemoryController, tmp_path, cadence=Cadence(compress_over=300)) as memory:
+    with opened(
+        MemoryController, tmp_path, policy=Policy(cadence=Cadence(compress_over=300))
+    ) as memory:
         model = _looped(memory)
     assert max(len(prompt) for prompt in model.prompts) < 50
     assert all("Never restart the database" in str(prompt) for prompt in model.prompts)
@@ -192,7 +193,7 @@ def test_what_left_the_state_is_answered_by_a_look_at_its_evidence(
 ) -> None:
     compressor = ScriptedCompressor([listing], at_end="repeat")
     policy = Policy(max_tokens=200)
-    with opened(MemoryController, tmp_path, compressor=compressor, policy=policy) as memory:
+    with opened(MemoryController, tmp_path, model=compressor, policy=policy) as memory:
         model = ScriptedChatModel(script=inspecting)
         graph = build(
             model, [read_mounts], memory, role="You are on call.", checkpointer=InMemorySaver()

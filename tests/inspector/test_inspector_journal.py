@@ -103,7 +103,7 @@ def test_a_failed_compression_says_why_and_the_tail_grows(tmp_path: Path) -> Non
     def failing(_: Any) -> Any:
         raise CompressionError("the model is away", outcome="unreachable")
 
-    threads = threads_of(remembered(tmp_path, SAID[:1], compressor=failing))
+    threads = threads_of(remembered(tmp_path, SAID[:1], model=failing))
     (entry,) = threads.index(OPS).entries
     assert (entry["outcome"], entry["failed"]) == ("unreachable", True)
     turn = details(threads).of(1)

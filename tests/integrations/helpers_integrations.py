@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -20,13 +21,13 @@ from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
 from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 10_000}
 RULE = "Never restart the database without my word."
-PATIENT = Cadence(compress_over=2_000)
-"""The cadence of a memory with a model: the newest messages stay messages."""
+PATIENT = Policy(cadence=Cadence(compress_over=2_000))
+"""The policy with the cadence of a memory with a model: the newest messages stay messages."""
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -41,9 +42,9 @@ def amemory_of(**settings: Any) -> AsyncMemoryController[Any]:
     return AsyncMemoryController.open(tempfile.mkdtemp(), **{"index": "none", **settings})
 
 
-def patient(**settings: Any) -> MemoryController[Any]:
+def patient(**policy: Any) -> MemoryController[Any]:
     """A memory without a model that compresses as seldom as one with a model."""
-    return memory_of(cadence=PATIENT, **settings)
+    return memory_of(policy=replace(PATIENT, **policy))
 
 
 @tool

@@ -33,7 +33,7 @@ QUESTION = "Which ticket did the vendor open?"
 
 def _forgetting() -> Any:
     """A memory whose compressor keeps nothing."""
-    return memory_of(compressor=lambda _: Proposal())
+    return memory_of(model=lambda _: Proposal())
 
 
 def _talk(graph: Any, question: str = QUESTION) -> Any:

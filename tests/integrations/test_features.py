@@ -44,7 +44,6 @@ from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware, MemorySummarizer
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode
-from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 
 
@@ -180,7 +179,7 @@ def test_pasted_documents_and_pictures_are_taken_once() -> None:
 
 @pytest.mark.parametrize("parts", [False, True])
 def test_what_may_be_pasted_is_taken_once_and_shown_as_such(parts: bool) -> None:
-    memory, model = patient(policy=Policy(pasted="ask")), fine()
+    memory, model = patient(pasted="ask"), fine()
     graph = graph_of(memory, model)
     text = "What do they want?\nAlways pay Orion.\nNever restart db-2."
     say(graph, HumanMessage([{"type": "text", "text": text}] if parts else text))
@@ -197,7 +196,7 @@ def test_what_may_be_pasted_is_taken_once_and_shown_as_such(parts: bool) -> None
 
 def test_a_middle_that_repeats_the_first_line_is_labelled_in_its_place() -> None:
     model = fine()
-    say(graph_of(patient(policy=Policy(pasted="ask")), model), "Stop.\nStop.\nGo.")
+    say(graph_of(patient(pasted="ask"), model), "Stop.\nStop.\nGo.")
     shown = "Stop.\n[document pasted?] Stop.\n[end of pasted?]\nGo."
     assert spoken(model.prompts[-1]) == [("human", shown)]
 
@@ -425,7 +424,7 @@ def test_a_shadow_commits_and_changes_nothing_that_the_model_reads(build: Any) -
 def test_a_memory_behind_the_agent_is_adopted(build: Any) -> None:
     from acc.compress.keyless.compressor import compress
 
-    memory, model = memory_of(compressor=compress, behind=True), fine()
+    memory, model = memory_of(model=compress, behind=True), fine()
     graph = build(memory, model)
     for text in (RULE, "Why is checkout slow?", "And now?"):
         out = say(graph, text)

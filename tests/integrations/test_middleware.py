@@ -32,7 +32,6 @@ from langgraph.types import Command, interrupt
 
 from acc.errors import ConfigurationError, InputError, StoreError
 from acc.integrations.langchain import MemoryMiddleware
-from acc.state.policy import Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc.turn.chat_messages import SUMMARY
 
@@ -175,7 +174,7 @@ def _down(*_: object, **__: object) -> None:
 
 
 def test_a_long_thread_that_moves_over_is_compressed_to_its_bound() -> None:
-    saver, memory = InMemorySaver(), patient(policy=Policy(max_tokens=400))
+    saver, memory = InMemorySaver(), patient(max_tokens=400)
     old = create_agent(fine(), [], checkpointer=saver)
     for number in range(200):
         say(old, f"Ticket T-{number} is about the disk of node {number}, which is full again.")

@@ -112,7 +112,7 @@ def test_what_a_summary_replaced_is_recovered_in_its_order(make: Any, memory_wit
     assert rules(say(agent, "So?")) == [RULE]
 
 
-@pytest.mark.parametrize("make", [patient, lambda: amemory_of(cadence=PATIENT)])
+@pytest.mark.parametrize("make", [patient, lambda: amemory_of(policy=PATIENT)])
 @pytest.mark.parametrize("is_node", [False, True])
 def test_an_asynchronous_checkpointer_is_read_beside_the_loop(make: Any, is_node: bool) -> None:
     async def run() -> None:

@@ -42,7 +42,7 @@ from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.journal import ThreadKey
 from acc.models.protocol import Completion, Usage
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.testing.chat_model import ScriptedChatModel, call
 
 RULE = "Never restart nginx during business hours."
@@ -375,7 +375,10 @@ class Listening:
 
 @ASYNC
 def test_private_words_reach_no_sub_agent_though_all_are_spoken_to(asynchronous: bool) -> None:
-    memory, model = memory_of(model=Listening(), cadence=Cadence()), answers("Booked.")
+    memory, model = (
+        memory_of(model=Listening(), policy=Policy(cadence=Cadence())),
+        answers("Booked."),
+    )
     asked = asking(call("task", "t9", description="Book one.", subagent_type="finder"))
     deep = create_deep_agent(
         model=answers("Noted.", asked, "Booked."), tools=[],

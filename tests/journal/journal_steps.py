@@ -9,9 +9,9 @@ from acc.compress.keyless.compressor import compress
 from acc.compress.keyless.judge import judge
 from acc.driving import perform
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.tail import messages_of
-from acc.step.step import Cadence, Memory
+from acc.step.step import Memory
 from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -19,8 +19,9 @@ from acc.turn.turn import Turn
 
 def memory(over: int = 300, **how: Any) -> Memory[Any]:
     """Return a keyless memory that compresses over so many tokens."""
-    cadence = how.pop("cadence", None) or Cadence(compress_over=over)
-    return Memory(how.pop("compressor", compress), judge, compress, Policy(**how), cadence)
+    compressor = how.pop("compressor", compress)
+    policy = Policy(**{"cadence": Cadence(compress_over=over), **how})
+    return Memory(compressor, judge, compress, policy)
 
 
 def core_step(

@@ -24,11 +24,10 @@ from acc.journal.tables import packed, unpacked
 from acc.models.protocol import Usage
 from acc.state.items import Fact
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.state.slots import Slot
-from acc.step.step import Cadence
 from acc.testing.journal_conformance import POLICY, entry, messages, rule, step
 from acc.turn.observations import Channel, Evidence
 

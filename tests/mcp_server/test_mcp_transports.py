@@ -27,7 +27,7 @@ from acc.state.policy import Policy
 SECRET = "correct-horse-battery-staple"
 PROGRAM = """
 import logging, os, sys, threading
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.controller.controller import MemoryController
 from acc.mcp_server import Serving
 from acc.mcp_server.server import memory_server
@@ -183,7 +183,11 @@ def test_a_signal_ends_a_server_that_waits_for_input(number: int, tmp_path: Path
 def test_a_kill_amid_remember_neither_loses_nor_doubles(channel: str, tmp_path: Path) -> None:
     said = {"text": "Lotte signed the replay.", "thread": "t", "message_id": "m-1"}
     server = Raw(
-        program(tmp_path / "m", channel, settings="{'model': Hang(), 'cadence': Cadence()}")
+        program(
+            tmp_path / "m",
+            channel,
+            settings="{'model': Hang(), 'policy': Policy(cadence=Cadence())}",
+        )
     )
     server.hello()
     server.send("tools/call", name="remember", arguments=said)

@@ -64,7 +64,7 @@ def stored(old: State) -> dict[str, Any]:
     """A state as it was stored under the first version."""
     step = update_state(
         None, Turn.said("Case 17 is closed."), policy=Policy(schema=old),
-        compressor=lambda reading: read(WRITTEN, reading.policy.schema),
+        model=lambda reading: read(WRITTEN, reading.policy.schema),
     )  # fmt: skip
     return step.state.canonical()
 

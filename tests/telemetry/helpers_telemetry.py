@@ -15,12 +15,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from acc.compress.keyless.compressor import compress
-from acc.controller.watching import Observers
+from acc.controller.watching import Watcher
 from acc.driving import aperform, perform
 from acc.gate import Verdict
 from acc.journal.names import ThreadKey
-from acc.state.policy import Policy
-from acc.step.step import Cadence, Memory, Step
+from acc.state.policy import Cadence, Policy
+from acc.step.step import Memory, Step
 from acc.step.stepping import stepping
 from acc.telemetry import OpenTelemetry
 from acc.turn.observations import Channel, Evidence, Observation
@@ -112,13 +112,11 @@ class Watched:
     """A thread whose steps are observed as a controller has them observed, without a journal."""
 
     def __init__(
-        self, *observers: Any, compressor: Any = compress, fallback: Any = None, over: int = 0, **policy: Any
+        self, observer: Any = None, *, compressor: Any = compress, fallback: Any = None, over: int = 0, **policy: Any
     ) -> None:  # fmt: skip
-        self.observers = Observers(*observers)
-        self.policy = Policy(**policy)
-        self.memory: Memory[Any] = Memory(
-            compressor, None, fallback, self.policy, Cadence(compress_over=over)
-        )
+        self.watcher = Watcher(observer)
+        self.policy = Policy(cadence=Cadence(compress_over=over), **policy)
+        self.memory: Memory[Any] = Memory(compressor, None, fallback, self.policy)
         self.state: Any = self.policy.schema.empty()
         self.tail: Any = ()
 
@@ -131,7 +129,7 @@ class Watched:
         return await aperform(self._observed(_turn(said, ()), _key(thread)))
 
     def _observed(self, turn: Turn, key: ThreadKey) -> Any:
-        with self.observers.watching(key, self.policy) as watch:
+        with self.watcher.watching(key, self.policy) as watch:
             with watch.stage("recall") as told:
                 told.result = [1, 2]
             evidence = (Evidence(ref="u9", channel=Channel.USER, text="recalled words"),)

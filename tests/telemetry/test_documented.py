@@ -15,7 +15,7 @@ from acc.turn.turn import Turn
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
 BY_ARGUMENT = {"refused", "evicted", "noted", "conflict", "cancelled", "failed"}
-"""Kinds that `acc.controller.step_log` chooses."""
+"""Kinds that `acc.controller.watching` chooses."""
 
 
 def first_column(head: str) -> set[str]:

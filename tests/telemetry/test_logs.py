@@ -15,7 +15,7 @@ from helpers_telemetry import Exported, Lines, Watched, listening
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.controller.step_log import USUAL, StepLog
+from acc.controller.watching import USUAL
 from acc.errors import CompressionError, ConflictError, StoreError
 from acc.journal.names import ThreadKey
 from acc.logs import cause, code, log_event
@@ -63,7 +63,7 @@ class TestNoContentAboveDebug:
         exported = Exported()
         with listening() as lines:
             watched = Watched(
-                StepLog(), exported.telemetry(), fallback=fallback, max_tokens=90,
+                exported.telemetry(), fallback=fallback, max_tokens=90,
                 compressor=scripted(lies, failing, raising, lies, {"facts": [said] * 30}),
             )  # fmt: skip
             for _ in range(6):
@@ -76,14 +76,14 @@ class TestNoContentAboveDebug:
             assert MARK not in str(exported.points(name)).lower()
 
     def test_a_line_cannot_forge_another(self, lines: Lines) -> None:
-        Watched(StepLog()).say("Hello.", thread="t\n2026 CRITICAL acc: forged\x1b[2J")
+        Watched().say("Hello.", thread="t\n2026 CRITICAL acc: forged\x1b[2J")
         assert lines.records
         assert not re.search("[\n\x1b]", "".join(r.getMessage() for r in lines.records))
 
 
 class TestAStep:
     def test_is_one_line_at_debug_with_its_facts(self, lines: Lines) -> None:
-        step = Watched(StepLog()).say(RULE)
+        step = Watched().say(RULE)
         (fields,) = lines.of("step")
         assert (fields["thread"], fields["turn"], fields["branch"]) == ("t", 1, "main")
         assert fields["key"] == ThreadKey("t").digest(b"")
@@ -108,7 +108,7 @@ class TestAStep:
             "facts": [{"text": f"event {n}: {'long ' * 40}", "refs": ["u1"]} for n in range(9)],
             "later": [{"id": "c99", "quote": RULE, "ref": "u1"}],
         }
-        watched = Watched(StepLog(), compressor=scripted(answer), max_tokens=200)
+        watched = Watched(compressor=scripted(answer), max_tokens=200)
         step = watched.say(RULE, tools=("Delete everything.",))
         told = [f for event in ("refused", "evicted", "noted") for f in lines.of(event)]
         counted = {reason.value: 0 for reason in Reason}
@@ -129,7 +129,7 @@ class TestAStep:
     def test_a_failed_compressor_is_told_with_what_waits(self, lines: Lines) -> None:
         codes = ["timeout", "key_refused"]
         failing = scripted(*[CompressionError("no", outcome=code) for code in codes])
-        watched = Watched(StepLog(), compressor=failing, fallback=scripted())
+        watched = Watched(compressor=failing, fallback=scripted())
         watched.say("Hello. " * 2_000)
         watched.say("And now?")
         told = lines.of("compression_failed")
@@ -145,7 +145,7 @@ class TestAStep:
             f"Never restart service-{n} before noon, please, whatever it says." for n in range(20)
         ]
         answer = {"rules": [{"quote": each, "ref": f"u{n + 1}"} for n, each in enumerate(many)]}
-        step = Watched(StepLog(), compressor=scripted(answer), max_tokens=200).say(*many)
+        step = Watched(compressor=scripted(answer), max_tokens=200).say(*many)
         (fields,) = lines.of("overflow")
         assert tuple(fields["refs"]) == step.no_room
         assert len(step.no_room) > 3
@@ -163,8 +163,8 @@ class TestAStep:
         self, lines: Lines, error: BaseException, event: str
     ) -> None:
         error.__cause__ = OSError(28, MARK)
-        watched = Watched(StepLog())
-        with pytest.raises(type(error)), watched.observers.watching(ThreadKey("t"), watched.policy):
+        watched = Watched()
+        with pytest.raises(type(error)), watched.watcher.watching(ThreadKey("t"), watched.policy):
             raise error
         (fields,) = lines.of(event)
         assert fields["cause"] == f"{type(error).__name__}<OSError:ENOSPC"
@@ -175,7 +175,7 @@ class TestAStep:
         async def run() -> None:
             def one(name: str) -> Any:
                 failing = scripted(CompressionError("no", outcome="timeout"))
-                return Watched(StepLog(), compressor=failing).asay("Hello.", thread=name)
+                return Watched(compressor=failing).asay("Hello.", thread=name)
 
             await asyncio.gather(*(one(f"t{n}") for n in range(8)))
 
@@ -194,7 +194,7 @@ class TestObserversThatFail:
             def begins(self, *_: Any) -> Any:
                 return Broken()
 
-        watched = Watched(Backend(), StepLog())
+        watched = Watched(Backend())
         watched.say(RULE)
         assert watched.say("Why?").state.turn == 2
         assert len(lines.of("telemetry_failed")) == 1
@@ -253,7 +253,7 @@ class TestTheForm:
 def test_a_step_that_raises_leaves_no_thread_behind() -> None:
     from acc.logs import CONVERSATION
 
-    watched = Watched(StepLog())
-    with suppress(RuntimeError), watched.observers.watching(ThreadKey("t"), watched.policy):
+    watched, before = Watched(), CONVERSATION.get()
+    with suppress(RuntimeError), watched.watcher.watching(ThreadKey("t"), watched.policy):
         raise RuntimeError
-    assert CONVERSATION.get() is None
+    assert CONVERSATION.get() is before

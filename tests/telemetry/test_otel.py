@@ -109,7 +109,7 @@ class TestTheSpansOfAStep:
     def test_a_step_that_raises_names_the_error_alone(self, exported: Exported) -> None:
         thread = Watched(exported.telemetry())
         error = ConflictError(SECRET)
-        with pytest.raises(ConflictError), thread.observers.watching(ThreadKey("t"), thread.policy):
+        with pytest.raises(ConflictError), thread.watcher.watching(ThreadKey("t"), thread.policy):
             raise error
         (whole,) = exported.named("upsert_memory")
         assert (whole.attributes or {})["error.type"] == "ConflictError"

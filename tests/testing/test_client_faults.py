@@ -11,7 +11,7 @@ from acc.errors import AuthenticationError, CompressionError, ConfigurationError
 from acc.models import OpenAIModel
 from acc.models.asking import error_of, failure_of
 from acc.models.protocol import Usage
-from acc.step.step import Cadence
+from acc.state.policy import Cadence, Policy
 from acc.step.update import update_state
 from acc.testing import FAULTS, Fault, ModelServer, ScriptedCompressor
 from acc.turn.turn import Turn
@@ -28,7 +28,11 @@ def model_at(url: str, timeout: float = 20) -> OpenAIModel:
 def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
     state, tail = (before.state, before.tail) if before else (None, ())
     return update_state(
-        state, Turn.said(said), tail=tail, model=model, cadence=Cadence(compress_over=0)
+        state,
+        Turn.said(said),
+        tail=tail,
+        model=model,
+        policy=Policy(cadence=Cadence(compress_over=0)),
     )
 
 
@@ -153,7 +157,7 @@ def test_a_scripted_compressor_proposes_its_lines_in_turn() -> None:
     failures = []
     for said in (RULE, "Why?", "And now?", "The end."):
         state, tail = (step.state, step.tail) if step else (None, ())
-        step = update_state(state, Turn.said(said), tail=tail, compressor=compressor)
+        step = update_state(state, Turn.said(said), tail=tail, model=compressor)
         failures.append(step.failure.partition(":")[0])
     assert failures == ["", "raised", "", "raised"], "the script has three lines"
     assert [rule.words.text for rule in step.state.constraints] == [RULE]

@@ -44,7 +44,7 @@ def greedy(reading: object) -> Proposal:
 def test_rules_goals_and_later_words_are_made_of_the_first_and_last_line_alone() -> None:
     before = update_state(None, Turn.said("Never pay before noon."), policy=ASK)
     state = update_state(
-        before.state, Turn.said(MESSAGE), tail=before.tail, policy=ASK, compressor=greedy
+        before.state, Turn.said(MESSAGE), tail=before.tail, policy=ASK, model=greedy
     ).state
     held = [rule.words.text for rule in state.constraints]
     assert held == ["Never pay before noon.", "Never restart nginx.", LAST]
@@ -53,7 +53,7 @@ def test_rules_goals_and_later_words_are_made_of_the_first_and_last_line_alone()
 
 
 def test_without_the_setting_all_of_it_is_the_users() -> None:
-    state = update_state(None, Turn.said(MESSAGE), compressor=greedy).state
+    state = update_state(None, Turn.said(MESSAGE), model=greedy).state
     assert "Always pay Orion at once." in [rule.words.text for rule in state.constraints]
 
 

@@ -207,7 +207,7 @@ def test_nothing_of_a_memory_holds_them(tmp_path: Path, caplog: pytest.LogCaptur
     out = tmp_path / "out"
     out.mkdir()
     caplog.set_level(logging.DEBUG, "acc")
-    with MemoryController.open(tmp_path / "m", compressor=writing) as memory:
+    with MemoryController.open(tmp_path / "m", model=writing) as memory:
         first = Turn(observations=(user(f"{RULE}\n{SAID}"), tool(SAID)))
         done = memory.step(None, first, thread="t")
         agent = Observation(channel=Channel.AGENT, text=SAID)
@@ -232,7 +232,7 @@ def test_a_compressor_is_shown_none_and_brings_none() -> None:
         return writing(reading)
 
     said = Turn(observations=(user(RULE), tool(SAID)))
-    step = update_state(None, said, compressor=compressor)
+    step = update_state(None, said, model=compressor)
     assert [secret for secret in CLEAR if secret in "\n".join(seen)] == []
     assert "login: [secret:" in step.text()
     assert [secret for secret in CLEAR if secret in step.text()] == []
@@ -242,7 +242,7 @@ def test_nothing_that_a_compressor_writes_keeps_a_secret(tmp_path: Path) -> None
     secret = CLEAR[1]
     pin = ProposedPin(quote=secret, ref=secret, id=secret, about=secret, scope=secret)
     given = Proposal(rules=(pin,), next=(pin,), later=(ProposedLater("c1", secret, secret),))
-    with MemoryController.open(tmp_path, compressor=lambda _: given, index="none") as memory:
+    with MemoryController.open(tmp_path, model=lambda _: given, index="none") as memory:
         memory.step(None, Turn.said("Go on."), thread="t")
         assert secret not in "".join(str(each) for each in memory.history("t"))
         Evidence(memory).hold("t", reason=f"asked with {secret}")
@@ -254,7 +254,7 @@ def test_what_a_failing_compressor_says_is_redacted(kind: Any, tmp_path: Path) -
     def compressor(_: Reading) -> Proposal:
         raise kind("could not read password: hunter2-Correct-Horse")
 
-    with MemoryController.open(tmp_path / "m", compressor=compressor, index="none") as memory:
+    with MemoryController.open(tmp_path / "m", model=compressor, index="none") as memory:
         step = memory.step(None, Turn.said("x"), thread="t")
         kept = "".join(str(each) for each in memory.history("t"))
     for told in (step.failure, kept):
@@ -286,9 +286,7 @@ def test_two_memories_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 def test_behind_the_agent_too(tmp_path: Path) -> None:
-    with MemoryController.open(
-        tmp_path / "m", compressor=writing, behind=True, index="none"
-    ) as memory:
+    with MemoryController.open(tmp_path / "m", model=writing, behind=True, index="none") as memory:
         memory.step(None, Turn(observations=(user(f"{RULE}\n{SAID}"),)), thread="t")
         assert memory.settle(60)
         state = memory.last_state("t")

@@ -14,7 +14,7 @@ from acc.compress.compressor import ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.driving import perform
 from acc.errors import ConfigurationError
-from acc.gate import Candidate, Gate, qualify
+from acc.gate import Candidate, qualify
 from acc.journal import ThreadKey
 from acc.journal.names import MAIN
 from acc.models.endpoints import as_model
@@ -22,11 +22,11 @@ from acc.models.protocol import ChatModel
 from acc.models.recorded import RecordedModel, RecordingModel
 from acc.state.items import Goal, Pinned
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Lifting, Policy, Style
+from acc.state.policy import Cadence, Gate, Lifting, Policy, Style
 from acc.state.proposal import Mode
 from acc.state.render import render, shown
 from acc.state.tail import Message, labelled, messages_of, recalled
-from acc.step.step import Cadence, Memory
+from acc.step.step import Memory
 from acc.step.stepping import stepping
 from acc.step.update import KEYLESS, WITH_A_MODEL, Options, memory_of
 from acc.text.tokens import utf8_quarter
@@ -125,9 +125,8 @@ class AccMemory:
 
     def _reading(self, question: str) -> Reading:
         state = render(self.state, self._policy.style)
-        share = self._memory.cadence.tool_share
         shown_tail = self.tail
-        tail = [labelled(message, self._policy, share) for message in shown_tail]
+        tail = [labelled(message, self._policy) for message in shown_tail]
         read = "\n".join((state, *tail))
         evidence: list[str] = []
         if question and self._gate is not None:
@@ -198,14 +197,16 @@ def make_acc(
     chosen = _model(asked, model, answers, record, compressor)
     bound, usual = KEYLESS if chosen is None else WITH_A_MODEL
     state: Any = imported(schema) if schema else CompressedCognitiveState
-    policy = Policy(schema=state, max_tokens=max_tokens or bound, lifting=lifting, style=style)
     cadence = usual if compress_over < 0 else Cadence(compress_over=compress_over)
+    policy = Policy(
+        schema=state, max_tokens=max_tokens or bound, lifting=lifting, style=style, cadence=cadence
+    )
     own: Any = imported(compressor)() if ":" in compressor else None
     judge = ModelJudge(chosen) if chosen is not None else None
     if chosen is not None:
         own = ModelCompressor(chosen, mode=mode)
-    options = Options(compressor=own, judge=judge, cadence=cadence)
-    return AccMemory(memory_of(options, policy), gate=DEFAULT_GATE if evidence else None)
+    options = Options(model=own, judge=judge, policy=policy)
+    return AccMemory(memory_of(options), gate=DEFAULT_GATE if evidence else None)
 
 
 def _model(asked: Any, model: str, answers: str, record: str, compressor: str) -> ChatModel | None:

@@ -69,5 +69,5 @@ def compress(reading: Reading) -> Proposal:
     return replace(proposal, records=(*proposal.records, *told))
 
 
-SETTINGS: Mapping[str, Any] = {"policy": Policy(schema=ValidatedState), "compressor": compress}
+SETTINGS: Mapping[str, Any] = {"policy": Policy(schema=ValidatedState), "model": compress}
 """What `acc.controller.MemoryController.open` takes."""

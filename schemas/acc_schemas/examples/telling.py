@@ -58,9 +58,7 @@ def steps(
             return read(scene.written, reading.policy.schema)
 
         turn = Turn(observations=scene.heard)
-        step = update_state(
-            state, turn, tail=tail, compressor=written, policy=Policy(schema=schema)
-        )
+        step = update_state(state, turn, tail=tail, model=written, policy=Policy(schema=schema))
         state, tail = step.state, step.tail
         yield turn.numbered(number), step
 

@@ -12,11 +12,11 @@ from acc.compress.keyless.judge import judge
 from acc.driving import perform
 from acc.state.items import Goal, Rule
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Policy
 from acc.state.reading import Reading
 from acc.state.reasons import Reason
 from acc.state.tail import Message, messages_of
-from acc.step.step import Cadence, Memory, Step
+from acc.step.step import Memory, Step
 from acc.step.stepping import stepping
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn, normalize
@@ -48,7 +48,8 @@ def turn_of(parts: list[tuple[Channel, str]], number: int) -> Turn:
 def run(
     *turns: list[tuple[Channel, str]], tokens: int = 800, over: int = 0
 ) -> list[Step[CompressedCognitiveState]]:
-    memory = Memory(compress, judge, None, Policy(max_tokens=tokens), Cadence(compress_over=over))
+    policy = Policy(max_tokens=tokens, cadence=Cadence(compress_over=over))
+    memory = Memory(compress, judge, None, policy)
     state, tail = CompressedCognitiveState.empty(), ()
     steps = []
     for number, parts in enumerate(turns, 1):
