@@ -110,7 +110,7 @@ class Sources:
 
     def is_repeated(self, sentence: str) -> bool:
         """Return whether a tool's or document's text that was read has the words of ``sentence`` in their order."""
-        wanted = f" {_words_alone(sentence)} "
+        wanted = f" {words_alone(sentence)} "
         return any(wanted in text for trust, _, text in self._read if trust < Trust.AGENT)
 
     def lesser(self, values: Iterable[str], cited: Collection[str]) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class Sources:
         """
         found: list[str] = []
         for value in values:
-            wanted = f" {_words_alone(value)} "
+            wanted = f" {words_alone(value)} "
             holding = [(trust, ref) for trust, ref, text in self._read if wanted in text]
             if wanted.strip() and not any(t >= Trust.USER and r in cited for t, r in holding):
                 lesser = [ref for trust, ref in holding if trust < Trust.AGENT]
@@ -129,7 +129,7 @@ class Sources:
 
     def raises(self, text: str, cited: Collection[str], trust: Trust) -> bool:
         """Return whether a cited message of more than ``trust`` holds the words of ``text`` in their order."""
-        wanted = f" {_words_alone(text)} "
+        wanted = f" {words_alone(text)} "
         return any(t > trust and ref in cited and wanted in said for t, ref, said in self._read)
 
     @cached_property
@@ -137,7 +137,7 @@ class Sources:
         """Trust, ref and words of everything that was read."""
         read = [(m.channel.trust, m.ref, m.text) for m in self.messages]
         read += [(e.trust, e.ref, e.text) for e in self.evidence.values()]
-        return [(trust, ref, f" {_words_alone(text)} ") for trust, ref, text in read]
+        return [(trust, ref, f" {words_alone(text)} ") for trust, ref, text in read]
 
     def _may_speak(self, place: int) -> bool:
         message, allowed = self.messages[place], self._policy.speakers
@@ -181,7 +181,7 @@ _WORD = re.compile(r"\w+")
 _BY_LETTER = {channel.value[0]: channel.trust for channel in Channel}
 
 
-def _words_alone(text: str) -> str:
+def words_alone(text: str) -> str:
     """Return the words without tags, signs and marks between them."""
     return " ".join(_WORD.findall(_TAG.sub(" ", normalised(text))))
 

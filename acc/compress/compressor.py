@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from acc.compress.prompt import VERSION, prompt, repair
+from acc.driving import Io
 from acc.errors import CompressionError, ConfigurationError
 from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, ChatModel, Completion, PromptMessage, object_in
@@ -72,8 +73,8 @@ def _completion(answer: object) -> Completion:
     )
 
 
-Asking = Generator[Call, Completion, T]
-"""A computation that asks a model on its way to a ``T``."""
+Asking = Generator[Call | Io, Any, T]
+"""A computation that asks a model, or reads, on its way to a ``T``."""
 
 
 @runtime_checkable

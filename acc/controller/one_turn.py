@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
-from acc.controller.acts import again, check_state, conversation, retire
+from acc.controller.acts import again, check_state, conversation, heard_before, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
 from acc.controller.common import Common
 from acc.controller.queues import Place
@@ -127,8 +127,9 @@ def _going_on(
     waiting, numbered = with_waiting(latest.waiting, clean, base.turn + 1)
     evidence, verdicts = yield from _qualified(parts, latest, numbered, watch)
     asking = stepping(
-        parts.memory, base, numbered, texts=latest.tail, evidence=evidence, force=force
-    )
+        parts.memory, base, numbered, texts=latest.tail, evidence=evidence,
+        earlier=partial(heard_before, parts, latest.head), force=force,
+    )  # fmt: skip
     writing = _Writing(parts, latest.head, messages_of(numbered), waiting, watch)
     step: Step[S] | None = None
     with watch.stage("commit"):
@@ -221,10 +222,13 @@ def _qualified(
     return qualified
 
 
-def _asked(asking: Asking[Step[S]], call: Call, watch: Watch) -> Doing[Step[S]]:
+def _asked(asking: Asking[Step[S]], call: Call | Io, watch: Watch) -> Doing[Step[S]]:
     """Go on with a computation that has asked its first call."""
     try:
         while True:
+            if isinstance(call, Io):
+                call = asking.send((yield call))
+                continue
             try:
                 with watch.stage("compress") as told:
                     told.result = done = yield call

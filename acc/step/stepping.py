@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import is_to_judge
 from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, named_failure
+from acc.driving import Io
 from acc.errors import CompressionError
-from acc.models.protocol import Usage
+from acc.models.protocol import Completion, Usage
 from acc.state.items import Pinned
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
@@ -28,6 +30,12 @@ from acc.turn.turn import Turn
 S = TypeVar("S", bound=CompressedCognitiveState)
 T = TypeVar("T")
 
+Earlier = Callable[[Sequence[str]], Sequence[Evidence]]
+"""Finds, for sentences, the texts of tools and documents of before that have their words."""
+
+MOST_OFFERS = 8
+"""Sentences for which it is asked at one compression; more offers than that nobody makes."""
+
 
 def stepping(
     memory: Memory[S],
@@ -36,6 +44,7 @@ def stepping(
     *,
     texts: Sequence[Message] = (),
     evidence: Sequence[Evidence] = (),
+    earlier: Earlier | None = None,
     force: bool = False,
 ) -> Asking[Step[S]]:
     """Commit a turn, and compress when it pays.
@@ -46,10 +55,12 @@ def stepping(
         turn: What happened since, numbered.
         texts: The messages of the state's tail.
         evidence: What the gate admitted.
+        earlier: Finds what tools and documents said before, for sentences of the agent that the user agreed to.
         force: Whether to compress now, whatever the size: before a hand-over, a shared write, at a flush.
     """
     old, missing = resolved(state.unread, texts, memory.policy)
-    step = _Stepping(memory, state, turn, messages_of(turn), old, missing, tuple(evidence))
+    new = messages_of(turn)
+    step = _Stepping(memory, state, turn, new, old, missing, tuple(evidence), earlier)
     return (yield from step.metered(step.run(force)))
 
 
@@ -70,6 +81,7 @@ class _Stepping(Generic[S]):
     old: tuple[Message, ...]
     missing: tuple[Note, ...]
     evidence: tuple[Evidence, ...]
+    earlier: Earlier | None
     commits: list[Commit[S]] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     failure: str = ""
@@ -106,14 +118,23 @@ class _Stepping(Generic[S]):
                 proposal = yield from compressor.proposing(reading)
             else:
                 proposal = self._called(compressor, reading, "compressor")
+            heard = yield from self._heard(proposal)
             done = self._commit(
                 turn=self.new if is_first else (), read=read, proposal=proposal,
-                evidence=reading.evidence,
+                evidence=(*reading.evidence, *heard),
             )  # fmt: skip
             if done.refused and isinstance(compressor, AskingCompressor):
                 yield from self._repair(compressor, reading, done)
             yield from self._judge(read)
             is_first = False
+
+    def _heard(self, proposal: Proposal) -> Asking[Sequence[Evidence]]:
+        """Return what a tool or document said before of what the agent offered: it cannot be agreed to (law 6)."""
+        offers = tuple(dict.fromkeys(pin.offer for _, pin in proposal.pins() if pin.offer))
+        if self.earlier is None or not offers:
+            return ()
+        found: Sequence[Evidence] = yield Io(partial(self.earlier, offers[:MOST_OFFERS]))
+        return found
 
     def _called(self, compressor: Compressor, reading: Reading, what: str) -> Proposal:
         """Call a compressor that asks no model, and check what it returns: it may be anybody's."""
@@ -136,8 +157,9 @@ class _Stepping(Generic[S]):
         except CompressionError as error:  # what was refused stays unread
             self.failure = f"{error.outcome}: {error}"
             return
+        heard = yield from self._heard(proposal)
         self._commit(
-            read=reading.messages, proposal=proposal, evidence=reading.evidence,
+            read=reading.messages, proposal=proposal, evidence=(*reading.evidence, *heard),
             before=done.notes, is_repair=True,
         )  # fmt: skip
 
@@ -187,7 +209,7 @@ class _Stepping(Generic[S]):
                     self.usage += Usage.of(error.usage)
                     call = asking.throw(error)
                 else:
-                    self.usage += done.usage
+                    self.usage += done.usage if isinstance(done, Completion) else Usage()
                     call = asking.send(done)
         except StopIteration as stop:
             found: T = stop.value
