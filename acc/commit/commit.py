@@ -42,6 +42,7 @@ class Given:
         before: Notes of the step so far: unread messages of the tail that are missing, which leave it; and those of
             the commit that this one repairs.
         withdrawn: Refs of messages on which nothing in the state may rest any more.
+        heard: What tools and documents said before of what the agent offers: it cannot be agreed to.
     """
 
     turn: tuple[Message, ...] = ()
@@ -54,6 +55,7 @@ class Given:
     is_repair: bool = False
     before: tuple[Note, ...] = ()
     withdrawn: tuple[str, ...] = ()
+    heard: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,14 @@ def commit(
     is_repair: bool = False,
     before: Iterable[Note] = (),
     withdrawn: Iterable[str] = (),
+    heard: Sequence[Evidence] = (),
 ) -> Commit[S]:
     """Return the state that replaces ``state``, by the policy's bounds and of what is given (`Given`)."""
     given = Given(
         tuple(turn), number, tuple(read), proposal, tuple(evidence), tuple(judgements),
-        is_provisional, is_repair, tuple(before), tuple(withdrawn),
+        is_provisional, is_repair, tuple(before), tuple(withdrawn), tuple(heard),
     )  # fmt: skip
-    draft = Draft(state, Sources(read, evidence, policy), policy, number or state.turn)
+    draft = Draft(state, Sources(read, evidence, policy, heard), policy, number or state.turn)
     if number > state.turn:
         draft.lapse()
     _extend_tail(draft, given)

@@ -46,7 +46,7 @@ def offered(draft: Draft, assent: Words | Note, quote: str, of: str) -> Words | 
         return found
     if found.ref != ref:
         return refusal(Reason.NO_OFFER, quote, "it is not in the message before", of, assent.ref)
-    if sources.is_repeated(found.text):
+    if sources.is_repeated(found.text, before):
         return refusal(Reason.NO_OFFER, quote, "it repeats a tool or a document", of, assent.ref)
     return found
 

@@ -7,7 +7,7 @@ one becomes an item of its own. Nothing is refused for its wording.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -137,24 +137,16 @@ def _rested(
 ) -> tuple[tuple[str, ...], Trust]:
     """Return what a record rests on, and the trust of the best of it.
 
-    A value whose words stand in a tool's or document's text, and in no cited message of user or operator, is that
+    A sentence whose words stand in a tool's or document's text, and in no cited message of user or operator, is that
     tool's or document's, whatever is cited.
     """
-    lesser = draft.sources.lesser(_texts_in(list(fields.values())), cited)
+    lesser = draft.sources.lesser(
+        (v[:LONGEST] for v in fields.values() if isinstance(v, str)), cited
+    )
     if not lesser:
         return cited, _best(cited)
     theirs = tuple(ref for ref in cited if trust_of(ref) < Trust.USER)
     return _joined((*cited, *lesser)), _best((*theirs, *lesser))
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, list | tuple):
-        for each in value:
-            yield from _texts_in(each)
-    elif isinstance(value, Mapping):
-        yield from _texts_in(list(value.values()))
-    elif isinstance(value, str | int | float):
-        yield str(value)
 
 
 def _with_was(held: Record, record: Record, best: Trust, lost: str) -> Record:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
+
+import regex
 
 from acc.state.items import LONGEST_WORDS, Words
 from acc.state.policy import Policy
 from acc.state.proposal import refs_in
 from acc.state.reasons import Note, Reason
 from acc.state.tail import Message
-from acc.text.normal import normalised
+from acc.text.normal import normalised, unescaped
 from acc.text.quoting import FoundQuote, NotFound, Quotable
+from acc.text.sentences import sentences
 from acc.turn.observations import LAWFUL, SPEECH, Channel, Evidence, Trust
 
 LONGEST_ABOUT = 120
@@ -23,13 +27,18 @@ MOST_WORDS_ABOUT = 6
 
 
 class Sources:
-    """The messages and the evidence of one reading."""
+    """The messages and the evidence of one reading; ``heard`` was said before, and no ref of it can be cited."""
 
     def __init__(
-        self, messages: Sequence[Message], evidence: Sequence[Evidence], policy: Policy
+        self,
+        messages: Sequence[Message],
+        evidence: Sequence[Evidence],
+        policy: Policy,
+        heard: Sequence[Evidence] = (),
     ) -> None:
         self.messages = tuple(messages)
         self.evidence = {each.ref: each for each in evidence}
+        self.heard = tuple(heard)
         self._policy = policy
         self._places = {message.ref: place for place, message in enumerate(self.messages)}
         self._quotable: dict[tuple[int, ...], Quotable] = {}
@@ -108,21 +117,26 @@ class Sources:
                 return None
         return None
 
-    def is_repeated(self, sentence: str) -> bool:
-        """Return whether a tool's or document's text that was read has the words of ``sentence`` in their order."""
+    def is_repeated(self, sentence: str, place: int | None = None) -> bool:
+        """Return whether a tool's or document's text that was read has the words of ``sentence`` in their order.
+
+        Or a long sentence of one stands in the other. Of messages, those in front of ``place`` count.
+        """
         wanted = f" {words_alone(sentence)} "
-        return any(wanted in text for trust, _, text in self._read if trust < Trust.AGENT)
+        told = [t for at, t in self._told if at is None or place is None or at < place]
+        return any(wanted in t.words or any(t.shared_with(sentence)) for t in told)
 
     def lesser(self, values: Iterable[str], cited: Collection[str]) -> tuple[str, ...]:
         """Return the refs of the tools' and documents' texts that hold the words of a value in their order.
 
-        Not of a value that a message of user or operator holds which is cited: it is theirs.
+        Not of a value that a message of user or operator holds which is cited: it is theirs. Nor of a few words, which
+        stand in many texts.
         """
         found: list[str] = []
-        for value in values:
+        for value in filter(_is_long, values):
             wanted = f" {words_alone(value)} "
             holding = [(trust, ref) for trust, ref, text in self._read if wanted in text]
-            if wanted.strip() and not any(t >= Trust.USER and r in cited for t, r in holding):
+            if not any(trust >= Trust.USER and ref in cited for trust, ref in holding):
                 lesser = [ref for trust, ref in holding if trust < Trust.AGENT]
                 found += [ref for ref in lesser if ref in cited] or lesser
         return tuple(dict.fromkeys(found))
@@ -133,11 +147,18 @@ class Sources:
         return any(t > trust and ref in cited and wanted in said for t, ref, said in self._read)
 
     @cached_property
+    def _told(self) -> list[tuple[int | None, Told]]:
+        """What tools and documents said, with its place among the messages; None for what was said before."""
+        own = [(at, m.text) for at, m in enumerate(self.messages) if m.channel not in SPEECH]
+        other = [e.text for e in (*self.evidence.values(), *self.heard) if e.trust < Trust.AGENT]
+        return [*((at, Told.of(text)) for at, text in own), *((None, Told.of(t)) for t in other)]
+
+    @cached_property
     def _read(self) -> list[tuple[Trust, str, str]]:
         """Trust, ref and words of everything that was read."""
         read = [(m.channel.trust, m.ref, m.text) for m in self.messages]
         read += [(e.trust, e.ref, e.text) for e in self.evidence.values()]
-        return [(trust, ref, f" {words_alone(text)} ") for trust, ref, text in read]
+        return [(trust, ref, _readings(text)) for trust, ref, text in read]
 
     def _may_speak(self, place: int) -> bool:
         message, allowed = self.messages[place], self._policy.speakers
@@ -176,14 +197,64 @@ def refusal(reason: Reason, quote: str, why: str, of: str, ref: str = "") -> Not
     return Note(reason=reason, ref=ref, text=quote[:80], detail=why, of=of)
 
 
-_TAG = re.compile(r"<[^<>]{0,200}>")
-_WORD = re.compile(r"\w+")
+_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,40}(?:\s[^<>]{0,200})?/?>")
+_WORD = re.compile(r"[^\W_]+")
+_WIDE = regex.compile(r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+")
 _BY_LETTER = {channel.value[0]: channel.trust for channel in Channel}
 
 
 def words_alone(text: str) -> str:
     """Return the words without tags, signs and marks between them."""
-    return " ".join(_WORD.findall(_TAG.sub(" ", normalised(text))))
+    return " ".join(_WORD.findall(normalised(_TAG.sub(" ", text))))
+
+
+def _readings(text: str) -> str:
+    """Return the words of a text: as it stands, behind the escapes of JSON and HTML, and with what looks like tags."""
+    plain = unescaped(text)
+    read = (words_alone(text), words_alone(plain), words_alone(plain.replace("<", " ")))
+    return f" {' | '.join(dict.fromkeys(read))} "
+
+
+def _is_long(text: str) -> bool:
+    """Whether a text has more words than a name; two characters of a script without spaces count as one."""
+    wide = sum(map(len, _WIDE.findall(text)))
+    return len(_WORD.findall(text)) + wide // 2 > MOST_WORDS_ABOUT
+
+
+class Told(NamedTuple):
+    """A text of a tool or document: its words, and its long sentences, each with its words."""
+
+    words: str
+    sentences: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, text: str) -> Told:
+        """Read a text."""
+        return cls(_readings(text), tuple(_long_sentences(unescaped(text))))
+
+    def shared_with(self, said: str) -> Iterator[str]:
+        """Yield the long sentences of ``said`` that stand in the text, and those of the text that stand in ``said``."""
+        own = f" {words_alone(said)} "
+        yield from (each for each, words in _long_sentences(said) if words in self.words)
+        yield from (each for each, words in self.sentences if words in own)
+
+
+def _long_sentences(text: str) -> Iterator[tuple[str, str]]:
+    for each in sentences(text):
+        if _is_long(each.text):
+            yield each.text, f" {words_alone(each.text)} "
+
+
+def said_before(texts: Sequence[str], messages: Iterable[Message]) -> list[Evidence]:
+    """Return what tools and documents said in ``messages`` of what stands in ``texts``: long sentences of theirs."""
+    found = []
+    for message in messages:
+        if message.channel not in SPEECH:
+            told = Told.of(message.text)
+            same = dict.fromkeys(each for text in texts for each in told.shared_with(text))
+            kept = message.observation.model_dump(exclude={"text"})
+            found += [Evidence(**kept, text="\n".join(same), turn=message.turn)] if same else []
+    return found
 
 
 def trust_of(ref: str) -> Trust:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, commit
-from acc.commit.sources import words_alone
+from acc.controller.hearing import heard_before
 from acc.controller.indexing import document
 from acc.controller.settings import Parts
 from acc.driving import Doing, Io
@@ -24,7 +24,7 @@ from acc.state.proposal import Proposal
 from acc.state.tail import marked, messages_of
 from acc.step.step import Step
 from acc.step.stepping import stepping
-from acc.turn.observations import Evidence, Observation, Trust, as_observations, is_ingested
+from acc.turn.observations import Evidence, Observation, as_observations, is_ingested
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -282,15 +282,3 @@ def evidence_of(
     documents = (document(parts.journal, key, ref) for ref in refs if is_ingested(ref))
     messages = sorted((*own, *filter(None, documents)), key=lambda message: message.turn)
     return [admitted_again(messages, verdicts) for verdicts in asked]
-
-
-def heard_before(parts: Parts[S], head: Head, sentences: Sequence[str]) -> list[Evidence]:
-    """Return what tools said up to a head, and documents that may be read, in the words of one of the sentences."""
-    found = [
-        each.evidence
-        for sentence in sentences
-        for each in parts.index.recall(head, sentence)
-        if each.evidence.trust < Trust.AGENT
-        and words_alone(sentence) in words_alone(each.evidence.text)
-    ]
-    return list({(each.ref, each.text): each for each in found}.values())

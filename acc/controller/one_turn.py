@@ -16,9 +16,10 @@ from typing import Any, Generic, TypeVar, cast
 
 from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
-from acc.controller.acts import again, check_state, conversation, heard_before, retire
+from acc.controller.acts import again, check_state, conversation, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
 from acc.controller.common import Common
+from acc.controller.hearing import heard_before
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
 from acc.controller.watching import Watch

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from acc.commit.commit import Commit, commit
+from acc.commit.sources import said_before
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
 from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, read_refs
@@ -234,6 +235,7 @@ class _Branch:
         step: Step[Any] = yield from stepping(
             replace(self._replay.memory, policy=policy), self._state, said, texts=tail,
             evidence=self._evidence(first), force=first.record is not None,
+            earlier=lambda _, texts: said_before(texts, self._texts.values()),
         )  # fmt: skip
         if step.failure:
             raise CompressionError(

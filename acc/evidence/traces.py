@@ -20,7 +20,7 @@ from acc.errors import StoreError
 from acc.evidence.base import branches_of, rows_of
 from acc.folders import file_errors
 from acc.journal import Journal, ThreadKey
-from acc.text.normal import normalised
+from acc.text.normal import normalised, unescaped
 
 WINDOW, STEP = 24, 8
 """Every run of 31 bytes of an erased text holds one of its windows, and is found wherever it stands."""
@@ -29,7 +29,6 @@ LEAST, LEAST_WORD = 8, 4
 """The shortest whole text that is searched for, and the shortest word that the caller may name, in bytes."""
 
 _HEAD, _BLOCK = 4, 1 << 22
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _CONTROLS = dict.fromkeys((*range(32), 127, ord("\\")), '"')
 
 
@@ -65,7 +64,7 @@ class Wanted:
     """
 
     def __init__(self, given: Iterable[str]) -> None:
-        phrases = "|".join(map(_as_pattern, sorted({_folded(each) for each in given} - {""})))
+        phrases = "|".join(map(_as_pattern, sorted({normalised(each) for each in given} - {""})))
         self._pattern = re.compile(phrases) if phrases else None
 
     def are_in(self, value: Any) -> bool:
@@ -76,18 +75,16 @@ class Wanted:
 
 
 def _folded(text: str) -> str:
-    """Return a text as it is compared, with what JSON escaped in it as the characters that it means."""
-    return normalised(_ESCAPED.sub(_meant, text) if "\\u" in text else text)
-
-
-def _meant(escaped: re.Match[str]) -> str:
-    return str(json.loads(f'"{escaped[0]}"'))
+    """Return a text as it is compared, and as it stands behind the escapes of JSON and HTML."""
+    plain = unescaped(text)
+    return normalised(text if plain == text else f"{text}\n{plain}")
 
 
 def _as_pattern(phrase: str) -> str:
     before = "(?<![a-z0-9])" if phrase[0].isascii() and phrase[0].isalnum() else ""
     after = "(?![a-z0-9])" if phrase[-1].isascii() and phrase[-1].isalnum() else ""
-    return f"{before}{re.escape(phrase)}{after}"
+    words = r"[^\w]{1,8}".join(map(re.escape, phrase.split()))
+    return f"{before}{words}{after}"
 
 
 @dataclass(frozen=True)

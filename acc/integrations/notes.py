@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,8 +18,8 @@ from typing import Any, Literal, Self
 from langchain_core.messages import BaseMessage
 from pydantic import TypeAdapter
 
-from acc.errors import StateError
 from acc.journal import ThreadKey
+from acc.logs import cause, log_event
 from acc.state.model import OWNER
 from acc.text.lines import canonical_json
 
@@ -29,6 +30,8 @@ MOST_PIECES = 24
 
 _SIGNED = "signed"
 
+_LOG = logging.getLogger(__name__)
+
 
 def notes_key(controller: Any) -> bytes:
     """Return the key of a memory's marks and notes: every process of the memory has the same."""
@@ -36,8 +39,8 @@ def notes_key(controller: Any) -> bytes:
 
 
 def content_digest(message: BaseMessage) -> str:
-    """Return a digest of what a message says, by which it is known under its id."""
-    said = str(message.content).encode("utf-8", "surrogatepass")
+    """Return a digest of what a message says, and of who says it, by which it is known under its id."""
+    said = canonical_json([message.content, message.name or ""]).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(said, digest_size=6).hexdigest()
 
 
@@ -91,7 +94,10 @@ class Notes:
 
     @classmethod
     def load(cls, raw: Any, key: bytes = b"") -> Notes:
-        """Load what `dump` made with the same key; None and an empty mapping make new notes."""
+        """Load what `dump` made with the same key; None and an empty mapping make new notes.
+
+        Of others, which a tool may have written, what cannot be read counts as nothing.
+        """
         if not raw:
             return cls(key=key)
         try:
@@ -102,11 +108,12 @@ class Notes:
                 noted = {"of": {name: {"who": note.get("who", "")} for name, note in of}}
             notes = _form().validate_python(noted)
         except (AttributeError, TypeError, ValueError) as error:
-            raise StateError(
-                "the memory's notes in the checkpoint are damaged",
-                where=type(raw).__name__,
-                hint="leave the channel as the memory wrote it",
-            ) from error
+            log_event(
+                _LOG, logging.WARNING, "damaged_notes",
+                "something else than the memory's notes stands in their channel, and is left out",
+                cause=cause(error),
+            )  # fmt: skip
+            notes, is_ours = cls(), False
         return replace(notes, is_new=False, is_foreign=not is_ours, key=key)
 
     def dump(self) -> dict[str, Any]:

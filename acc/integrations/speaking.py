@@ -139,16 +139,17 @@ class Speaking:
         speakers = {name: came[name].user if name in came else "" for name in words}
         speakers = {name: user or whose.user for name, user in speakers.items()}
         is_shared = notes.is_shared or any(u != whose.thread.user for u in speakers.values())
-        if not (is_shared or self.is_picky):
-            speakers = {}
+        is_named = is_shared or self.is_picky
+        named = {str(m.id): m.name for m in heard}
+        speakers = {n: named[n] or user for n, user in speakers.items() if is_named}
         if given.is_same_run and (who := self._reviewer(whose)):
             speakers |= {str(m.id): who for m in _since_words(rest) if is_decided(m)}
         written = strange | blocked_in(rest)
-        is_named = {name for name, note in notes.of.items() if note.speaker}
+        noted = {name for name, note in notes.of.items() if note.speaker}
         return replace(notes, thread=whose.thread, is_shared=is_shared).noting(
             who={**dict.fromkeys(tasks, "task"), **dict.fromkeys(written, "written")},
             words=words,
-            speaker={n: user for n, user in speakers.items() if user and n not in is_named},
+            speaker={n: user for n, user in speakers.items() if user and n not in noted},
         )
 
     def _strangers(

@@ -202,4 +202,4 @@ def _named(message: BaseMessage, note: Note) -> BaseMessage:
 
 
 def _speaker(message: BaseMessage, note: Note) -> str:
-    return message.name or note.speaker
+    return note.speaker or message.name or ""

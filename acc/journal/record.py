@@ -91,6 +91,7 @@ def _given_body(given: Given) -> dict[str, Any]:
         "turn": [message.ref for message in given.turn],
         "read": [_reading(message) for message in given.read],
         "evidence": [_dumped(each) for each in given.evidence],
+        "heard": [_dumped(each) for each in given.heard],
         "judgements": [_dumped(each) for each in given.judgements],
         "before": [_dumped(note) for note in given.before],
     }
@@ -135,6 +136,7 @@ def given_of(
         "read": tuple(_read(each, text_of) for each in body.get("read", ())),
         "proposal": None if proposal is None else _proposal(proposal),
         "evidence": tuple(map(Evidence.model_validate, body.get("evidence", ()))),
+        "heard": tuple(map(Evidence.model_validate, body.get("heard", ()))),
         "judgements": tuple(map(Judgement.model_validate, body.get("judgements", ()))),
         "before": notes_of(body.get("before", ())),
     }

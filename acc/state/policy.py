@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any, Literal, get_args
 
 from acc.errors import ConfigurationError
@@ -44,6 +45,7 @@ class Cadence:
     tool_share: int = 0
 
     def __post_init__(self) -> None:
+        _check_numbers(self, int)
         if self.tail_bound == 0:
             object.__setattr__(self, "tail_bound", max(1_000, 2 * self.compress_over))
         if self.tool_share == 0:
@@ -78,6 +80,31 @@ class Gate:
     opens: float = 0.15
     least: float = 0.06
     news: float = 0.25
+
+    def __post_init__(self) -> None:
+        _check_numbers(self, int, float)
+
+
+def _check_numbers(given: Any, *kinds: type) -> None:
+    """Raise ConfigurationError if a field is no finite number of these kinds, or below 0."""
+    value: Any
+    for name, value in vars(given).items():
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        if not is_number or not isfinite(value) or value < 0:
+            raise ConfigurationError(
+                f"{name} is {value!r}", where=type(given).__name__, hint="give a number, 0 or more"
+            )
+
+
+_TYPES: tuple[tuple[str, Any, str], ...] = (
+    ("schema", type, "a class of CompressedCognitiveState"),
+    ("max_tokens", int, "64 or more"),
+    ("pinned_share", int | float, "a number above 0, up to 1"),
+    ("speakers", frozenset | None, "a frozenset of names, or None"),
+    ("digest_key", bytes, "bytes"),
+    ("cadence", Cadence | None, "a Cadence(compress_over=...)"),
+    ("gate", Gate, "a Gate(tokens=...)"),
+)
 
 
 @dataclass(frozen=True)
@@ -120,15 +147,22 @@ class Policy:
     names_bound: bool = field(init=False, default=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.speakers, set | list | tuple):
+            object.__setattr__(self, "speakers", frozenset(self.speakers))
+        for name, kind, hint in _TYPES:
+            if not isinstance(getattr(self, name), kind):
+                self._refuse(name, hint)
         object.__setattr__(self, "counter", guarded(self.counter))
         if self.max_tokens == 0:
             most = self.schema.max_tokens
             object.__setattr__(self, "max_tokens", most)
             object.__setattr__(self, "names_bound", most != CompressedCognitiveState.max_tokens)
         for name, hint in self._problems():
-            raise ConfigurationError(
-                f"{name} is {getattr(self, name)!r}", where="Policy", hint=f"give {hint}"
-            )
+            self._refuse(name, hint)
+
+    def _refuse(self, name: str, hint: str) -> None:
+        what = f"{name} is {getattr(self, name)!r}"
+        raise ConfigurationError(what, where="Policy", hint=f"give {hint}")
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         if self.max_tokens < 64:
@@ -140,10 +174,6 @@ class Policy:
             yield "pinned_share", "a number above 0, up to 1"
         if not isinstance(self.counter.name, str) or not self.counter.name:
             yield "counter", "one that has a name"
-        if not isinstance(self.cadence, Cadence | None):
-            yield "cadence", "a Cadence(compress_over=...)"
-        if not isinstance(self.gate, Gate):
-            yield "gate", "a Gate(tokens=...)"
 
     def usual(self, max_tokens: int, cadence: Cadence) -> Policy:
         """Return the policy with a bound and a cadence where it names none."""

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from acc.commit.commit import Commit, commit
 from acc.commit.endings import is_to_judge
+from acc.commit.sources import said_before
 from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, named_failure
 from acc.driving import Io
 from acc.errors import CompressionError
@@ -30,11 +31,8 @@ from acc.turn.turn import Turn
 S = TypeVar("S", bound=CompressedCognitiveState)
 T = TypeVar("T")
 
-Earlier = Callable[[Sequence[str]], Sequence[Evidence]]
-"""Finds, for sentences, the texts of tools and documents of before that have their words."""
-
-MOST_OFFERS = 8
-"""Sentences for which it is asked at one compression; more offers than that nobody makes."""
+Earlier = Callable[[Sequence[str], Sequence[str]], Sequence[Evidence]]
+"""Finds, for offers and the agent's messages, what tools and documents said before of it (`said_before`)."""
 
 
 def stepping(
@@ -118,23 +116,32 @@ class _Stepping(Generic[S]):
                 proposal = yield from compressor.proposing(reading)
             else:
                 proposal = self._called(compressor, reading, "compressor")
-            heard = yield from self._heard(proposal)
+            heard = yield from self._heard(proposal, read)
             done = self._commit(
                 turn=self.new if is_first else (), read=read, proposal=proposal,
-                evidence=(*reading.evidence, *heard),
+                evidence=reading.evidence, heard=heard,
             )  # fmt: skip
             if done.refused and isinstance(compressor, AskingCompressor):
                 yield from self._repair(compressor, reading, done)
             yield from self._judge(read)
             is_first = False
 
-    def _heard(self, proposal: Proposal) -> Asking[Sequence[Evidence]]:
-        """Return what a tool or document said before of what the agent offered: it cannot be agreed to (law 6)."""
-        offers = tuple(dict.fromkeys(pin.offer for _, pin in proposal.pins() if pin.offer))
-        if self.earlier is None or not offers:
+    def _heard(self, proposal: Proposal, read: Sequence[Message]) -> Asking[Sequence[Evidence]]:
+        """Return what a tool or document said before of what the agent offers: it cannot be agreed to (law 6)."""
+        offers = [pin.offer or pin.about for _, pin in proposal.pins()]
+        offers = list(filter(None, (*offers, *(later.offer for later in proposal.later))))
+        texts = [m.text for m in read if m.channel is Channel.AGENT and not m.observation.is_call]
+        if not offers or not texts:
             return ()
-        found: Sequence[Evidence] = yield Io(partial(self.earlier, offers[:MOST_OFFERS]))
-        return found
+        own = (*self.old, *self.new)
+        place = max(i for i, m in enumerate(own) if m.ref == read[-1].ref)
+        whole = {m.ref for m in read if not (m.cut_start or m.cut_end)}
+        heard = said_before(texts, (m for m in own[:place] if m.ref not in whole))
+        if self.earlier is not None:
+            refs = {message.ref for message in own}
+            found = yield Io(partial(self.earlier, offers, texts))
+            heard += [each for each in found if each.ref not in refs]
+        return heard
 
     def _called(self, compressor: Compressor, reading: Reading, what: str) -> Proposal:
         """Call a compressor that asks no model, and check what it returns: it may be anybody's."""
@@ -157,9 +164,9 @@ class _Stepping(Generic[S]):
         except CompressionError as error:  # what was refused stays unread
             self.failure = f"{error.outcome}: {error}"
             return
-        heard = yield from self._heard(proposal)
+        heard = yield from self._heard(proposal, reading.messages)
         self._commit(
-            read=reading.messages, proposal=proposal, evidence=(*reading.evidence, *heard),
+            read=reading.messages, proposal=proposal, evidence=reading.evidence, heard=heard,
             before=done.notes, is_repair=True,
         )  # fmt: skip
 

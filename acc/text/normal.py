@@ -7,11 +7,13 @@ The properties of the Unicode database say which characters these are; no list s
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +95,17 @@ def normalised(text: str) -> str:
     if text.isascii():  # the same as below without the places, ten times as fast
         return " ".join(text.translate(_ASCII).split())
     return Normal.of(text).text
+
+
+_ESCAPES = regex.compile(r'(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]')
+
+
+def unescaped(text: str) -> str:
+    """``text`` with what JSON or HTML escaped in it as the characters that it means: another reading of it."""
+    plain = (
+        _ESCAPES.sub(lambda found: str(json.loads(f'"{found[0]}"')), text) if "\\" in text else text
+    )
+    return unescape(plain) if "&" in plain else plain
 
 
 def _once(text: str) -> Normal:

@@ -82,3 +82,22 @@ def test_nor_when_the_tail_is_flushed_nor_on_an_event_loop(tmp_path: Path) -> No
     step = asyncio.run(flushed())
     assert not step.state.constraints
     assert "no_offer" in [note.reason.value for note in step.notes]
+
+
+def test_what_a_tool_saves_of_it_and_short_sentences_of_pages_are_no_obstacle(
+    tmp_path: Path,
+) -> None:
+    """Seldom compressed, the tool's echo of an agreement is in the journal before the agreement is read."""
+    with _opened(MemoryController, tmp_path, over=2_000) as memory:
+        page = Observation(
+            channel=Channel.TOOL, name="web", text="I will answer. Shall I go on? Ok."
+        )
+        memory.step(None, Turn(observations=(page,)), thread="t")
+        memory.flush("t")
+        memory.step(None, _answered(OWN), thread="t")
+        memory.step(None, Turn.said("Ok."), thread="t")
+        echo = Observation(channel=Channel.TOOL, name="save", text=f"Saved: {OWN}")
+        memory.step(None, Turn(observations=(echo,)), thread="t")
+        memory.flush("t")
+        assert [rule.offer.text for rule in memory.last_state("t").constraints] == [OWN]
+        assert memory.journal.verify([memory.policy]).is_clean

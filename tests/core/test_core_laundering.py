@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from core_threads import Thread
 
+from acc.state.policy import Cadence
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
 from acc.step.update import update_state
@@ -200,3 +201,54 @@ def test_of_many_sources_the_least_is_kept() -> None:
     thread = Thread({"facts": [{"text": "Kestrel moved", "refs": refs}]})
     thread.say(("user", "Hello."), ("tool", "moved"), *(("user", f"Line {n}.") for n in range(11)))
     assert [fact.trust for fact in thread.state.relational_map] == [Trust.TOOL]
+
+
+@pytest.mark.parametrize(
+    "told", ["Evidence given: invoice.", "It is open, refused or given.", "1500"]
+)
+def test_a_users_choice_or_figure_is_the_users_though_a_tool_has_the_word(told: str) -> None:
+    """A word or a name stands in many texts: of a value, only a sentence is compared."""
+    answer = {
+        "facts": [{"text": "JE-4711: given", "refs": ["u1"]}, {"text": "1500", "refs": ["u1"]}]
+    }
+    thread = Thread(answer)
+    thread.say(("tool:ledger", told), ("user", "Yes, post JE-4711, all 1,500."))
+    assert {fact.trust for fact in thread.state.relational_map} == {Trust.USER}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"mail": "Hi.\\n%s"}', "%s"), ("Line &quot;%s&quot;", "%s"), ("<%s>", "%s"),
+        ("1. %s", "My plan:\n- %s"), ("%s", "So: %s"), ("%s", "I propose: %s Agreed?"), ("_%s_", "%s"),
+    ],
+)  # fmt: skip
+def test_nor_in_another_dress(text: str, said: str) -> None:
+    own = said % TOLD
+    thread = Thread({}, _agreed(own.splitlines()[-1].strip("- "), "u2"))
+    thread.say(("user", "Read it."), ("tool:mail", text % TOLD), ("agent", own))
+    thread.say(("user", "Ok."))
+    assert all(rule.offer is None for rule in thread.state.constraints)
+
+
+def test_what_a_tool_says_after_the_yes_takes_nothing_from_it() -> None:
+    offer = "I will send every report in German to the whole team from now on."
+    thread = Thread({"rules": [{"quote": "Ok.", "ref": "u1.1", "offer": offer}]})
+    thread.say(
+        ("user", "How?"), ("agent", offer), ("user", "Ok."), ("tool:save", f"Saved: {offer}")
+    )
+    assert [rule.offer.text for rule in thread.state.constraints if rule.offer] == [offer]
+
+
+def test_nor_in_another_window_of_the_same_turn() -> None:
+    noise = "Nothing to see here. " * 250
+    agreed = {"rules": [{"quote": "Ok.", "ref": "u1.1", "offer": TOLD}]}
+    thread = Thread(*[agreed] * 9, cadence=Cadence(request_tokens=500))
+    thread.say(
+        ("user", "Read it."),
+        ("tool:mail", f"{noise}{TOLD} {noise}"),
+        ("agent", TOLD),
+        ("user", "Ok."),
+    )
+    assert not thread.state.constraints
+    assert len(thread.steps[-1].commits) > 2
