@@ -16,8 +16,7 @@ from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
 from acc.state.policy import Policy
 from acc.step.step import Cadence
-from acc.testing import Fault, ModelServer
-from acc.testing.scripted import FixedClock
+from acc.testing import Fault, FixedClock, ModelServer
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -29,7 +29,7 @@ from acc.journal.journal import FILE
 from acc.models.protocol import Completion, Usage
 from acc.state.policy import Policy
 from acc.step.step import Cadence
-from acc.testing.scripted import FixedClock
+from acc.testing import FixedClock
 from acc.turn.observations import Channel, Observation
 
 RULE = "Never page Ann before 6."

@@ -36,10 +36,7 @@ def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
 def test_after_each_fault_the_turn_is_in_the_state_or_still_in_the_tail(name: str) -> None:
     broken = [True]
 
-    def fault(_: Any) -> Fault | None:
-        return Fault(name) if broken[0] else None
-
-    with ModelServer(lambda _: GOOD, faults=fault) as server:
+    with ModelServer(lambda _: Fault(name) if broken[0] else GOOD) as server:
         model = model_at(server.base_url, 0.2 if name == "hang" else 20)
         if name in RAISED:
             with pytest.raises(RAISED[name]):
@@ -134,7 +131,7 @@ def test_an_error_that_wraps_an_sdks_is_read_through() -> None:
 @pytest.mark.parametrize("code", ["json_validate_failed", "tool_use_failed", "output_parse_failed"])
 def test_a_report_of_one_bad_answer_is_no_refusal_of_the_format(code: str) -> None:
     bad = Fault("400", code=code, message="Failed to validate JSON. Please adjust your prompt.")
-    with ModelServer(lambda _: GOOD, faults=[bad]) as server:
+    with ModelServer([bad, GOOD]) as server:
         model = model_at(server.base_url)
         step = stepped(model)
         assert step.failure.startswith("invalid_json")
