@@ -23,7 +23,7 @@ from acc.cli.opening import (
 )  # fmt: skip
 from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
-from acc.inspector.states import StateReader
+from acc.inspector.commits import StateReader
 from acc.inspector.threads import Threads
 from acc.schema.catalog import schema_named
 from acc.state.model import CompressedCognitiveState

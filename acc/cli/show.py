@@ -13,8 +13,7 @@ from acc.cli.terminal import argument, flag, option, print_json, print_table, te
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.inspector.commits import commits_of
-from acc.inspector.states import explained
+from acc.inspector.commits import commits_of, explained
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.names import MAIN, Head, is_home
 from acc.journal.record import notes_of

@@ -8,6 +8,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from acc.errors import AccError, ConfigurationError, InputError, extra
@@ -125,20 +126,8 @@ def page_and_policy() -> tuple[str, str]:
             "base-uri 'none'", "form-action 'none'", "connect-src 'self'",
         ]
     )  # fmt: skip
-    page = "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>ACC inspector</title><style>{style}</style></head>",
-            f"<body>{_resource('page.html')}",
-            f"<script>{script}</script>",
-            "</body></html>",
-            "",
-        ]
-    )
+    frame = Template(_resource("page.html"))
+    page = frame.substitute(policy=policy, style=style, script=script)
     return page, f"{policy}; frame-ancestors 'none'"
 
 
