@@ -103,9 +103,8 @@ def of_client(status: int) -> httpx2.HTTPStatusError:
     ],
 )
 def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: str) -> None:
-    failure = failure_of(error)
-    assert failure.outcome == outcome
-    assert isinstance(error_of(failure, "m", None, Usage()), CompressionError)
+    assert failure_of(error)[0] == outcome
+    assert isinstance(error_of(*failure_of(error), "m", Usage()), CompressionError)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +116,7 @@ def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: s
     ],
 )
 def test_what_can_never_work_is_an_error_with_the_fix(error: Exception, kind: type) -> None:
-    found = error_of(failure_of(error), "m at 127.0.0.1", None, Usage())
+    found = error_of(*failure_of(error), "m at 127.0.0.1", Usage())
     assert isinstance(found, kind)
     assert found.hint
 
@@ -125,7 +124,7 @@ def test_what_can_never_work_is_an_error_with_the_fix(error: Exception, kind: ty
 def test_an_error_that_wraps_an_sdks_is_read_through() -> None:
     wrapped = ValueError("the chat model failed")
     wrapped.__cause__ = of_client(503)
-    assert failure_of(wrapped).outcome == "server_error"
+    assert failure_of(wrapped)[0] == "server_error"
 
 
 @pytest.mark.parametrize("code", ["json_validate_failed", "tool_use_failed", "output_parse_failed"])
