@@ -85,8 +85,13 @@ def mcp(
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
     with extra("mcp", "the server's packages are not installed: {error}", where="acc mcp"):
         from acc.mcp_server import Serving
-        from acc.mcp_server.server import memory_server
-        from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
+        from acc.mcp_server.server import (
+            Address,
+            listening,
+            memory_server,
+            serve_http,
+            serve_stdio,
+        )
     serving = Serving(Channel(speaks_for), thread=thread, **(scope or {}))
     asked = model_named(model)
     bound, _ = KEYLESS if asked is None else WITH_A_MODEL
