@@ -134,7 +134,7 @@ def schema_of(class_name: str) -> Schema:
     """
     if class_name == CompressedCognitiveState.__name__:
         return CompressedCognitiveState
-    from acc.schema.catalog import published, schema_named
+    from acc.schema import published, schema_named
 
     own = filter(None, os.environ.get(SCHEMA, "").split(","))
     for name in (*own, *(entry.value for entry in published().values())):

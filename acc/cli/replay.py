@@ -27,7 +27,7 @@ from acc.journal import ThreadKey
 from acc.logs import log_event
 from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
-from acc.schema.catalog import schema_named
+from acc.schema import schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
 from acc.state.render import render

@@ -11,8 +11,7 @@ import typer
 from acc.cli.terminal import JsonOption, argument, flag, option, print_json, print_table, tell
 from acc.errors import AccError, InputError
 from acc.folders import file_errors
-from acc.schema import pages
-from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
+from acc.schema import Schema, as_text, pages, published, schema_named, state_document
 from acc.schema.pages import start
 from acc.state.proposal import wire_schema
 from acc.text.lines import count

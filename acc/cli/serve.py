@@ -25,7 +25,7 @@ from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
 from acc.inspector.commits import StateReader
 from acc.inspector.threads import Threads
-from acc.schema.catalog import schema_named
+from acc.schema import schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.turn.observations import Channel

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from acc.errors import InputError
-from acc.schema.catalog import Schema, published_name
+from acc.schema import Schema, published_name
 from acc.state.items import Item, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField, choices_of, key_of
