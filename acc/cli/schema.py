@@ -8,7 +8,16 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.terminal import JsonOption, argument, flag, option, print_json, print_table, tell
+from acc.cli.terminal import (
+    JsonOption,
+    argument,
+    flag,
+    option,
+    print_json,
+    print_table,
+    tell,
+    tell_table,
+)
 from acc.errors import AccError, InputError
 from acc.folders import file_errors
 from acc.schema import Schema, as_text, pages, published, schema_named, state_document
@@ -51,10 +60,8 @@ def schema(
 def _list(*, as_json: bool) -> None:
     rows = [_row(name, entry.value) for name, entry in published().items()]
     names = ("name", "max_tokens", "summary", "class")
-    if as_json:
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
-    else:
-        print_table(names, rows, wrap=("summary", "class"))
+    value, none = [dict(zip(names, row, strict=True)) for row in rows], "no schema is published"
+    tell_table(names, rows, value, wrap=("summary", "class"), none=none, as_json=as_json)
 
 
 def _row(name: str, value: str) -> tuple[str, str, str, str]:
@@ -93,13 +100,13 @@ def _check(found: Schema, file: Path, *, as_json: bool) -> None:
     items = sum(1 for _ in state.items())
     told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
     value = {"schema": state.schema_name, "turn": state.turn, "items": items}
-    tell(told, value, as_json=as_json)
+    tell([told], value, as_json=as_json)
 
 
 def _start(name: str, *, as_json: bool) -> None:
     file = start(name, Path())
-    told = (
-        f"{file}: the schema; change it to what your domain needs\n"
-        f"then: acc schema {file}; acc replay FILE --schema {file}"
-    )
+    told = [
+        f"{file}: the schema; change it to what your domain needs",
+        f"then: acc schema {file}; acc replay FILE --schema {file}",
+    ]
     tell(told, {"schema": str(file)}, as_json=as_json)

@@ -13,21 +13,12 @@ from typing import Annotated, Literal
 import typer
 
 from acc.cli import terminal
-from acc.cli.opening import (
-    SCHEMA,
-    Schema,
-    opened,
-    plain_policy,
-    reading,
-    schema_of,
-)  # fmt: skip
+from acc.cli.opening import SCHEMA, Schema, new_policy, opened, reading, schema_of
 from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
 from acc.inspector.commits import StateReader
 from acc.inspector.threads import Threads
 from acc.schema import schema_named
-from acc.state.model import CompressedCognitiveState
-from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.turn.observations import Channel
 
 SpeaksFor = Literal["user", "agent", "tool", "document"]
@@ -94,10 +85,8 @@ def mcp(
         )
     serving = Serving(Channel(speaks_for), thread=thread, **(scope or {}))
     asked = model_named(model)
-    bound, _ = KEYLESS if asked is None else WITH_A_MODEL
     own = os.environ.get(SCHEMA, "").partition(",")[0]
-    schema = schema_named(own) if own else CompressedCognitiveState
-    policy = plain_policy(schema=schema, max_tokens=max(bound, schema.max_tokens))
+    policy = new_policy(schema_named(own) if own else None, asked)
     settings = {"policy": policy, "model": asked, "create": True}
     if not (http or allow_host):
         with opened(memory, **settings) as controller:

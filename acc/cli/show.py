@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from acc.cli import terminal
 from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
-from acc.cli.terminal import argument, flag, option, print_json, print_table, tell
+from acc.cli.terminal import argument, flag, option, print_json, print_table, tell_table
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
@@ -231,24 +231,18 @@ def threads(
     with reading(memory) as opened, opened.snapshot() as journal:
         found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
         sizes = journal.sizes()
-    counted = []
+    value, rows = [], []
     for head, forks in found:
         each = [sizes[head.thread, name] for name in (MAIN, *forks)]
-        commits, messages = sum(size.commits for size in each), sum(size.messages for size in each)
-        counted.append((head, forks, commits, messages))
-    if json or not found:
-        value = [
-            {**asdict(h.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}
-            for h, forks, commits, said in counted
-        ]  # fmt: skip
-        tell("no thread has a commit", value, as_json=json)
-        return
-    rows = [
-        (NamedBranch(h.thread).label, f"{commits:,}", f"{said:,}", " ".join(forks))
-        for h, forks, commits, said in counted
-    ]
-    print_table(("thread", "commits", "messages", "branches"), rows, wrap=("thread", "branches"))
-    print(count(len(found), "thread"))
+        commits, said = sum(size.commits for size in each), sum(size.messages for size in each)
+        own = {"commits": commits, "messages": said, "head": head.hash, "branches": forks}
+        value.append({**asdict(head.thread), **own})
+        label = NamedBranch(head.thread).label
+        rows.append((label, f"{commits:,}", f"{said:,}", " ".join(forks)))
+    names, none = ("thread", "commits", "messages", "branches"), "no thread has a commit"
+    tell_table(names, rows, value, wrap=("thread", "branches"), none=none, as_json=json)
+    if rows and not json:
+        print(count(len(rows), "thread"))
 
 
 def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
@@ -273,13 +267,14 @@ def search(
     """
     with looking(memory) as controller:
         found = Evidence(controller).search(query, limit=limit, **terminal.named(scope))
-    if found and not json:
-        rows = [
-            (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
-            for h in found
-        ]
-        print_table(("thread", "ref", "from", "text"), rows, wrap=("thread", "text"))
-        return
     whose = ", ".join(f"{name} {value!r}" for name, value in (scope or {}).items())
-    told = inert_line(f"nothing found ({whose or 'all threads and documents'})")
-    tell(told, [plain(each) for each in found], as_json=json)
+    rows = [
+        (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
+        for h in found
+    ]
+    names, none = (
+        ("thread", "ref", "from", "text"),
+        f"nothing found ({whose or 'all threads and documents'})",
+    )
+    value = [plain(each) for each in found]
+    tell_table(names, rows, value, wrap=("thread", "text"), none=none, as_json=json)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from acc.journal.names import ThreadKey
 from acc.journal.opened import is_url
 from acc.models.endpoints import as_model
 from acc.models.recorded import RecordedModel
-from acc.text.lines import inert, inert_line, raw
+from acc.text.lines import inert_line, raw
 
 DEFAULT_MEMORY = Path("memory")
 
@@ -111,12 +111,28 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def tell(text: str, value: Any, *, as_json: bool) -> None:
-    """Write ``value`` to stdout as JSON, or else ``text`` for people."""
+def tell(lines: Iterable[str], value: Any, *, as_json: bool) -> None:
+    """Write ``value`` to stdout as JSON, or else ``lines`` for people."""
     if as_json:
         print_json(value)
     else:
-        print(inert(text), flush=True)
+        print("\n".join(map(inert_line, lines)), flush=True)
+
+
+def tell_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    value: Any,
+    *,
+    wrap: Sequence[str],
+    none: str,
+    as_json: bool,
+) -> None:
+    """Write ``value`` to stdout as JSON, or else a table for people; without rows, ``none``."""
+    if as_json or not rows:
+        tell([none], value, as_json=as_json)
+    else:
+        print_table(headings, rows, wrap=wrap)
 
 
 def print_table(
@@ -140,34 +156,18 @@ def print_table(
     raw(sys.stdout).write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
 
 
-class Summary(NamedTuple):
-    """A plan or a report: lines for people and a value for programs."""
-
-    lines: Sequence[str]
-    value: Any
-
-    def tell(self, *, as_json: bool) -> None:
-        """Write it to stdout, as lines or as JSON."""
-        tell("\n".join(map(inert_line, self.lines)), self.value, as_json=as_json)
-
-
-def carry_out(plan: Summary, act: Callable[[], Summary], *, yes: bool, as_json: bool) -> None:
-    """Print ``plan``, ask unless ``yes``, then run ``act`` and print its report.
-
-    With ``as_json`` and ``yes`` the report alone is printed: one value.
+def confirm(plan: Iterable[str], value: Any, *, yes: bool, as_json: bool) -> None:
+    """Print a plan and ask, unless ``yes``. With ``as_json``, too, it prints nothing: the report is the one value.
 
     Raises:
         InputError: Nobody said yes. Nothing was changed.
     """
     if not (as_json and yes):
-        plan.tell(as_json=as_json)
-    if not yes:
-        _confirm(asks=not as_json)
-    act().tell(as_json=as_json)
-
-
-def _confirm(*, asks: bool) -> None:
-    if not (asks and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+        tell(plan, value, as_json=as_json)
+    if yes:
+        return
+    sees = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    if as_json or not sees:
         what, where = "this was the plan: nothing was changed", "nobody is asked here"
         raise InputError(what, where=where, hint="give --yes to do it")
     print("Do this? It cannot be undone. [y/N] ", end="", file=sys.stderr, flush=True)
