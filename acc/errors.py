@@ -35,12 +35,9 @@ class AccError(Exception):
         self.where = where
         self.hint = hint
         message = what + (f" ({where})" if where else "") + (f". To fix: {hint}" if hint else "")
-        super().__init__(_printable(" ".join(message.split())))
-
-
-def _printable(text: str) -> str:
-    r"""Replace what a terminal would obey, or not show, by ``\uXXXX``."""
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
+        told = " ".join(message.split())
+        # a terminal would obey what is not printable, or not show it
+        super().__init__("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in told))
 
 
 class ConfigurationError(AccError):

@@ -212,7 +212,6 @@ def _label(each: Lag) -> str:
 
 
 def _endpoint(given: str) -> Iterator[Finding]:
-    """Ask a model a small question as a compressor asks."""
     started = time.perf_counter()
     model = as_model(given)
     answer = model.complete(_MESSAGES, _SCHEMA, max_tokens=1_024)
@@ -223,7 +222,6 @@ def _endpoint(given: str) -> Iterator[Finding]:
 
 
 def _shape(name: str, answer: Completion) -> Finding:
-    """Return whether the answer has the shape that was asked for."""
     if answer.cut_off:
         hint = "let the model reason less, or use another: its answer reached the limit of tokens"
         return Finding("bad", f"{name}: the answer was cut off", hint)

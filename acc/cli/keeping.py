@@ -148,7 +148,6 @@ def _parsed(text: str) -> tuple[str, Kind, dict[str, Any]]:
 
 
 def _to_prune(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
-    """Return the plan of a pruning or of an expiry in words."""
     if isinstance(plan, PrunePlan):
         lines = [f"  delete {d.ref} of {d.thread}: {d.why}" for d in plan.doomed]
         lines += [f"  keep {d.ref} of {d.thread}: {d.why}" for d in plan.kept]
@@ -198,7 +197,6 @@ def erase(
 def _target(
     thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: terminal.Scope
 ) -> Target:
-    """Return what is to be erased."""
     if len(refs) == 1 and refs[0].startswith("doc.") and not thread:
         return Target(document=refs[0], **scope)
     if thread is not None:
@@ -238,7 +236,6 @@ def _to_erase(plan: ErasurePlan, *, shows_words: bool) -> Iterator[str]:
 
 
 def _erased(receipt: Receipt) -> Iterator[str]:
-    """Yield what an erasure did, and what its search found."""
     yield (
         f"erasure {receipt.id} is done: {count(receipt.deleted, 'thread')}, "
         f"{count(receipt.messages, 'message')}, {count(receipt.commits, 'commit')}"

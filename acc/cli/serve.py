@@ -103,7 +103,6 @@ def mcp(
 
 
 def _place(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         hint = "give 127.0.0.1:8765; port 0 is any free one"

@@ -87,7 +87,6 @@ def _state_after(
 
 
 def _commits(journal: Journal, place: NamedBranch, first: int, last: int) -> list[StoredCommit]:
-    """Return the commits of the turns from ``first`` to ``last``."""
     # A turn makes one commit or more, so that its first has at least its number.
     found = commits_of(journal, place.thread, place.branch, max(0, first - 1))
     return [each for each in takewhile(lambda c: c.turn <= last, found) if each.turn >= first]
@@ -120,7 +119,6 @@ def _shown(messages: Iterable[Message], policy: Policy) -> list[str]:
 
 
 def _source(item: Item) -> tuple[str, str, str]:
-    """Return trust, sources and turn of an item."""
     if isinstance(item, Record):
         return item.trust.word, " ".join(item.sources), str(item.turn)
     if isinstance(item, Pinned | Cue):

@@ -145,7 +145,6 @@ def entry_of(
 
 
 def _kind_of(commit: StoredCommit) -> str:
-    """Return what made a commit, in one word."""
     if commit.kind != "step":
         return str(commit.kind)
     given = (commit.record or {}).get("given", {})
@@ -160,7 +159,6 @@ def _kind_of(commit: StoredCommit) -> str:
 
 
 def _outcome_of(commit: StoredCommit) -> str:
-    """Return how a commit ended, in one word."""
     record = commit.record or {}
     if commit.problem:
         return "damaged"

@@ -140,7 +140,6 @@ def _resource(name: str) -> str:
 
 
 def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
-    """Return what is answered to each question for data."""
 
     def branch(asked: Request) -> tuple[str, str]:
         given = asked.query_params

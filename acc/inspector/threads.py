@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -30,8 +31,8 @@ from acc.state.render import shown
 from acc.state.tail import Message
 from acc.text.tokens import utf8_quarter
 
-MOST_INDEXES = 16
-"""Number of branches whose list of commits stays in memory."""
+MOST_INDEXES, MOST_ROWS = 16, 100_000
+"""Numbers of branches whose list of commits, or last commit alone, stays in memory."""
 
 _NAMES = ("thread", "tenant", "user", "agent")
 
@@ -127,7 +128,7 @@ class Threads:
         self.journal = journal
         self.reader = reader or StateReader()
         self._lock = threading.Lock()
-        self._rows: dict[tuple[str, str], tuple[End, dict[str, Any]]] = {}
+        self._row = lru_cache(MOST_ROWS)(self._row_of)  # a head changes with what is committed
         self._indexes: OrderedDict[tuple[str, str], Index] = OrderedDict()
 
     def ends(self) -> dict[str, dict[str, End]]:
@@ -139,20 +140,14 @@ class Threads:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each thread, with its newest commit."""
+        by_thread: dict[str, list[dict[str, Any]]] = {}
         with self._lock:
             self.reader.policies.update(self.journal.policies())
-            by_thread: dict[str, list[dict[str, Any]]] = {}
-            seen = {}
             for head in self.journal.heads():
-                name, end = name_of(head.thread), (head.hash, head.epoch)
-                held = self._rows.get((name, head.branch))
-                row = held if held and held[0] == end else (end, self._row(head))
-                seen[name, head.branch] = row
-                by_thread.setdefault(name, []).append(row[1])
-            self._rows = seen
+                by_thread.setdefault(name_of(head.thread), []).append(self._row(head))
         return [_newest(name, branches) for name, branches in by_thread.items()]
 
-    def _row(self, head: Head) -> dict[str, Any]:
+    def _row_of(self, head: Head) -> dict[str, Any]:
         row = {**vars(head.thread), "branch": head.branch}
         try:
             if not head.hash:
@@ -266,7 +261,6 @@ class Details:
         return [{**each, **texts.get(each["ref"], {"text": None})} for each in entries]
 
     def _verdict(self, ref: str, place: int, reason: str) -> dict[str, Any]:
-        """Return what the gate said of a passage, with its words."""
         parts = [part for message in self._texts([ref]) for part in passages(message.text)]
         text = parts[place] if place < len(parts) else ""
         return {"ref": ref, "place": place, "reason": reason, "text": text}

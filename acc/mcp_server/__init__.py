@@ -111,7 +111,6 @@ class Serving:
 
 
 def _fault(name: str) -> str:
-    """Say what is wrong with a name; empty if nothing."""
     if not name.strip():
         return "is empty"
     if len(name) > LONGEST_NAME:
@@ -268,7 +267,6 @@ def _became(step: Step[Any], waiting: Collection[str]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return ``text`` in quotation marks, on one line and inert."""
     return inert(json.dumps(text, ensure_ascii=False))
 
 

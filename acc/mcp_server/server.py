@@ -84,8 +84,6 @@ class MemoryServer(MCPServer[Any]):
 
 
 class _OneToken:
-    """Accepts one bearer token."""
-
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
