@@ -113,7 +113,7 @@ def prune(
     """
     name, kind, numbers = _parsed(policy)
     with opened(memory) as controller:
-        evidence, where = Evidence(controller), terminal.named(scope)
+        evidence, where = Evidence(controller), scope or {}
         plan: PrunePlan | ExpiryPlan
         if name == "idle":
             plan = evidence.plan_expiry(timedelta(**numbers), **where)

@@ -59,11 +59,11 @@ def export(
     with opened(memory, index="none") as controller:  # it notes which copies there are
         evidence = Evidence(controller)
         if str(out) == "-":
-            for line in evidence.lines(**terminal.named(scope)):
+            for line in evidence.lines(**(scope or {})):
                 sys.stdout.write(f"{line.rstrip()}\n")
             return
         refuse_memorys(out)
-        done = evidence.export(out, **terminal.named(scope))
+        done = evidence.export(out, **(scope or {}))
     told = f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}"
     tell([told], plain(done), as_json=json)
 

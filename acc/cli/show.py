@@ -15,7 +15,7 @@ from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
 from acc.inspector.commits import commits_of, explained
 from acc.journal import Journal, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, Head, is_home
+from acc.journal.names import MAIN, is_home
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState
@@ -227,29 +227,30 @@ def threads(
     Commits and messages are those of all its branches; the column branches names those beside main.
     """
     with reading(memory) as opened, opened.snapshot() as journal:
-        found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
+        heads = [head for head in journal.heads() if not is_home(head.thread)]
         sizes = journal.sizes()
-    value, rows = [], []
-    for head, forks in found:
-        each = [sizes[head.thread, name] for name in (MAIN, *forks)]
-        commits, said = sum(size.commits for size in each), sum(size.messages for size in each)
-        own = {"commits": commits, "messages": said, "head": head.hash, "branches": forks}
-        value.append({**asdict(head.thread), **own})
-        label = NamedBranch(head.thread).label
-        rows.append((label, f"{commits:,}", f"{said:,}", " ".join(forks)))
+    found: dict[ThreadKey, dict[str, Any]] = {}
+    for head in heads:  # that of a thread's main branch comes first
+        new = {
+            **asdict(head.thread),
+            "commits": 0,
+            "messages": 0,
+            "head": head.hash,
+            "branches": [],
+        }
+        told, size = found.setdefault(head.thread, new), sizes[head.thread, head.branch]
+        told["commits"] += size.commits
+        told["messages"] += size.messages
+        told["branches"] += [head.branch] if head.branch != MAIN else []
+    rows = [
+        (NamedBranch(key).label, f"{t['commits']:,}", f"{t['messages']:,}", " ".join(t["branches"]))
+        for key, t in found.items()
+    ]
     names, none = ("thread", "commits", "messages", "branches"), "no thread has a commit"
+    value = list(found.values())
     tell_table(names, rows, value, wrap=("thread", "branches"), none=none, as_json=json)
     if rows and not json:
         print(count(len(rows), "thread"))
-
-
-def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
-    """Yield the head of each thread's main branch, and the names of its other branches."""
-    forks: dict[ThreadKey, list[str]] = {}
-    for head in heads:
-        if head.branch != MAIN:
-            forks.setdefault(head.thread, []).append(head.branch)
-    yield from ((head, forks.get(head.thread, [])) for head in heads if head.branch == MAIN)
 
 
 def search(
@@ -264,8 +265,8 @@ def search(
     acc erase and acc hold take the threads and refs that this prints.
     """
     with looking(memory) as controller:
-        found = Evidence(controller).search(query, limit=limit, **terminal.named(scope))
-    whose = ", ".join(f"{name} {value!r}" for name, value in (scope or {}).items())
+        found = Evidence(controller).search(query, limit=limit, **(scope or {}))
+    whose = ", ".join(f"{name} {str(value)!r}" for name, value in (scope or {}).items())
     rows = [
         (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
         for h in found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,10 +56,10 @@ def parse_scope(text: str, *, names: tuple[str, ...] = ("user", "agent", "tenant
     return found
 
 
-def named(scope: Scope | None) -> dict[str, Any]:
-    """Return a scope as arguments; a thread in it as its key."""
-    given = dict(scope or {})
-    return {"thread": ThreadKey(**given)} if "thread" in given else given
+def _parse_filter(text: str) -> Scope:
+    """Parse a scope that may name a thread, which becomes the only value: its key."""
+    found = parse_scope(text, names=("user", "agent", "tenant", "thread"))
+    return {"thread": ThreadKey(**found)} if "thread" in found else found
 
 
 def model_named(name: str) -> Any:
@@ -79,8 +78,6 @@ def _memory(text: str) -> Path | str:
     return text if is_url(text) else expanded(text)
 
 
-_WITH_THREAD = partial(parse_scope, names=("user", "agent", "tenant", "thread"))
-
 _WHERE = (
     "The memory's folder, or postgresql://... ACC_CHROMA names its Chroma server, if it has one."
 )
@@ -95,7 +92,7 @@ ThreadOption = Annotated[str | None, option("NAME", _THREAD, "--thread")]
 _OWNER = "Whose: user=NAME, agent=NAME, tenant=NAME, or several with commas between."
 ScopeOption = Annotated[Any, option("OWNER", _OWNER, "--scope", parser=parse_scope)]
 _ONLY = "Only of user=NAME, agent=NAME, tenant=NAME, thread=NAME, or several with commas between."
-FilterOption = Annotated[Any, option("OWNER", _ONLY, "--scope", parser=_WITH_THREAD)]
+FilterOption = Annotated[Any, option("OWNER", _ONLY, "--scope", parser=_parse_filter)]
 JsonOption = Annotated[bool, flag("--json", "Print JSON.")]
 _YES = "Do it without asking. Without it, a script gets the plan alone."
 YesOption = Annotated[bool, flag("--yes", _YES)]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -42,7 +43,6 @@ _HEADERS = {
 }
 """Headers of every answer that does not set them itself."""
 
-Answer = Callable[[Request], Awaitable[Response]]
 Pause = Callable[[], Awaitable[None]]
 
 
@@ -99,15 +99,26 @@ def application(threads: Threads, pause: Pause) -> Starlette:
     """Return the ASGI application; ``pause`` waits until the journal is looked at again."""
     page, policy = page_and_policy()
 
-    async def front(_: Request) -> Response:
+    def front(_: Request) -> Response:
         return HTMLResponse(page, headers={"content-security-policy": policy})
 
-    async def changes(_: Request) -> Response:
+    def changes(_: Request) -> Response:
         return StreamingResponse(changes_of(threads, pause), media_type="text/event-stream")
 
+    def answered(answer: Callable[[Request], Any], asked: Request) -> Response:
+        return _json(answer(asked))
+
+    def failed(_: Request, error: Any) -> Response:
+        told = {"error": error.what, "where": error.where, "hint": error.hint}
+        return _json(told, error.http_status)
+
+    # The framework answers each on a worker thread.
     routes = [Route("/", front), Route("/api/changes", changes)]
-    routes += [Route(f"/api/{p}", _reads(a)) for p, a in _answers(threads).items()]
-    return Starlette(routes=routes, middleware=[Middleware(Guard)])
+    for name, answer in _answers(threads).items():
+        routes.append(Route(f"/api/{name}", partial(answered, answer)))
+    return Starlette(
+        routes=routes, middleware=[Middleware(Guard)], exception_handlers={AccError: failed}
+    )
 
 
 SCRIPTS = ("text.js", "data.js", "chart.js", "state.js", "turn.js", "app.js")
@@ -191,19 +202,6 @@ async def changes_of(threads: Threads, pause: Pause) -> AsyncIterator[str]:
 
 def _event(name: str, value: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(value)}\n\n"
-
-
-def _reads(answer: Callable[[Request], Any]) -> Answer:
-    """Return an endpoint that answers with what ``answer`` returns, or with its error."""
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            return _json(await run_in_threadpool(answer, request))
-        except AccError as error:
-            told = {"error": error.what, "where": error.where, "hint": error.hint}
-            return _json(told, error.http_status)
-
-    return endpoint
 
 
 def _json(value: Any, status: int = 200) -> Response:
