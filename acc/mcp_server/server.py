@@ -118,10 +118,10 @@ def memory_server(
         log_level="WARNING",
     )
     tools = Tools(memory, serving)
-    told = {
-        tools.remember: _WHAT[serving.speaks_for], tools.recall: _RECALL, tools.read_state: _READ,
-    }  # fmt: skip
-    for call, what in told.items():
+    told: list[tuple[Callable[..., str], str]] = [
+        (tools.remember, _WHAT[serving.speaks_for]), (tools.recall, _RECALL), (tools.read_state, _READ),
+    ]  # fmt: skip
+    for call, what in told:
         reads = call != tools.remember
         server.add_tool(  # the SDK runs it on a worker thread; a cancelled call finishes what it began
             _without_thread(call, serving.thread) if serving.thread else call,
