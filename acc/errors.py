@@ -189,15 +189,3 @@ def problem(error: BaseException) -> tuple[int, dict[str, str], dict[str, Any]]:
         "detail": kind.user_action, "error": type(error).__name__, "retryable": kind.retryable,
     }  # fmt: skip
     return int(status), headers, body
-
-
-def raise_interrupt(error: BaseException) -> None:
-    """Raise the interrupt, as of Ctrl-C, that ``error`` was made of, if there is one.
-
-    pydantic turns an interrupt that arrives in a field's serializer into a `PydanticSerializationError`.
-    """
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
-        cause = cause.__cause__
-    if cause is not None:
-        raise cause

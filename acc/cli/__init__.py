@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from acc.errors import AccError, extra, raise_interrupt
+from acc.errors import AccError, extra
 from acc.text.lines import inert_output, one_line
 
 REFUSED, MISUSED = 1, 2
@@ -164,7 +164,9 @@ def _invoke(arguments: Sequence[str]) -> None:
             context.command.invoke(context)
         sys.stdout.flush()
     except Exception as error:
-        raise_interrupt(error)
+        # pydantic turns an interrupt that arrives in a field's serializer into an error of its own
+        if isinstance(error.__cause__, KeyboardInterrupt | SystemExit):
+            raise error.__cause__ from error
         raise
 
 

@@ -95,11 +95,7 @@ def _commits(journal: Journal, place: NamedBranch, first: int, last: int) -> lis
 def _last_of(
     journal: Journal, place: NamedBranch, turn: int, commits: Iterable[StoredCommit]
 ) -> StoredCommit:
-    """Return the last of the commits that a turn made.
-
-    Raises:
-        InputError: There is none, or it is damaged.
-    """
+    """Return the last of the commits that a turn made, if it is not damaged."""
     found = [each for each in commits if each.turn == turn]
     if found and not found[-1].problem:
         return found[-1]

@@ -44,11 +44,7 @@ def argument(metavar: str, help: str, **more: Any) -> Any:
 
 
 def parse_scope(text: str, *, names: tuple[str, ...] = ("user", "agent", "tenant")) -> Scope:
-    """Parse ``user=NAME,tenant=NAME`` and so on, each at most once.
-
-    Raises:
-        typer.BadParameter: The text has another form.
-    """
+    """Parse ``user=NAME,tenant=NAME`` and so on, each at most once."""
     parts = [part.partition("=") for part in text.split(",")]
     found = {name: value for name, _, value in parts}
     if len(found) != len(parts) or not found.keys() <= set(names) or not all(found.values()):
@@ -63,11 +59,7 @@ def _parse_filter(text: str) -> Scope:
 
 
 def model_named(name: str) -> Any:
-    """Return the model of ``--model``; None for the keyless rules.
-
-    Raises:
-        AccError: The model cannot be used, or recorded answers cannot be read.
-    """
+    """Return the model of ``--model``; None for the keyless rules."""
     if name.startswith(RECORDED):
         return RecordedModel(name.removeprefix(RECORDED))
     return as_model(name) if name else None
@@ -154,10 +146,9 @@ def print_table(
 
 
 def confirm(plan: Iterable[str], value: Any, *, yes: bool, as_json: bool) -> None:
-    """Print a plan and ask, unless ``yes``. With ``as_json``, too, it prints nothing: the report is the one value.
+    """Print a plan and ask, unless ``yes``; raise an error unless somebody says yes.
 
-    Raises:
-        InputError: Nobody said yes. Nothing was changed.
+    With ``as_json`` and ``yes`` it prints nothing: the report is the one value.
     """
     if not (as_json and yes):
         tell(plan, value, as_json=as_json)

@@ -67,12 +67,7 @@ def _generic(name: str) -> type[CompressedCognitiveState] | None:
 
 @dataclass
 class StateReader:
-    """Reads states.
-
-    Attributes:
-        schemas: The classes by name.
-        policies: The numbers of policies by fingerprint, as the journal has them.
-    """
+    """Reads states, with the numbers of their policies by fingerprint, as the journal has them."""
 
     schemas: Schemas = _generic
     policies: dict[str, Body] = field(default_factory=dict)

@@ -221,11 +221,7 @@ def _is_number(text: str, most: int) -> bool:
 
 
 def bound(port: int) -> socket.socket:
-    """Return a listening socket on the loopback; a ``port`` of 0 is any free one.
-
-    Raises:
-        ConfigurationError: The port is in use.
-    """
+    """Return a listening socket on the loopback; a ``port`` of 0 is any free one."""
     hint = "name another port; 0 takes any free one"
     with file_errors(ConfigurationError, f"port {port} cannot be used", where="--port", hint=hint):
         return socket.create_server((HOST, port), backlog=128)

@@ -57,11 +57,7 @@ def key_of(name: str) -> ThreadKey:
 class Index:
     """The list of the commits that led to the head of a branch: small enough that a thousand open at once.
 
-    Attributes:
-        key: The thread.
-        branch: The branch.
-        end: Hash of the head, and epochs of the branches, up to which the journal was read. An erasure changes these.
-        entries: A line for each commit, the oldest first.
+    ``end`` is the hash of the head and the epochs of the branches as the journal was read: an erasure changes these.
     """
 
     key: ThreadKey
@@ -71,11 +67,7 @@ class Index:
     _seq: int = 0
 
     def update(self, journal: Journal, reader: StateReader) -> None:
-        """Read what was committed since, or everything if something was erased.
-
-        Raises:
-            InputError: The branch is not in the journal.
-        """
+        """Read what was committed since, or everything if something was erased."""
         heads = [journal.head(self.key, name) for name, _ in journal.lineage(self.key, self.branch)]
         if not heads:
             hint = "choose one of the list"
@@ -161,12 +153,7 @@ class Threads:
         return {**row, **{each: entry[each] for each in told}, **fault}
 
     def index(self, name: str, branch: str = MAIN) -> Index:
-        """Return the list of a branch's commits, up to its present head.
-
-        Raises:
-            InputError: There is no such thread or branch.
-            AuditError: The journal cannot be read.
-        """
+        """Return the list of a branch's commits, up to its present head."""
         with self._lock:
             index = self._indexes.pop((name, branch), None) or Index(key_of(name), branch)
             index.update(self.journal, self.reader)

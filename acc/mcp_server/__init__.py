@@ -97,11 +97,7 @@ class Serving:
                 raise ConfigurationError(f"the name {fault}", where=name, hint=_FIX)
 
     def whose(self, name: str) -> ThreadKey:
-        """Return the thread that a client names.
-
-        Raises:
-            InputError: The name is empty or malformed, or another thread than the served one.
-        """
+        """Return the thread that a client names, if this server serves it."""
         if fault := _fault(name):
             raise InputError(f"the thread's name {fault}", where="thread", hint=_FIX)
         if self.thread and name != self.thread:
@@ -130,11 +126,7 @@ class Tools:
     def remember(self, text: str, thread: ThreadName, message_id: MessageId = "") -> str:
         """Store ``text`` as the next turn of a thread, and say what became of it.
 
-        A repeat with the same ``message_id`` changes nothing.
-
-        Raises:
-            InputError: There is no text, or another text came with that id.
-            ConflictError: Another process steps the thread; call again when it is done.
+        A repeat with the same ``message_id`` changes nothing; another text with it is an error.
         """
         who, channel = self.serving.whose(thread), self.serving.speaks_for
         if not text.strip():
@@ -181,12 +173,7 @@ class Tools:
         return f"{inert(read)}\n{where}"
 
     def recall(self, query: Query, thread: ThreadName, start: Start = 0) -> str:
-        """Return the evidence on ``query`` that qualifies; or the text behind a ref, from ``start`` on.
-
-        Raises:
-            InputError: There is no query, or it is longer than `LONGEST_QUERY`.
-            StoreError: The journal cannot be read.
-        """
+        """Return the evidence on ``query`` that qualifies; or the text behind a ref, from ``start`` on."""
         who, wanted = self.serving.whose(thread), query.strip()
         if not wanted:
             raise InputError("there is no query", where="recall", hint="give words, or a ref")

@@ -219,11 +219,7 @@ def serve_stdio(server: MCPServer[Any]) -> None:
 
 
 def listening(address: Address) -> socket.socket:
-    """Return a socket that listens on the address.
-
-    Raises:
-        ConfigurationError: The address cannot be used.
-    """
+    """Return a socket that listens on the address."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     where = f"{address.host}:{address.port}"
     hint = "choose another port, or 0 for a free one, and an address of this machine"

@@ -118,11 +118,7 @@ class AskedModel(ABC):
         return replace(got, usage=replace(got.usage, requests=request.number))
 
     def _in_words(self, request: Request, error: Exception) -> Request:
-        """Return the request in words, if its format may be what was refused.
-
-        Raises:
-            AccError: Something else failed.
-        """
+        """Return the request in words, if its format may be what was refused; else raise the error."""
         if isinstance(error, ConfigurationError):
             raise error
         outcome, detail = failure_of(error)

@@ -249,11 +249,7 @@ class LangChainModel(AskedModel):
 
 
 def _completion_in(answer: Any, name: str) -> Completion:
-    """Return the completion in a response. It is read leniently, because servers leave fields out.
-
-    Raises:
-        ReplyFailed: The model gave no answer, or the response is none.
-    """
+    """Return the completion in a response. It is read leniently, because servers leave fields out."""
     to_dict = getattr(answer, "to_dict", None)
     body = to_dict(warnings=False) if callable(to_dict) else answer
     if not isinstance(body, Mapping):

@@ -96,11 +96,7 @@ class RecordedModel:
     def complete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
-        """Return the answer of the record, or raise the failure that it holds there.
-
-        Raises:
-            ConfigurationError: The record is over.
-        """
+        """Return the answer of the record, or raise the failure that it holds there."""
         with self._lock:
             if self._repeat and self._next >= len(self._record):
                 self._next = 0

@@ -32,11 +32,7 @@ Schema: TypeAlias = type[CompressedCognitiveState]
 
 
 def published() -> dict[str, EntryPoint]:
-    """Return the schemas that installed packages publish, by name. Imports nothing.
-
-    Raises:
-        ConfigurationError: Two packages publish different schemas under one name.
-    """
+    """Return the schemas that installed packages publish, by name. Imports nothing."""
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=GROUP):
         other = found.setdefault(entry.name, entry)
@@ -50,15 +46,10 @@ def published() -> dict[str, EntryPoint]:
 
 
 def schema_named(name: str) -> Schema:
-    """Return the state class that ``name`` refers to.
-
-    Args:
-        name: A published name; ``module:Class``; ``file.py``; or ``file.py:Class`` if the file has
-            several classes.
+    """Return the state class of a published name, ``module:Class`` or ``file.py``; ``file.py:Class`` if it has several.
 
     Raises:
-        ConfigurationError: The name is unknown, cannot be imported, or is not a state class.
-        SchemaError: The class's declaration is wrong.
+        ConfigurationError: There is none. As a `SchemaError`: its declaration is wrong.
     """
     place, _, path = name.partition(":")
     if place.endswith(".py"):

@@ -137,15 +137,7 @@ _TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydanti
 
 
 def start(name: str, folder: Path) -> Path:
-    """Write a schema into ``folder``, and return its file.
-
-    Args:
-        name: The domain in lower case, such as ``clinic`` or ``field_service``.
-        folder: A folder that exists.
-
-    Raises:
-        InputError: The name is invalid, or the file exists already.
-    """
+    """Write the example of a domain, such as ``field_service``, into ``folder``, and return its file."""
     is_name = name.isascii() and name.isidentifier() and name == name.lower()
     if not is_name or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(
