@@ -50,7 +50,9 @@ def schema(
     if new:
         _start(names[0], as_json=json)
     elif form:
-        sys.stdout.write(_exported([schema_named(name) for name in names], form))
+        found = [schema_named(name) for name in names]
+        document = {"state": state_document, "wire": wire_schema}.get(form)
+        sys.stdout.write(as_text(document(found[0])) if document else pages.page(found))
     elif check:
         _check(schema_named(names[0]), check, as_json=json)
     else:
@@ -86,12 +88,6 @@ def _show(found: Schema, *, as_json: bool) -> None:
     print_table(pages.FIELD_HEADINGS, pages.field_rows(slots), wrap=("says", "is"))
     if inherited := len(found.slots()) - len(slots):
         print(f"\nplus {count(inherited, 'slot')} of the generic state: acc schema generic")
-
-
-def _exported(schemas: list[Schema], form: Form) -> str:
-    if form == "page":
-        return pages.page(schemas)
-    return as_text((state_document if form == "state" else wire_schema)(schemas[0]))
 
 
 def _check(found: Schema, file: Path, *, as_json: bool) -> None:

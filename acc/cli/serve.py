@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from acc.cli import terminal
-from acc.cli.opening import SCHEMA, Schema, new_policy, opened, reading, schema_of
+from acc.cli.opening import SCHEMA, new_policy, opened, reading, schema_of
 from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
 from acc.inspector.commits import StateReader
@@ -40,18 +40,11 @@ def inspect(
 
     with reading(memory) as journal:
         pause = partial(asyncio.sleep, 1.0)
-        app = application(Threads(journal, StateReader(_schema)), pause)
+        app = application(Threads(journal, StateReader(schema_of)), pause)
         with bound(port) as socket, suppress(KeyboardInterrupt):
             print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
             print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
             server(app).run(sockets=[socket])
-
-
-def _schema(name: str) -> Schema | None:
-    try:
-        return schema_of(name)
-    except ConfigurationError:
-        return None
 
 
 def mcp(

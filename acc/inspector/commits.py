@@ -23,7 +23,7 @@ Body = Mapping[str, Any]
 """A state's canonical form, an item or a record as JSON."""
 
 Schemas = Callable[[str], type[CompressedCognitiveState] | None]
-"""Returns the state class of a name; None if it is not installed."""
+"""Returns the state class of a name; None, or an error, if it is not installed."""
 
 BESIDE = ("unread", "gone", "feedback")
 """Lists of a state that are no slots."""

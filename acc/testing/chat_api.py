@@ -70,33 +70,25 @@ def read_request(raw: bytes, **received: Any) -> Request:
     """Read the body of a request; ``received`` holds its path, headers and number."""
     try:
         received["body"] = body = dict(json.loads(raw))
-        return Request(**received, **_parts(body))
+        wanted = body.get("response_format") or {"type": "text"}
+        named = wanted["json_schema"] if wanted["type"] == "json_schema" else {}
+        return Request(
+            **received,
+            model=str(body.get("model") or ""),
+            messages=tuple(map(_message, body["messages"])),
+            format=wanted["type"],
+            schema=named["schema"] if named else None,
+            strict=bool(named.get("strict")),
+        )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return Request(**received, malformed=f"{type(error).__name__}: {error}")
 
 
-def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = body.get("response_format") or {"type": "text"}
-    named = wanted["json_schema"] if wanted["type"] == "json_schema" else {}
-    return {
-        "model": str(body.get("model") or ""),
-        "messages": tuple(Message(_role(each), _text(each)) for each in body["messages"]),
-        "format": wanted["type"],
-        "schema": named["schema"] if named else None,
-        "strict": bool(named.get("strict")),
-    }
-
-
-def _role(message: Mapping[str, Any]) -> str:
-    role = str(message["role"])
-    return "system" if role == "developer" else role
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content if "text" in part)
+def _message(body: Mapping[str, Any]) -> Message:
+    role, content = str(body["role"]), body.get("content") or ""
+    if not isinstance(content, str):
+        content = "\n".join(str(part["text"]) for part in content if "text" in part)
+    return Message("system" if role == "developer" else role, content)
 
 
 @dataclass(frozen=True)
