@@ -35,12 +35,9 @@ class AccError(Exception):
         self.where = where
         self.hint = hint
         message = what + (f" ({where})" if where else "") + (f". To fix: {hint}" if hint else "")
-        super().__init__(_printable(" ".join(message.split())))
-
-
-def _printable(text: str) -> str:
-    r"""Replace what a terminal would obey, or not show, by ``\uXXXX``."""
-    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
+        told = " ".join(message.split())
+        # a terminal would obey what is not printable, or not show it
+        super().__init__("".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in told))
 
 
 class ConfigurationError(AccError):
@@ -192,15 +189,3 @@ def problem(error: BaseException) -> tuple[int, dict[str, str], dict[str, Any]]:
         "detail": kind.user_action, "error": type(error).__name__, "retryable": kind.retryable,
     }  # fmt: skip
     return int(status), headers, body
-
-
-def raise_interrupt(error: BaseException) -> None:
-    """Raise the interrupt, as of Ctrl-C, that ``error`` was made of, if there is one.
-
-    pydantic turns an interrupt that arrives in a field's serializer into a `PydanticSerializationError`.
-    """
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
-        cause = cause.__cause__
-    if cause is not None:
-        raise cause

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from acc.errors import AccError, ConfigurationError, InputError
 
@@ -54,13 +54,6 @@ def file_errors(
     except kinds as error:
         said = getattr(error, "strerror", "") or error
         raise kind(f"{what}: {said}", where=str(where), hint=hint) from error
-
-
-def opened_for_text(file: Path, mode: Literal["a", "w"] = "w") -> IO[str]:
-    """Open ``file``, which is no file of a memory, to write UTF-8 text with line feeds; create its folder."""
-    refuse_memorys(file)
-    private_folder(file.parent)
-    return opened_private(file, mode, encoding="utf-8", newline="\n")
 
 
 def refuse_memorys(out: Path) -> None:

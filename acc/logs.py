@@ -11,29 +11,14 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any
 
 from acc.text.lines import inert_line
 
-
-class NamedThread(Protocol):
-    """What names a thread in log lines: its name, and a key that tells it from those of other users."""
-
-    @property
-    def thread(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """A digest of all its names."""
-        ...
-
-
-CONVERSATION: ContextVar[NamedThread | None] = ContextVar("acc_conversation", default=None)
-"""The thread that the current context works for. Worker threads inherit it; all lines of a step name it."""
+CONVERSATION: ContextVar[Mapping[str, str] | None] = ContextVar("acc_conversation", default=None)
+"""Name and key of the thread that the current context works for. Worker threads inherit it; each line names both."""
 
 LONGEST = 200
 """Maximum characters of a text in a field, and maximum number of values of a list."""
@@ -52,8 +37,7 @@ def log_event(logger: logging.Logger, level: int, event: str, what: str, /, **fi
     if not logger.isEnabledFor(level):
         return
     found: dict[str, Any] = {"event": event}
-    if (thread := CONVERSATION.get()) is not None:
-        found |= {"thread": _plain(thread.thread), "key": thread.key}
+    fields = {**(CONVERSATION.get() or {}), **fields}
     found |= {name: plain for name, value in fields.items() if (plain := _plain(value)) is not None}
     told = " ".join(f"{name}={_shown(value)}" for name, value in found.items())
     logger.log(level, f"{what}: %s", told, extra={"acc": found}, stacklevel=2)

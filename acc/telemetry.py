@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acc.controller.watching import Named, Stage, facts
 from acc.errors import CompressionError, extra
@@ -25,9 +25,8 @@ from acc.state.policy import Policy
 from acc.state.reasons import REFUSED, Reason
 from acc.step.step import Step
 
-if TYPE_CHECKING:
-    from opentelemetry.metrics import Meter, MeterProvider
-    from opentelemetry.trace import Span, TracerProvider
+with extra("otel", "OpenTelemetry cannot be imported: {error}", where="OpenTelemetry"):
+    from opentelemetry import context, metrics, trace
 
 STEP = "upsert_memory"
 """``gen_ai.operation.name`` and name of a step's span: it makes or changes records, and no caller says which."""
@@ -50,18 +49,13 @@ class OpenTelemetry:
     Args:
         tracer_provider: Makes the spans; None uses the application's global one.
         meter_provider: Makes the metrics; None uses the application's global one.
-
-    Raises:
-        ConfigurationError: The extra ``otel`` is not installed.
     """
 
     def __init__(
         self,
-        tracer_provider: TracerProvider | None = None,
-        meter_provider: MeterProvider | None = None,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
     ) -> None:
-        with extra("otel", "OpenTelemetry cannot be imported: {error}", where="OpenTelemetry"):
-            from opentelemetry import metrics, trace
         self._tracer = trace.get_tracer("acc", tracer_provider=tracer_provider)
         self._instruments = _Instruments(metrics.get_meter("acc", meter_provider=meter_provider))
 
@@ -86,7 +80,7 @@ def _about(thread: ThreadKey, policy: Policy) -> dict[str, str]:
 class _Instruments:
     """The metrics. Their attributes have few values: reasons, outcomes, kinds of tokens, names of models."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: metrics.Meter) -> None:
         histogram, counter = meter.create_histogram, meter.create_counter
         self.seconds = histogram("acc.step.duration", "s", "Duration of a step")
         self.of_step = {
@@ -107,37 +101,37 @@ class _Instruments:
 class _Step:
     """The span of a step, and those of its stages. See `acc.controller.watching.StepObserver`."""
 
-    def __init__(self, tracer: Any, instruments: _Instruments, about: Mapping[str, str]) -> None:
-        from opentelemetry import context, trace
-
-        self._context_api, self._trace = context, trace
-        self._tracer, self._instruments = tracer, instruments
-        self._about = about
+    def __init__(
+        self, tracer: trace.Tracer, instruments: _Instruments, about: Mapping[str, str]
+    ) -> None:
+        self._tracer, self._instruments, self._about = tracer, instruments, about
         self._start = perf_counter()
-        self._span: Span = tracer.start_span(STEP, attributes={**about, _OPERATION: STEP})
-        self._context = trace.set_span_in_context(self._span)
-        self._stages: dict[str, tuple[Span, Any, Any]] = {}
+        self._span = tracer.start_span(STEP, attributes={**about, _OPERATION: STEP})
+        self._parent = trace.set_span_in_context(self._span)
 
     def stage_begins(self, stage: Stage) -> None:
-        """Begin the stage's span, and make it the current one."""
+        """Begin the stage's span, and make it the current one. Stages do not overlap."""
         operation = _OPERATIONS.get(stage)
         about = {**self._about, _OPERATION: operation} if operation else None
-        span = self._tracer.start_span(operation or f"acc.{stage}", self._context, attributes=about)
-        inside = self._trace.set_span_in_context(span, self._context_api.get_current())
-        self._stages[stage] = span, inside, self._context_api.attach(inside)
+        span = self._tracer.start_span(operation or f"acc.{stage}", self._parent, attributes=about)
+        inside = trace.set_span_in_context(span)
+        self._stage = span, inside, context.attach(inside)
 
     def stage_ends(
         self, stage: Stage, seconds: float, result: Any, error: BaseException | None
     ) -> None:
         """End the stage's span."""
-        span, inside, token = self._stages.pop(stage)
-        # Not where another context closes a coroutine.
-        if self._context_api.get_current() is inside:
-            self._context_api.detach(token)
+        span, inside, token = self._stage
+        if context.get_current() is inside:  # not where another context closes a coroutine
+            context.detach(token)
         if error is not None:
             self._failed(span, error)
-        elif result is not None:
-            self._described(stage, span, result)
+        elif stage in _OPERATIONS and result is not None:
+            records = result.observations if stage == "store" else result
+            span.set_attribute(_COUNT, len(records))
+        elif stage == "qualify" and result is not None:
+            evidence, verdicts = result
+            span.set_attributes({"acc.candidates": len(verdicts), "acc.admitted": len(evidence)})
         if stage == "compress":
             self._asked(span, seconds, result, error)
         span.end()
@@ -153,15 +147,7 @@ class _Step:
         self._span.end()
         self._instruments.seconds.record(perf_counter() - self._start, about)
 
-    def _described(self, stage: Stage, span: Span, result: Any) -> None:
-        if stage in _OPERATIONS:
-            records = result.observations if stage == "store" else result
-            span.set_attribute(_COUNT, len(records))
-        elif stage == "qualify":
-            evidence, verdicts = result
-            span.set_attributes({"acc.candidates": len(verdicts), "acc.admitted": len(evidence)})
-
-    def _asked(self, span: Span, seconds: float, result: Any, error: Any) -> None:
+    def _asked(self, span: trace.Span, seconds: float, result: Any, error: Any) -> None:
         """Record a request to a model: its tokens, also where it failed, and how long it took."""
         usage: Mapping[str, int] = {}
         about = {"acc.outcome": "ok"}
@@ -193,7 +179,7 @@ class _Step:
         if step.no_room:
             span.set_attribute(_ERROR, "PinnedOverflow")
 
-    def _failed(self, span: Span, error: BaseException) -> None:
+    def _failed(self, span: trace.Span, error: BaseException) -> None:
         told = code(error.outcome) if isinstance(error, CompressionError) else type(error).__name__
         span.set_attribute(_ERROR, told)
-        span.set_status(self._trace.StatusCode.ERROR)
+        span.set_status(trace.StatusCode.ERROR)

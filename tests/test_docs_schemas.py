@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from acc.schema.catalog import published, schema_named
+from acc.schema import published, schema_named
 from acc.schema.pages import own_slots
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from acc.errors import AccError, extra, raise_interrupt
+from acc.errors import AccError, extra
 from acc.text.lines import inert_output, one_line
 
 REFUSED, MISUSED = 1, 2
@@ -39,16 +39,16 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("checks", "Check the installation, a memory or a model's server."),
     "inspect": ("serve", "Serve a local page over the threads of a memory."),
     "mcp": ("serve", "Serve a memory over the Model Context Protocol."),
-    "ingest": ("upkeep", "Add documents that agents can recall."),
-    "retire": ("upkeep", "End rules, goals or other items of a state."),
-    "hold": ("upkeep", "Protect evidence from deletion, or list what is protected."),
-    "prune": ("upkeep", "Delete evidence that is rarely read or not useful."),
-    "erase": ("erase", "Erase a user, a thread, a message or words."),
-    "export": ("upkeep", "Write threads to a file of JSON lines."),
-    "import": ("upkeep", "Add the threads of an exported file to a memory."),
-    "backup": ("upkeep", "Copy a memory to a folder while others write."),
-    "heads": ("checks", "Print the last commit of each thread, to keep outside."),
-    "reindex": ("upkeep", "Build the index of a memory anew from its journal."),
+    "ingest": ("moving", "Add documents that agents can recall."),
+    "retire": ("keeping", "End rules, goals or other items of a state."),
+    "hold": ("keeping", "Protect evidence from deletion, or list what is protected."),
+    "prune": ("keeping", "Delete evidence that is rarely read or not useful."),
+    "erase": ("keeping", "Erase a user, a thread, a message or words."),
+    "export": ("moving", "Write threads to a file of JSON lines."),
+    "import": ("moving", "Add the threads of an exported file to a memory."),
+    "backup": ("moving", "Copy a memory to a folder while others write."),
+    "heads": ("moving", "Print the last commit of each thread, to keep outside."),
+    "reindex": ("moving", "Build the index of a memory anew from its journal."),
     "schema": ("schema", "List, show, export, check and create schemas."),
 }
 """The module of each command, and the first line of its help. ``import`` is ``import_`` there."""
@@ -164,7 +164,9 @@ def _invoke(arguments: Sequence[str]) -> None:
             context.command.invoke(context)
         sys.stdout.flush()
     except Exception as error:
-        raise_interrupt(error)
+        # pydantic turns an interrupt that arrives in a field's serializer into an error of its own
+        if isinstance(error.__cause__, KeyboardInterrupt | SystemExit):
+            raise error.__cause__ from error
         raise
 
 

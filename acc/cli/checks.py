@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, NamedTuple
 
 from acc import __version__
@@ -29,7 +28,7 @@ from acc.cli.opening import (
 )
 from acc.cli.terminal import option, print_json, tell
 from acc.controller.indexing import FOLDER
-from acc.errors import AccError, AuditError, CompressionError, ConfigurationError, InputError
+from acc.errors import AccError, AuditError, ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence, Health, Lag
 from acc.evidence.moving import read_heads
@@ -85,7 +84,7 @@ def verify(
     }  # fmt: skip
     lines = [_told(report, len(anchors)), *(f"damaged: {each['text']}" for each in damages)]
     lines += [f"to check commits of {name}: {INSTALL}" for name in missing]
-    tell("\n".join(lines), value, as_json=json)
+    tell(lines, value, as_json=json)
     if report.damages:
         first, number = report.damages[0], count(len(report.damages), "damage")
         raise AuditError(f"{number}: {first.what}", where=str(first.thread), hint=FIX)
@@ -116,31 +115,12 @@ def _told(report: Report, anchors: int) -> str:
     return "; ".join(parts)
 
 
-def heads(
-    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
-    out: Annotated[Path | None, option("FILE", "Write them to this file. [default: stdout]")] = None,
-) -> None:  # fmt: skip
-    """Print the last commit of each thread, to keep outside.
-
-    Who rewrites a journal cannot rewrite what is kept elsewhere: acc verify --head FILE compares both.
-    """
-    with looking(memory) as controller, TemporaryDirectory() as folder:
-        file = out or Path(folder) / "heads"
-        written = Evidence(controller).write_heads(file)
-        print(f"{count(written, 'head')} written to {out}" if out else file.read_text().rstrip())
-
-
 class Finding(NamedTuple):
     """The result of one check: ``note`` works but could be better, ``bad`` does not work."""
 
     level: Literal["ok", "note", "bad"]
     what: str
     hint: str = ""
-
-    @classmethod
-    def of_error(cls, error: AccError) -> Finding:
-        """Return the finding that an error describes."""
-        return cls("bad", error.what + (f" ({error.where})" if error.where else ""), error.hint)
 
 
 def doctor(
@@ -154,14 +134,12 @@ def doctor(
     Each line begins with ok, note (works, but could be better, or was not checked) or bad.
     """
     details: dict[str, Any] = {}
-    if endpoint:
-        findings = list(_endpoint(endpoint))
-    else:
-        findings = [_installed(), _api_key()]
-        try:
-            findings += _memory(memory, details)
-        except AccError as error:
-            findings.append(Finding.of_error(error))
+    findings: list[Finding] = []
+    try:
+        findings.extend(_endpoint(endpoint) if endpoint else _all(memory, details))
+    except AccError as error:
+        where = f" ({error.where})" if error.where else ""
+        findings.append(Finding("bad", f"{error.what}{where}", error.hint))
     if json:
         print_json({"checks": [finding._asdict() for finding in findings], **details})
     for level, what, hint in () if json else findings:
@@ -172,22 +150,16 @@ def doctor(
         raise AccError(what, hint=bad[0].hint)
 
 
-def _installed() -> Finding:
+def _all(memory: Memory, details: dict[str, Any]) -> Iterator[Finding]:
+    """Check the installation and the memory, if there is one. A folder without one is no error: nothing is made."""
     beside = (f"{name} {version(name)}" for name in ("chromadb", "langgraph", "openai"))
-    return Finding(
-        "ok", ", ".join((f"acc {__version__}", f"Python {platform.python_version()}", *beside))
-    )
-
-
-def _api_key() -> Finding:
-    if not os.environ.get("OPENAI_API_KEY"):
-        return Finding("ok", "OPENAI_API_KEY is not set: the keyless rules compress")
-    at = f" for {url}" if (url := os.environ.get("OPENAI_BASE_URL")) else ""
-    return Finding("ok", f"OPENAI_API_KEY is set{at}; acc doctor --endpoint MODEL tests it")
-
-
-def _memory(memory: Memory, details: dict[str, Any]) -> Iterator[Finding]:
-    """Check the memory in a folder, if there is one. A folder without one is no error: nothing is made."""
+    named = (f"acc {__version__}", f"Python {platform.python_version()}", *beside)
+    yield Finding("ok", ", ".join(named))
+    if os.environ.get("OPENAI_API_KEY"):
+        at = f" for {url}" if (url := os.environ.get("OPENAI_BASE_URL")) else ""
+        yield Finding("ok", f"OPENAI_API_KEY is set{at}; acc doctor --endpoint MODEL tests it")
+    else:
+        yield Finding("ok", "OPENAI_API_KEY is not set: the keyless rules compress")
     has_index = bool(os.environ.get(CHROMA))
     if isinstance(memory, Path):
         if not memory.exists() or (memory.is_dir() and not (memory / FILE).exists()):
@@ -240,14 +212,9 @@ def _label(each: Lag) -> str:
 
 
 def _endpoint(given: str) -> Iterator[Finding]:
-    """Ask a model a small question as a compressor asks."""
     started = time.perf_counter()
-    try:
-        model = as_model(given)
-        answer = model.complete(_MESSAGES, _SCHEMA, max_tokens=1_024)
-    except (ConfigurationError, CompressionError) as error:
-        yield Finding.of_error(error)
-        return
+    model = as_model(given)
+    answer = model.complete(_MESSAGES, _SCHEMA, max_tokens=1_024)
     if answer.usage.requests > 1:
         yield Finding("note", "the server refuses a JSON Schema as response_format")
     yield _shape(model.name, answer)
@@ -255,7 +222,6 @@ def _endpoint(given: str) -> Iterator[Finding]:
 
 
 def _shape(name: str, answer: Completion) -> Finding:
-    """Return whether the answer has the shape that was asked for."""
     if answer.cut_off:
         hint = "let the model reason less, or use another: its answer reached the limit of tokens"
         return Finding("bad", f"{name}: the answer was cut off", hint)

@@ -18,6 +18,7 @@ from acc.journal.opened import FILE
 from acc.journal.recompute import policy_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
+from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import inert_line
 
 CHROMA = "ACC_CHROMA"
@@ -78,11 +79,7 @@ def check_memory(memory: Memory) -> None:
 
 @contextmanager
 def reading(memory: Memory) -> Iterator[Journal]:
-    """Open the journal of a memory by connections that cannot write. Agents go on meanwhile.
-
-    Raises:
-        InputError: There is no memory; none is made.
-    """
+    """Open the journal of a memory by connections that cannot write. Agents go on meanwhile. No memory is made."""
     check_memory(memory)
     with Journal.open(memory, digest_key=_digest_key(), reads_only=True) as journal:
         yield journal
@@ -99,9 +96,6 @@ def opened(memory: Memory, *, create: bool = False, **settings: Any) -> MemoryCo
     """Open a memory to change it, beside its agents; ``settings`` as of `MemoryController.open`.
 
     Its index is on the server that the environment names (`CHROMA`), or in its folder.
-
-    Raises:
-        InputError: There is no memory, and ``create`` is False.
     """
     if not create:
         check_memory(memory)
@@ -124,17 +118,21 @@ def plain_policy(**given: Any) -> Policy:
     return Policy(digest_key=_digest_key(), **given)
 
 
+def new_policy(schema: Schema | None, model: Any, max_tokens: int | None = None) -> Policy:
+    """Return the policy of a memory that begins: by default the generic state with the bound of its compressor."""
+    schema = schema or CompressedCognitiveState
+    bound, _ = KEYLESS if model is None else WITH_A_MODEL
+    return plain_policy(schema=schema, max_tokens=max_tokens or max(bound, schema.max_tokens))
+
+
 def schema_of(class_name: str) -> Schema:
     """Return the installed class with the name that a state or a policy carries.
 
     A stored name is untrusted: only the generic class, published ones and those of ACC_SCHEMA are loaded.
-
-    Raises:
-        ConfigurationError: None of them has the name.
     """
     if class_name == CompressedCognitiveState.__name__:
         return CompressedCognitiveState
-    from acc.schema.catalog import published, schema_named
+    from acc.schema import published, schema_named
 
     own = filter(None, os.environ.get(SCHEMA, "").split(","))
     for name in (*own, *(entry.value for entry in published().values())):
@@ -146,11 +144,7 @@ def schema_of(class_name: str) -> Schema:
 
 
 def policy_for(journal: Journal, fingerprint: str) -> Policy:
-    """Return the policy of a commit.
-
-    Raises:
-        ConfigurationError: Its schema is not installed or has changed, or its token counter is not known here.
-    """
+    """Return the policy of a commit, if its schema is installed and unchanged, and its token counter is known here."""
     body = journal.policies().get(fingerprint)
     if body is None:
         return plain_policy()
@@ -164,7 +158,7 @@ def policy_for(journal: Journal, fingerprint: str) -> Policy:
 
 
 def last_policy(journal: Journal, place: NamedBranch) -> Policy:
-    """Return the policy of a branch's last commit; errors are those of `policy_for`."""
+    """Return the policy of a branch's last commit."""
     head = journal.head(place.thread, place.branch)
     last = next(journal.commits(place.thread, place.branch, max(0, head.version - 1)), None)
     return policy_for(journal, last.policy if last else "")
@@ -176,13 +170,7 @@ def conversations(journal: Journal) -> Iterator[NamedBranch]:
 
 
 def thread_named(journal: Journal, name: str | None) -> NamedBranch:
-    """Return the thread that ``--thread`` names: by its name, by its label, or as ``NAME@BRANCH``.
-
-    None is the memory's only thread.
-
-    Raises:
-        InputError: No thread matches, or several do.
-    """
+    """Return the one thread that ``--thread`` names: by its name, its label or as NAME@BRANCH; None: the only one."""
     every = islice(conversations(journal), 2) if name is None else _matching(journal, name)
     found = list(dict.fromkeys(every))
     if len(found) == 1:
@@ -199,11 +187,7 @@ def thread_named(journal: Journal, name: str | None) -> NamedBranch:
 
 
 def erased_named(journal: Journal, name: str) -> NamedBranch:
-    """Return the thread that ``--thread`` names, be it deleted: the journal keeps a digest of its names.
-
-    Raises:
-        InputError: No thread matches, or several do.
-    """
+    """Return the thread that ``--thread`` names, be it deleted: the journal keeps a digest of its names."""
     parts = name.split("/")
     for cut in range(min(len(parts), 4)):
         thread = "/".join(parts[cut:])

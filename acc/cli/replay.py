@@ -10,14 +10,14 @@ import json as jsonlib
 import logging
 import sys
 import time
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from acc.cli import terminal
-from acc.cli.opening import Memory, opened, plain_policy
+from acc.cli.opening import Memory, new_policy, opened
 from acc.cli.terminal import argument, flag, model_named, option
 from acc.controller.controller import MemoryController
 from acc.controller.watching import facts
@@ -27,13 +27,12 @@ from acc.journal import ThreadKey
 from acc.logs import log_event
 from acc.models.protocol import Usage
 from acc.models.recorded import RecordingModel
-from acc.schema.catalog import schema_named
+from acc.schema import schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence
 from acc.state.reasons import Reason
 from acc.state.render import render
 from acc.step.step import Step
-from acc.step.update import KEYLESS, WITH_A_MODEL
 from acc.text.lines import count
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.turn import UNDATED, Turn, dated
@@ -76,19 +75,14 @@ def replay(
         log_event(_LOG, logging.WARNING, "dropped", each)
     key = ThreadKey(thread or file.stem)
     asked = _recorded(model_named(model), record)
-    bound, _ = KEYLESS if asked is None else WITH_A_MODEL
-    schema = schema or CompressedCognitiveState
-    most = max_tokens or max(bound, schema.max_tokens)
     cadence = None if compress_over is None else Cadence(compress_over=compress_over)
-    policy = plain_policy(schema=schema, max_tokens=most, cadence=cadence)
-    total = min(len(conversation.turns), turns if turns is not None else sys.maxsize)
-    with ExitStack() as stack:
-        folder = memory or Path(
-            stack.enter_context(TemporaryDirectory(prefix="acc-", ignore_cleanup_errors=True))
-        )
-        how = {"policy": policy, "model": asked, "fork": False}
-        controller = stack.enter_context(opened(folder, create=True, **how))
-        run = _Run(controller, conversation, key, total, memory, json)
+    policy = replace(new_policy(schema, asked, max_tokens), cadence=cadence)
+    how = {"policy": policy, "model": asked, "fork": False}
+    with (
+        TemporaryDirectory(prefix="acc-", ignore_cleanup_errors=True) as folder,
+        opened(memory or Path(folder), create=True, **how) as controller,
+    ):
+        run = _Run(controller, conversation, conversation.turns[:turns], key, memory, json)
         try:
             run.replay()
         except (ConflictError, StateError) as error:
@@ -117,8 +111,8 @@ class _Run:
 
     controller: MemoryController[Any]
     conversation: Conversation
+    turns: Sequence[Turn]
     key: ThreadKey
-    total: int
     kept_in: Memory | None
     as_json: bool
     done: int = 0
@@ -132,16 +126,15 @@ class _Run:
         before = self.controller.last_state(self.key)
         self._announce(before.turn if before is not None else 0)
         counter = self.controller.policy.counter
-        said = zip(
-            self.conversation.turns[: self.total],
-            self.conversation.transcript_tokens(counter),
-            strict=False,
-        )
+        said = zip(self.turns, self.conversation.transcript_tokens(counter), strict=False)
         state: CompressedCognitiveState = self.controller.policy.schema.empty()
         step, transcript = None, 0
         try:
             for turn, transcript in said:
-                step = self._taken(turn, state)
+                try:
+                    step = self.controller.step(state, dated(turn, UNDATED), thread=self.key)
+                except PinnedOverflow as error:  # all else was committed, and the thread goes on
+                    step = error.step
                 self._tell(step, transcript)
                 state = step.state
         except KeyboardInterrupt as error:
@@ -149,13 +142,6 @@ class _Run:
             kept = f"{done} stored in {self.kept_in}; run the same command to continue"
             raise KeyboardInterrupt(kept if self.kept_in else "the memory was temporary") from error
         self._finish(step, transcript, time.perf_counter() - started)
-
-    def _taken(self, turn: Turn, state: CompressedCognitiveState) -> Step[Any]:
-        try:
-            step: Step[Any] = self.controller.step(state, dated(turn, UNDATED), thread=self.key)
-        except PinnedOverflow as error:  # everything else was committed, and the thread goes on
-            step = error.step
-        return step
 
     def _tell(self, step: Step[Any], transcript: int) -> None:
         self.done += 1
@@ -187,14 +173,15 @@ class _Run:
     def _announce(self, known: int) -> None:
         if self.as_json:
             return
+        total = len(self.turns)
         where = f"thread {self.key.thread!r} in {self.kept_in or 'a temporary memory'}"
-        told = f"{where}: {count(self.total, 'turn')}"
-        if known >= self.total > 0:
-            told = f"{where} is complete ({count(self.total, 'turn')}): nothing to replay"
+        told = f"{where}: {count(total, 'turn')}"
+        if known >= total > 0:
+            told = f"{where} is complete ({count(total, 'turn')}): nothing to replay"
         elif known:
             told = f"{where} has {count(known, 'turn')}: continuing at turn {known + 1:,}"
         print(told)
-        if self.total:
+        if total:
             policy = self.controller.policy
             unit = policy.counter.name.replace("utf8/4", "UTF-8 bytes / 4")
             most = f"{policy.max_tokens:,}"
@@ -208,21 +195,16 @@ class _Run:
             return
         if not self.as_json:
             print(f"\nwhat the agent reads after turn {last.state.turn:,}:\n\n{last.text()}\n")
-        reads = last.policy.counter(last.text())
-        ratio = f", ratio {reads / transcript:.3f}" if transcript else ""
-        failed = f", {count(self.failed, 'compression')} failed" if self.failed else ""
-        full = f", {count(self.full, 'turn')} without room for a rule" if self.full else ""
-        print(
-            f"{count(self.done, 'turn')} in {seconds:,.1f} s: memory {reads:,} tokens, transcript {transcript:,} tokens"
-            f"{ratio}{failed}{full}{self._cost()}",
-            file=out, flush=True,
-        )  # fmt: skip
-
-    def _cost(self) -> str:
-        spent = self.spent
-        if not spent.requests:
-            return ""
-        return (
-            f", {count(spent.requests, 'request')} read {spent.input:,} tokens "
-            f"({spent.cached:,} cached), wrote {spent.output:,}"
-        )
+        reads, spent = last.policy.counter(last.text()), self.spent
+        told = f"{count(self.done, 'turn')} in {seconds:,.1f} s: memory {reads:,} tokens"
+        told += f", transcript {transcript:,} tokens"
+        if transcript:
+            told += f", ratio {reads / transcript:.3f}"
+        if self.failed:
+            told += f", {count(self.failed, 'compression')} failed"
+        if self.full:
+            told += f", {count(self.full, 'turn')} without room for a rule"
+        if spent.requests:
+            told += f", {count(spent.requests, 'request')} read {spent.input:,} tokens"
+            told += f" ({spent.cached:,} cached), wrote {spent.output:,}"
+        print(told, file=out, flush=True)

@@ -8,11 +8,19 @@ from typing import Annotated, Literal
 
 import typer
 
-from acc.cli.terminal import JsonOption, argument, flag, option, print_json, print_table, tell
+from acc.cli.terminal import (
+    JsonOption,
+    argument,
+    flag,
+    option,
+    print_json,
+    print_table,
+    tell,
+    tell_table,
+)
 from acc.errors import AccError, InputError
 from acc.folders import file_errors
-from acc.schema import pages
-from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
+from acc.schema import Schema, as_text, pages, published, schema_named, state_document
 from acc.schema.pages import start
 from acc.state.proposal import wire_schema
 from acc.text.lines import count
@@ -42,7 +50,9 @@ def schema(
     if new:
         _start(names[0], as_json=json)
     elif form:
-        sys.stdout.write(_exported([schema_named(name) for name in names], form))
+        found = [schema_named(name) for name in names]
+        document = {"state": state_document, "wire": wire_schema}.get(form)
+        sys.stdout.write(as_text(document(found[0])) if document else pages.page(found))
     elif check:
         _check(schema_named(names[0]), check, as_json=json)
     else:
@@ -52,10 +62,8 @@ def schema(
 def _list(*, as_json: bool) -> None:
     rows = [_row(name, entry.value) for name, entry in published().items()]
     names = ("name", "max_tokens", "summary", "class")
-    if as_json:
-        print_json([dict(zip(names, row, strict=True)) for row in rows])
-    else:
-        print_table(names, rows, wrap=("summary", "class"))
+    value, none = [dict(zip(names, row, strict=True)) for row in rows], "no schema is published"
+    tell_table(names, rows, value, wrap=("summary", "class"), none=none, as_json=as_json)
 
 
 def _row(name: str, value: str) -> tuple[str, str, str, str]:
@@ -82,25 +90,19 @@ def _show(found: Schema, *, as_json: bool) -> None:
         print(f"\nplus {count(inherited, 'slot')} of the generic state: acc schema generic")
 
 
-def _exported(schemas: list[Schema], form: Form) -> str:
-    if form == "page":
-        return pages.page(schemas)
-    return as_text((state_document if form == "state" else wire_schema)(schemas[0]))
-
-
 def _check(found: Schema, file: Path, *, as_json: bool) -> None:
     with file_errors(InputError, "the state cannot be read", where=file, hint="use another file"):
         state = found.load(file.read_bytes())
     items = sum(1 for _ in state.items())
     told = f"{file} loads as {state.schema_name}: turn {state.turn:,}, {count(items, 'item')}"
     value = {"schema": state.schema_name, "turn": state.turn, "items": items}
-    tell(told, value, as_json=as_json)
+    tell([told], value, as_json=as_json)
 
 
 def _start(name: str, *, as_json: bool) -> None:
     file = start(name, Path())
-    told = (
-        f"{file}: the schema; change it to what your domain needs\n"
-        f"then: acc schema {file}; acc replay FILE --schema {file}"
-    )
+    told = [
+        f"{file}: the schema; change it to what your domain needs",
+        f"then: acc schema {file}; acc replay FILE --schema {file}",
+    ]
     tell(told, {"schema": str(file)}, as_json=as_json)

@@ -13,21 +13,12 @@ from typing import Annotated, Literal
 import typer
 
 from acc.cli import terminal
-from acc.cli.opening import (
-    SCHEMA,
-    Schema,
-    opened,
-    plain_policy,
-    reading,
-    schema_of,
-)  # fmt: skip
+from acc.cli.opening import SCHEMA, new_policy, opened, reading, schema_of
 from acc.cli.terminal import model_named, option
 from acc.errors import ConfigurationError, extra
-from acc.inspector.states import StateReader
+from acc.inspector.commits import StateReader
 from acc.inspector.threads import Threads
-from acc.schema.catalog import schema_named
-from acc.state.model import CompressedCognitiveState
-from acc.step.update import KEYLESS, WITH_A_MODEL
+from acc.schema import schema_named
 from acc.turn.observations import Channel
 
 SpeaksFor = Literal["user", "agent", "tool", "document"]
@@ -49,18 +40,11 @@ def inspect(
 
     with reading(memory) as journal:
         pause = partial(asyncio.sleep, 1.0)
-        app = application(Threads(journal, StateReader(_schema)), pause)
+        app = application(Threads(journal, StateReader(schema_of)), pause)
         with bound(port) as socket, suppress(KeyboardInterrupt):
             print(f"http://127.0.0.1:{socket.getsockname()[1]}/", flush=True)
             print("Every account of this machine can read the page. Ctrl-C ends it.", flush=True)
             server(app).run(sockets=[socket])
-
-
-def _schema(name: str) -> Schema | None:
-    try:
-        return schema_of(name)
-    except ConfigurationError:
-        return None
 
 
 def mcp(
@@ -85,14 +69,17 @@ def mcp(
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=form)
     with extra("mcp", "the server's packages are not installed: {error}", where="acc mcp"):
         from acc.mcp_server import Serving
-        from acc.mcp_server.server import memory_server
-        from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
+        from acc.mcp_server.server import (
+            Address,
+            listening,
+            memory_server,
+            serve_http,
+            serve_stdio,
+        )
     serving = Serving(Channel(speaks_for), thread=thread, **(scope or {}))
     asked = model_named(model)
-    bound, _ = KEYLESS if asked is None else WITH_A_MODEL
     own = os.environ.get(SCHEMA, "").partition(",")[0]
-    schema = schema_named(own) if own else CompressedCognitiveState
-    policy = plain_policy(schema=schema, max_tokens=max(bound, schema.max_tokens))
+    policy = new_policy(schema_named(own) if own else None, asked)
     settings = {"policy": policy, "model": asked, "create": True}
     if not (http or allow_host):
         with opened(memory, **settings) as controller:
@@ -109,7 +96,6 @@ def mcp(
 
 
 def _place(text: str) -> tuple[str, int]:
-    """Parse HOST:PORT."""
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         hint = "give 127.0.0.1:8765; port 0 is any free one"

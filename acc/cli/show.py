@@ -9,14 +9,13 @@ from typing import Annotated, Any
 
 from acc.cli import terminal
 from acc.cli.opening import NamedBranch, last_policy, looking, policy_for, reading, thread_named
-from acc.cli.terminal import argument, flag, option, print_json, print_table, tell
+from acc.cli.terminal import argument, flag, option, print_json, print_table, tell_table
 from acc.errors import InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence
-from acc.inspector.commits import commits_of
-from acc.inspector.states import explained
+from acc.inspector.commits import commits_of, explained
 from acc.journal import Journal, StoredCommit, ThreadKey
-from acc.journal.names import MAIN, Head, is_home
+from acc.journal.names import MAIN, is_home
 from acc.journal.record import notes_of
 from acc.state.items import Cue, Item, Pinned, Record
 from acc.state.model import CompressedCognitiveState
@@ -87,7 +86,6 @@ def _state_after(
 
 
 def _commits(journal: Journal, place: NamedBranch, first: int, last: int) -> list[StoredCommit]:
-    """Return the commits of the turns from ``first`` to ``last``."""
     # A turn makes one commit or more, so that its first has at least its number.
     found = commits_of(journal, place.thread, place.branch, max(0, first - 1))
     return [each for each in takewhile(lambda c: c.turn <= last, found) if each.turn >= first]
@@ -96,11 +94,7 @@ def _commits(journal: Journal, place: NamedBranch, first: int, last: int) -> lis
 def _last_of(
     journal: Journal, place: NamedBranch, turn: int, commits: Iterable[StoredCommit]
 ) -> StoredCommit:
-    """Return the last of the commits that a turn made.
-
-    Raises:
-        InputError: There is none, or it is damaged.
-    """
+    """Return the last of the commits that a turn made, if it is not damaged."""
     found = [each for each in commits if each.turn == turn]
     if found and not found[-1].problem:
         return found[-1]
@@ -120,7 +114,6 @@ def _shown(messages: Iterable[Message], policy: Policy) -> list[str]:
 
 
 def _source(item: Item) -> tuple[str, str, str]:
-    """Return trust, sources and turn of an item."""
     if isinstance(item, Record):
         return item.trust.word, " ".join(item.sources), str(item.turn)
     if isinstance(item, Pinned | Cue):
@@ -229,35 +222,30 @@ def threads(
     Commits and messages are those of all its branches; the column branches names those beside main.
     """
     with reading(memory) as opened, opened.snapshot() as journal:
-        found = list(_by_thread([h for h in journal.heads() if not is_home(h.thread)]))
+        heads = [head for head in journal.heads() if not is_home(head.thread)]
         sizes = journal.sizes()
-    counted = []
-    for head, forks in found:
-        each = [sizes[head.thread, name] for name in (MAIN, *forks)]
-        commits, messages = sum(size.commits for size in each), sum(size.messages for size in each)
-        counted.append((head, forks, commits, messages))
-    if json or not found:
-        value = [
-            {**asdict(h.thread), "commits": commits, "messages": said, "head": h.hash, "branches": forks}
-            for h, forks, commits, said in counted
-        ]  # fmt: skip
-        tell("no thread has a commit", value, as_json=json)
-        return
+    found: dict[ThreadKey, dict[str, Any]] = {}
+    for head in heads:  # that of a thread's main branch comes first
+        new = {
+            **asdict(head.thread),
+            "commits": 0,
+            "messages": 0,
+            "head": head.hash,
+            "branches": [],
+        }
+        told, size = found.setdefault(head.thread, new), sizes[head.thread, head.branch]
+        told["commits"] += size.commits
+        told["messages"] += size.messages
+        told["branches"] += [head.branch] if head.branch != MAIN else []
     rows = [
-        (NamedBranch(h.thread).label, f"{commits:,}", f"{said:,}", " ".join(forks))
-        for h, forks, commits, said in counted
+        (NamedBranch(key).label, f"{t['commits']:,}", f"{t['messages']:,}", " ".join(t["branches"]))
+        for key, t in found.items()
     ]
-    print_table(("thread", "commits", "messages", "branches"), rows, wrap=("thread", "branches"))
-    print(count(len(found), "thread"))
-
-
-def _by_thread(heads: list[Head]) -> Iterator[tuple[Head, list[str]]]:
-    """Yield the head of each thread's main branch, and the names of its other branches."""
-    forks: dict[ThreadKey, list[str]] = {}
-    for head in heads:
-        if head.branch != MAIN:
-            forks.setdefault(head.thread, []).append(head.branch)
-    yield from ((head, forks.get(head.thread, [])) for head in heads if head.branch == MAIN)
+    names, none = ("thread", "commits", "messages", "branches"), "no thread has a commit"
+    value = list(found.values())
+    tell_table(names, rows, value, wrap=("thread", "branches"), none=none, as_json=json)
+    if rows and not json:
+        print(count(len(rows), "thread"))
 
 
 def search(
@@ -272,14 +260,15 @@ def search(
     acc erase and acc hold take the threads and refs that this prints.
     """
     with looking(memory) as controller:
-        found = Evidence(controller).search(query, limit=limit, **terminal.named(scope))
-    if found and not json:
-        rows = [
-            (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
-            for h in found
-        ]
-        print_table(("thread", "ref", "from", "text"), rows, wrap=("thread", "text"))
-        return
-    whose = ", ".join(f"{name} {value!r}" for name, value in (scope or {}).items())
-    told = inert_line(f"nothing found ({whose or 'all threads and documents'})")
-    tell(told, [plain(each) for each in found], as_json=json)
+        found = Evidence(controller).search(query, limit=limit, **(scope or {}))
+    whose = ", ".join(f"{name} {str(value)!r}" for name, value in (scope or {}).items())
+    rows = [
+        (str(h.thread), h.ref, h.name or str(h.channel), " ".join(h.text.split())[:_EXCERPT])
+        for h in found
+    ]
+    names, none = (
+        ("thread", "ref", "from", "text"),
+        f"nothing found ({whose or 'all threads and documents'})",
+    )
+    value = [plain(each) for each in found]
+    tell_table(names, rows, value, wrap=("thread", "text"), none=none, as_json=json)

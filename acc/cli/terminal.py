@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +16,7 @@ from acc.journal.names import ThreadKey
 from acc.journal.opened import is_url
 from acc.models.endpoints import as_model
 from acc.models.recorded import RecordedModel
-from acc.text.lines import inert, inert_line, raw
+from acc.text.lines import inert_line, raw
 
 DEFAULT_MEMORY = Path("memory")
 
@@ -45,11 +44,7 @@ def argument(metavar: str, help: str, **more: Any) -> Any:
 
 
 def parse_scope(text: str, *, names: tuple[str, ...] = ("user", "agent", "tenant")) -> Scope:
-    """Parse ``user=NAME,tenant=NAME`` and so on, each at most once.
-
-    Raises:
-        typer.BadParameter: The text has another form.
-    """
+    """Parse ``user=NAME,tenant=NAME`` and so on, each at most once."""
     parts = [part.partition("=") for part in text.split(",")]
     found = {name: value for name, _, value in parts}
     if len(found) != len(parts) or not found.keys() <= set(names) or not all(found.values()):
@@ -57,18 +52,14 @@ def parse_scope(text: str, *, names: tuple[str, ...] = ("user", "agent", "tenant
     return found
 
 
-def named(scope: Scope | None) -> dict[str, Any]:
-    """Return a scope as arguments; a thread in it as its key."""
-    given = dict(scope or {})
-    return {"thread": ThreadKey(**given)} if "thread" in given else given
+def _parse_filter(text: str) -> Scope:
+    """Parse a scope that may name a thread, which becomes the only value: its key."""
+    found = parse_scope(text, names=("user", "agent", "tenant", "thread"))
+    return {"thread": ThreadKey(**found)} if "thread" in found else found
 
 
 def model_named(name: str) -> Any:
-    """Return the model of ``--model``; None for the keyless rules.
-
-    Raises:
-        AccError: The model cannot be used, or recorded answers cannot be read.
-    """
+    """Return the model of ``--model``; None for the keyless rules."""
     if name.startswith(RECORDED):
         return RecordedModel(name.removeprefix(RECORDED))
     return as_model(name) if name else None
@@ -78,8 +69,6 @@ def _memory(text: str) -> Path | str:
     """Return a folder or an address. A shell expands ``~`` in ``--memory ~/x`` but not in ``--memory=~/x``."""
     return text if is_url(text) else expanded(text)
 
-
-_WITH_THREAD = partial(parse_scope, names=("user", "agent", "tenant", "thread"))
 
 _WHERE = (
     "The memory's folder, or postgresql://... ACC_CHROMA names its Chroma server, if it has one."
@@ -95,7 +84,7 @@ ThreadOption = Annotated[str | None, option("NAME", _THREAD, "--thread")]
 _OWNER = "Whose: user=NAME, agent=NAME, tenant=NAME, or several with commas between."
 ScopeOption = Annotated[Any, option("OWNER", _OWNER, "--scope", parser=parse_scope)]
 _ONLY = "Only of user=NAME, agent=NAME, tenant=NAME, thread=NAME, or several with commas between."
-FilterOption = Annotated[Any, option("OWNER", _ONLY, "--scope", parser=_WITH_THREAD)]
+FilterOption = Annotated[Any, option("OWNER", _ONLY, "--scope", parser=_parse_filter)]
 JsonOption = Annotated[bool, flag("--json", "Print JSON.")]
 _YES = "Do it without asking. Without it, a script gets the plan alone."
 YesOption = Annotated[bool, flag("--yes", _YES)]
@@ -111,12 +100,28 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def tell(text: str, value: Any, *, as_json: bool) -> None:
-    """Write ``value`` to stdout as JSON, or else ``text`` for people."""
+def tell(lines: Iterable[str], value: Any, *, as_json: bool) -> None:
+    """Write ``value`` to stdout as JSON, or else ``lines`` for people."""
     if as_json:
         print_json(value)
     else:
-        print(inert(text), flush=True)
+        print("\n".join(map(inert_line, lines)), flush=True)
+
+
+def tell_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    value: Any,
+    *,
+    wrap: Sequence[str],
+    none: str,
+    as_json: bool,
+) -> None:
+    """Write ``value`` to stdout as JSON, or else a table for people; without rows, ``none``."""
+    if as_json or not rows:
+        tell([none], value, as_json=as_json)
+    else:
+        print_table(headings, rows, wrap=wrap)
 
 
 def print_table(
@@ -140,34 +145,17 @@ def print_table(
     raw(sys.stdout).write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
 
 
-class Summary(NamedTuple):
-    """A plan or a report: lines for people and a value for programs."""
+def confirm(plan: Iterable[str], value: Any, *, yes: bool, as_json: bool) -> None:
+    """Print a plan and ask, unless ``yes``; raise an error unless somebody says yes.
 
-    lines: Sequence[str]
-    value: Any
-
-    def tell(self, *, as_json: bool) -> None:
-        """Write it to stdout, as lines or as JSON."""
-        tell("\n".join(map(inert_line, self.lines)), self.value, as_json=as_json)
-
-
-def carry_out(plan: Summary, act: Callable[[], Summary], *, yes: bool, as_json: bool) -> None:
-    """Print ``plan``, ask unless ``yes``, then run ``act`` and print its report.
-
-    With ``as_json`` and ``yes`` the report alone is printed: one value.
-
-    Raises:
-        InputError: Nobody said yes. Nothing was changed.
+    With ``as_json`` and ``yes`` it prints nothing: the report is the one value.
     """
     if not (as_json and yes):
-        plan.tell(as_json=as_json)
-    if not yes:
-        _confirm(asks=not as_json)
-    act().tell(as_json=as_json)
-
-
-def _confirm(*, asks: bool) -> None:
-    if not (asks and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+        tell(plan, value, as_json=as_json)
+    if yes:
+        return
+    sees = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+    if as_json or not sees:
         what, where = "this was the plan: nothing was changed", "nobody is asked here"
         raise InputError(what, where=where, hint="give --yes to do it")
     print("Do this? It cannot be undone. [y/N] ", end="", file=sys.stderr, flush=True)

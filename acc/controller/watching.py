@@ -137,7 +137,7 @@ class Watcher:
     @contextmanager
     def watching(self, thread: ThreadKey, policy: Policy) -> Iterator[Watch]:
         """Yield the `Watch` of a step, and name its thread in the log. Errors are told here, results by the caller."""
-        outer = CONVERSATION.set(Named.of(thread, policy))
+        outer = CONVERSATION.set(Named.of(thread, policy)._asdict())
         try:
             watch = Watch(self, self.told(self._observer, "begins", thread, policy))
             try:

@@ -1,43 +1,95 @@
-"""The commits of a branch, and each as a line of the list, which holds nobody's words."""
+"""A commit and its state as the page shows them: its line in the list, which holds nobody's words, and what it changed.
+
+A state is read as JSON, so that it can be shown without its class. Only its text needs the class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from acc.errors import AuditError, InputError
-from acc.inspector.states import Body, StateReader, changes, is_sound
+from acc.errors import AccError, InputError
 from acc.journal import Journal, StoredCommit, ThreadKey
 from acc.journal.record import notes_of
+from acc.state.model import UNHASHED, CompressedCognitiveState
 from acc.state.reasons import LEFT, REFUSED
+from acc.state.render import render
+from acc.text.lines import sha256_of
 from acc.text.tokens import utf8_quarter
+
+Body = Mapping[str, Any]
+"""A state's canonical form, an item or a record as JSON."""
+
+Schemas = Callable[[str], type[CompressedCognitiveState] | None]
+"""Returns the state class of a name; None, or an error, if it is not installed."""
+
+BESIDE = ("unread", "gone", "feedback")
+"""Lists of a state that are no slots."""
+
+COMPUTED = ("episodic_trace", "retrieved_artifacts")
+"""Slots that every compression fills anew, and that the agent does not read."""
+
+_UNSEEN = frozenset({"id", "turn", "touched", "uses", "minor", "sources", "trust"})
+_WHY = ("turn", "reason", "detail")
+_QUIET = frozenset({"touched", "uses"})
+"""Fields whose change says only that an item was cited."""
 
 
 def commits_of(
     journal: Journal, key: ThreadKey, branch: str, after: int = 0
 ) -> Iterator[StoredCommit]:
     """Yield the commits after a version that led to a branch's head, oldest first, from the branches before it too."""
-    if after and after >= journal.head(key, branch).version:
-        return
     names = [name for name, _ in journal.lineage(key, branch)]
-    firsts = [next(journal.commits(key, name), None) for name in names]
-    for name, own, child in zip(names, firsts, [*firsts[1:], None], strict=True):
-        if child is not None and child.version <= after + 1:
+    forks = [next(journal.commits(key, name, page=1), None) for name in names[1:]]
+    for name, fork in zip(names, [*forks, None], strict=True):
+        if fork is not None and fork.version <= after + 1:
             continue  # all before the fork is too old
-        for commit in journal.commits(key, name, after if own and own.version <= after else 0):
-            if child is not None and commit.version >= child.version:
+        for commit in journal.commits(key, name, after):
+            if fork is not None and commit.version >= fork.version:
                 break  # later than the fork
-            if commit.version > after:
-                yield commit
+            yield commit
+
+
+class StateReading(NamedTuple):
+    """A state that was read: the text that the agent reads, its tokens, and its value; or why there is none."""
+
+    text: str | None
+    tokens: int
+    problem: str = ""
+    state: CompressedCognitiveState | None = None
+
+
+def _generic(name: str) -> type[CompressedCognitiveState] | None:
+    return CompressedCognitiveState if name == CompressedCognitiveState.__name__ else None
+
+
+@dataclass
+class StateReader:
+    """Reads states, with the numbers of their policies by fingerprint, as the journal has them."""
+
+    schemas: Schemas = _generic
+    policies: dict[str, Body] = field(default_factory=dict)
+
+    def read(self, body: Body) -> StateReading:
+        """Return what a state says. Without its class, its tokens are estimated."""
+        name = str(body.get("schema_name", ""))
+        problem = f"the schema {name!r} is not installed"
+        try:
+            if schema := self.schemas(name):
+                state = schema.load(body)
+                text = render(state, self.policies.get(state.policy, {}).get("style", "lines"))
+                return StateReading(text, utf8_quarter(text), state=state)
+        except AccError as error:
+            problem = str(error)
+        tokens = sum(utf8_quarter(words_of(item)) + 1 for _, item in _read_items(body))
+        return StateReading(None, tokens, problem)
 
 
 def commit_at(journal: Journal, key: ThreadKey, branch: str, version: int) -> StoredCommit:
     """Return a commit of a branch itself; raise `InputError` if there is none."""
-    try:
-        found = next(journal.commits(key, branch, version - 1, page=1), None)
-    except AuditError:  # nothing, or a damaged row, stands before it
-        found = next((c for c in journal.commits(key, branch) if c.version == version), None)
+    found = next(journal.commits(key, branch, version - 1, page=1), None)
     if found is None or found.version != version:
         hint = "open the thread again"
         raise InputError("the journal has no such commit", where=str(key), hint=hint)
@@ -48,7 +100,10 @@ def checked(commit: StoredCommit) -> StoredCommit:
     """Return a commit without what was changed behind the journal's back; ``problem`` says so."""
     if commit.problem:
         return commit
-    if commit.state is not None and not is_sound(commit.state, commit.hash):
+    hashed = {k: v for k, v in (commit.state or {}).items() if k not in UNHASHED}
+    if commit.state is not None and not (
+        sha256_of(hashed) == commit.hash == commit.state.get("hash")
+    ):
         return replace(commit, state=None, problem="its state was changed after the commit")
     record = commit.record or {}
     try:
@@ -85,7 +140,6 @@ def entry_of(
 
 
 def _kind_of(commit: StoredCommit) -> str:
-    """Return what made a commit, in one word."""
     if commit.kind != "step":
         return str(commit.kind)
     given = (commit.record or {}).get("given", {})
@@ -100,7 +154,6 @@ def _kind_of(commit: StoredCommit) -> str:
 
 
 def _outcome_of(commit: StoredCommit) -> str:
-    """Return how a commit ended, in one word."""
     record = commit.record or {}
     if commit.problem:
         return "damaged"
@@ -125,87 +178,73 @@ def _figures(state: Body | None, before: Body, reader: StateReader) -> dict[str,
     }  # fmt: skip
 
 
-@dataclass
-class Index:
-    """The list of the commits that led to the head of a branch: small enough that a thousand open at once.
+def items_of(body: Body) -> Iterator[tuple[str, Body]]:
+    """Yield every item of a state with the name of its slot."""
+    for slot, entries in body.items():
+        if isinstance(entries, list) and slot not in BESIDE:
+            for each in entries:
+                if isinstance(each, Mapping) and each.get("id"):
+                    yield slot, each
 
-    Attributes:
-        key: The thread.
-        branch: The branch.
-        mark: Hash and epochs up to which the journal was read. An erasure changes the epochs.
-        entries: A line for each commit, the oldest first.
-    """
 
-    key: ThreadKey
-    branch: str
-    mark: tuple[str, tuple[int, ...]] = ("", ())
-    entries: list[dict[str, Any]] = field(default_factory=list)
-    _seq: int = 0
+def words_of(item: Body) -> str:
+    """Return what an item says; its class need not be installed."""
+    said = item.get("words")
+    if isinstance(said, Mapping):
+        return str(said.get("text", ""))
+    told = ((n, v) for n, v in item.items() if n not in _UNSEEN and isinstance(v, str | bool | int))
+    return " ".join(n if v is True else str(v) for n, v in told if v not in ("", False))
 
-    def update(self, journal: Journal, reader: StateReader) -> None:
-        """Read what was committed since, or everything if something was erased.
 
-        Raises:
-            InputError: The branch is not in the journal.
-        """
-        names = [name for name, _ in journal.lineage(self.key, self.branch)]
-        if not names:
-            hint = "choose one of the list"
-            raise InputError("there is no such thread or branch", where=str(self.key), hint=hint)
-        heads = [journal.head(self.key, name) for name in names]
-        mark = heads[-1].hash, tuple(head.epoch for head in heads)
-        if mark == self.mark:
-            return
-        reader.policies.update(journal.policies())
-        if mark[1] != self.mark[1] or not self._add_new(journal, reader):
-            self.entries, self._seq = [], 0
-            self._add(reader, commits_of(journal, self.key, self.branch))
-        self._count_words(journal)
-        self.mark = mark
+def changes(before: Body, after: Body) -> Iterator[dict[str, Any]]:
+    """Yield what was added, changed and removed between two states, by slot and id."""
+    old = {item["id"]: (slot, item) for slot, item in _read_items(before)}
+    new = {item["id"]: (slot, item) for slot, item in _read_items(after)}
+    for name, (slot, item) in new.items():
+        if name not in old:
+            yield {"change": "added", "slot": slot, "id": name, "words": words_of(item)}
+        elif fields := _fields(old[name][1], item):
+            told = {"change": "changed", "slot": slot, "id": name, "words": words_of(item)}
+            yield {**told, "fields": fields}
+    for name, (slot, item) in old.items():
+        if name not in new:
+            yield {"change": "removed", "slot": slot, "id": name, "words": words_of(item)}
 
-    def _add_new(self, journal: Journal, reader: StateReader) -> bool:
-        """Append what came after the last line; return whether the last commit is still there."""
-        last = self.entries[-1] if self.entries else None
-        if last is None or last["branch"] != self.branch:
-            return False
-        try:
-            commits = journal.commits(self.key, self.branch, last["version"] - 1)
-            first = next(commits, None)
-            if first is None or first.hash != last["hash"]:
-                return False
-            self._add(reader, commits, first)
-        except AuditError:  # a damaged row, or none, stands before it
-            return False
-        return True
 
-    def _add(
-        self,
-        reader: StateReader,
-        commits: Iterable[StoredCommit],
-        before: StoredCommit | None = None,
-    ) -> None:
-        for commit in map(checked, commits):
-            self.entries.append(entry_of(commit, before, reader))
-            before = commit
+def _read_items(body: Body) -> Iterator[tuple[str, Body]]:
+    return (each for each in items_of(body) if each[0] not in COMPUTED)
 
-    def _count_words(self, journal: Journal) -> None:
-        """Add the tokens of what was said to the lines of the commits that took it."""
-        by_version = {entry["version"]: entry for entry in self.entries}
-        for each in journal.messages(self.key, self._seq + 1, branch=self.branch):
-            self._seq = each.seq
-            if entry := by_version.get(each.version):
-                entry["said"] += utf8_quarter(each.message.text)
 
-    def mark_at(self, position: int) -> str:
-        """Return what names the commits up to a position, which an erasure changes; empty if it is none."""
-        if not 0 <= position < len(self.entries):
-            return ""
-        return f"{self.entries[position]['hash']}.{'.'.join(map(str, self.mark[1]))}"
+def _fields(before: Body, after: Body) -> dict[str, list[str]]:
+    if before == after:
+        return {}
+    names = [name for name in {**before, **after} if name not in _QUIET]
+    pairs = {name: (before.get(name), after.get(name)) for name in names}
+    return {n: [told(old), told(new)] for n, (old, new) in pairs.items() if old != new}
 
-    def at(self, version: int) -> dict[str, Any]:
-        """Return the line of a version; raise `InputError` if there is none."""
-        found = next((entry for entry in self.entries if entry["version"] == version), None)
-        if found is None:
-            what, hint = f"the branch has no version {version}", "open the thread again"
-            raise InputError(what, where=str(self.key), hint=hint)
-        return found
+
+def told(value: Any) -> str:
+    """Return a field of an item on one line: of somebody's words their text, of a claim what was said of it."""
+    if isinstance(value, list):
+        return "; ".join(map(told, value))
+    if isinstance(value, Mapping) and "since" in value:
+        by, verdict = told(value.get("words") or ""), value.get("verdict", "not judged yet")
+        return f"claimed in turn {value['since']}{': ' if by else ''}{by}; verdict: {verdict}"
+    if isinstance(value, Mapping) and "text" in value:
+        return f"{value['text']} ({value['ref']})" if "ref" in value else str(value["text"])
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def explained(before: Body, after: Body, notes: Iterable[Body]) -> Iterator[dict[str, Any]]:
+    """Yield the changes between two states, each with the reasons that the notes give of its item."""
+    by_item: dict[str, list[Body]] = {}
+    for note in notes:
+        by_item.setdefault(note.get("item", ""), []).append(note)
+    for change in changes(before, after):
+        reasons: list[Body] = []
+        for note in by_item.get(change["id"], ()):
+            told = {"detail": "", **{name: note[name] for name in _WHY if name in note}}
+            reasons += [told] if told not in reasons else []
+        yield {**change, "reasons": reasons}

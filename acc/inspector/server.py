@@ -7,7 +7,9 @@ import hashlib
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from acc.errors import AccError, ConfigurationError, InputError, extra
@@ -41,7 +43,6 @@ _HEADERS = {
 }
 """Headers of every answer that does not set them itself."""
 
-Answer = Callable[[Request], Awaitable[Response]]
 Pause = Callable[[], Awaitable[None]]
 
 
@@ -98,15 +99,26 @@ def application(threads: Threads, pause: Pause) -> Starlette:
     """Return the ASGI application; ``pause`` waits until the journal is looked at again."""
     page, policy = page_and_policy()
 
-    async def front(_: Request) -> Response:
+    def front(_: Request) -> Response:
         return HTMLResponse(page, headers={"content-security-policy": policy})
 
-    async def changes(_: Request) -> Response:
+    def changes(_: Request) -> Response:
         return StreamingResponse(changes_of(threads, pause), media_type="text/event-stream")
 
+    def answered(answer: Callable[[Request], Any], asked: Request) -> Response:
+        return _json(answer(asked))
+
+    def failed(_: Request, error: Any) -> Response:
+        told = {"error": error.what, "where": error.where, "hint": error.hint}
+        return _json(told, error.http_status)
+
+    # The framework answers each on a worker thread.
     routes = [Route("/", front), Route("/api/changes", changes)]
-    routes += [Route(f"/api/{p}", _reads(a)) for p, a in _answers(threads).items()]
-    return Starlette(routes=routes, middleware=[Middleware(Guard)])
+    for name, answer in _answers(threads).items():
+        routes.append(Route(f"/api/{name}", partial(answered, answer)))
+    return Starlette(
+        routes=routes, middleware=[Middleware(Guard)], exception_handlers={AccError: failed}
+    )
 
 
 SCRIPTS = ("text.js", "data.js", "chart.js", "state.js", "turn.js", "app.js")
@@ -125,20 +137,8 @@ def page_and_policy() -> tuple[str, str]:
             "base-uri 'none'", "form-action 'none'", "connect-src 'self'",
         ]
     )  # fmt: skip
-    page = "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>ACC inspector</title><style>{style}</style></head>",
-            f"<body>{_resource('page.html')}",
-            f"<script>{script}</script>",
-            "</body></html>",
-            "",
-        ]
-    )
+    frame = Template(_resource("page.html"))
+    page = frame.substitute(policy=policy, style=style, script=script)
     return page, f"{policy}; frame-ancestors 'none'"
 
 
@@ -151,7 +151,6 @@ def _resource(name: str) -> str:
 
 
 def _answers(threads: Threads) -> dict[str, Callable[[Request], Any]]:
-    """Return what is answered to each question for data."""
 
     def branch(asked: Request) -> tuple[str, str]:
         given = asked.query_params
@@ -205,19 +204,6 @@ def _event(name: str, value: Any) -> str:
     return f"event: {name}\ndata: {json.dumps(value)}\n\n"
 
 
-def _reads(answer: Callable[[Request], Any]) -> Answer:
-    """Return an endpoint that answers with what ``answer`` returns, or with its error."""
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            return _json(await run_in_threadpool(answer, request))
-        except AccError as error:
-            told = {"error": error.what, "where": error.where, "hint": error.hint}
-            return _json(told, error.http_status)
-
-    return endpoint
-
-
 def _json(value: Any, status: int = 200) -> Response:
     # ASCII alone: a lone surrogate has no UTF-8.
     return Response(json.dumps(value), status, media_type="application/json")
@@ -235,11 +221,7 @@ def _is_number(text: str, most: int) -> bool:
 
 
 def bound(port: int) -> socket.socket:
-    """Return a listening socket on the loopback; a ``port`` of 0 is any free one.
-
-    Raises:
-        ConfigurationError: The port is in use.
-    """
+    """Return a listening socket on the loopback; a ``port`` of 0 is any free one."""
     hint = "name another port; 0 takes any free one"
     with file_errors(ConfigurationError, f"port {port} cannot be used", where="--port", hint=hint):
         return socket.create_server((HOST, port), backlog=128)

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from acc.controller.indexing import document
 from acc.errors import AccError, InputError
 from acc.gate import passages
-from acc.inspector.commits import Index, commit_at, entry_of
-from acc.inspector.states import Body, StateReader, explained, items_of
-from acc.journal import Head, Journal, StoredCommit, ThreadKey
+from acc.inspector.commits import (
+    Body,
+    StateReader,
+    checked,
+    commit_at,
+    commits_of,
+    entry_of,
+    explained,
+    items_of,
+    words_of,
+)
+from acc.journal import Head, Journal, ThreadKey
 from acc.journal.names import MAIN
 from acc.state.reasons import LEFT, REFUSED
+from acc.state.render import shown
 from acc.state.tail import Message
+from acc.text.tokens import utf8_quarter
 
-MOST_INDEXES = 16
-"""Number of branches whose list of commits stays in memory."""
+MOST_INDEXES, MOST_ROWS = 16, 100_000
+"""Numbers of branches whose list of commits, or last commit alone, stays in memory."""
 
 _NAMES = ("thread", "tenant", "user", "agent")
 
@@ -41,19 +53,74 @@ def key_of(name: str) -> ThreadKey:
     return ThreadKey(**given)
 
 
-class Threads:
-    """The threads as the page reads them. Several requests may use one object.
+@dataclass
+class Index:
+    """The list of the commits that led to the head of a branch: small enough that a thousand open at once.
 
-    Args:
-        journal: The journal, which is only read.
-        reader: Reads the states.
+    ``end`` is the hash of the head and the epochs of the branches as the journal was read: an erasure changes these.
     """
+
+    key: ThreadKey
+    branch: str
+    end: tuple[str, str] = ("", "")
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    _seq: int = 0
+
+    def update(self, journal: Journal, reader: StateReader) -> None:
+        """Read what was committed since, or everything if something was erased."""
+        heads = [journal.head(self.key, name) for name, _ in journal.lineage(self.key, self.branch)]
+        if not heads:
+            hint = "choose one of the list"
+            raise InputError("there is no such thread or branch", where=str(self.key), hint=hint)
+        end = heads[-1].hash, ".".join(str(head.epoch) for head in heads)
+        if end == self.end:
+            return
+        reader.policies.update(journal.policies())
+        if end[1] != self.end[1] or not self._goes_on(journal, reader):
+            self.entries, self._seq = [], 0
+            self._goes_on(journal, reader)
+        by_version = {entry["version"]: entry for entry in self.entries}
+        for each in journal.messages(self.key, self._seq + 1, branch=self.branch):
+            self._seq = each.seq
+            if entry := by_version.get(each.version):
+                entry["said"] += utf8_quarter(each.message.text)
+        self.end = end
+
+    def _goes_on(self, journal: Journal, reader: StateReader) -> bool:
+        """Append what came after the last line; return whether that commit is still there."""
+        last, before = (self.entries or [{}])[-1], None
+        after = last.get("version", 1) - 1
+        for commit in map(checked, commits_of(journal, self.key, self.branch, after)):
+            if last and before is None and commit.hash != last["hash"]:
+                return False
+            if before is not None or not last:
+                self.entries.append(entry_of(commit, before, reader))
+            before = commit
+        return before is not None
+
+    def mark_at(self, position: int) -> str:
+        """Return what names the commits up to a position, which an erasure changes; empty if it is none."""
+        if not 0 <= position < len(self.entries):
+            return ""
+        return f"{self.entries[position]['hash']}.{self.end[1]}"
+
+    def place_of(self, version: int) -> int:
+        """Return the position of a version; raise `InputError` if there is none."""
+        versions = [entry["version"] for entry in self.entries]
+        if version not in versions:
+            what, hint = f"the branch has no version {version}", "open the thread again"
+            raise InputError(what, where=str(self.key), hint=hint)
+        return versions.index(version)
+
+
+class Threads:
+    """The threads as the page reads them from a journal. Several requests may use one object."""
 
     def __init__(self, journal: Journal, reader: StateReader | None = None) -> None:
         self.journal = journal
         self.reader = reader or StateReader()
         self._lock = threading.Lock()
-        self._rows: dict[tuple[str, str], tuple[End, dict[str, Any]]] = {}
+        self._row = lru_cache(MOST_ROWS)(self._row_of)  # a head changes with what is committed
         self._indexes: OrderedDict[tuple[str, str], Index] = OrderedDict()
 
     def ends(self) -> dict[str, dict[str, End]]:
@@ -65,20 +132,14 @@ class Threads:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each thread, with its newest commit."""
+        by_thread: dict[str, list[dict[str, Any]]] = {}
         with self._lock:
             self.reader.policies.update(self.journal.policies())
-            by_thread: dict[str, list[dict[str, Any]]] = {}
-            seen = {}
             for head in self.journal.heads():
-                name, end = name_of(head.thread), (head.hash, head.epoch)
-                held = self._rows.get((name, head.branch))
-                row = held if held and held[0] == end else (end, self._row(head))
-                seen[name, head.branch] = row
-                by_thread.setdefault(name, []).append(row[1])
-            self._rows = seen
+                by_thread.setdefault(name_of(head.thread), []).append(self._row(head))
         return [_newest(name, branches) for name, branches in by_thread.items()]
 
-    def _row(self, head: Head) -> dict[str, Any]:
+    def _row_of(self, head: Head) -> dict[str, Any]:
         row = {**vars(head.thread), "branch": head.branch}
         try:
             if not head.hash:
@@ -92,12 +153,7 @@ class Threads:
         return {**row, **{each: entry[each] for each in told}, **fault}
 
     def index(self, name: str, branch: str = MAIN) -> Index:
-        """Return the list of a branch's commits, up to its present head.
-
-        Raises:
-            InputError: There is no such thread or branch.
-            AuditError: The journal cannot be read.
-        """
+        """Return the list of a branch's commits, up to its present head."""
         with self._lock:
             index = self._indexes.pop((name, branch), None) or Index(key_of(name), branch)
             index.update(self.journal, self.reader)
@@ -110,13 +166,6 @@ class Threads:
         """Return the names of a thread's branches, in the order of their making."""
         return [head.branch for head in self.journal.branches(key_of(name))]
 
-    def commit(self, index: Index, version: int) -> tuple[StoredCommit, StoredCommit | None]:
-        """Return a commit of a branch's past, and the one before it; raise `InputError` if there is none."""
-        place = index.entries.index(index.at(version))
-        wanted = index.entries[max(0, place - 1) : place + 1]
-        found = [commit_at(self.journal, index.key, e["branch"], e["version"]) for e in wanted]
-        return found[-1], found[0] if place else None
-
 
 def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the row of the branch that was committed last; a damaged one is told whichever that is."""
@@ -128,20 +177,22 @@ def _newest(name: str, branches: list[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Details:
-    """Makes the details of a branch's commits.
-
-    Attributes:
-        threads: The threads.
-        index: The branch's list of commits.
-    """
+    """Makes the details of the commits of a branch's list."""
 
     threads: Threads
     index: Index
 
     def of(self, version: int) -> dict[str, Any]:
         """Return the details of a version. Items, notes and claims stand in it as the journal has them."""
-        commit, before = self.threads.commit(self.index, version)
-        record, entry = commit.record or {}, self.index.at(version)
+        journal, key, branch = self.threads.journal, self.index.key, self.index.branch
+        place = self.index.place_of(version)
+        entries = self.index.entries[max(0, place - 1) : place + 1]
+        found = [commit_at(journal, key, each["branch"], each["version"]) for each in entries]
+        commit, before = found[-1], found[0] if place else None
+        record, entry = commit.record or {}, entries[-1]
+        (first, last), is_newest = commit.span, entry is self.index.entries[-1]
+        took = journal.messages(key, first, last - first + 1 if last else 0, branch=branch)
+        waiting = journal.waiting(key, branch) if is_newest else ()
         old = (before and before.state) or {}
         proposal = record.get("given", {}).get("proposal") or {}
         return {
@@ -150,12 +201,12 @@ class Details:
             "author": proposal.get("author", ""), "mode": proposal.get("mode", ""),
             "failure": record.get("failure", ""), "outcome": record.get("outcome", ""),
             "usage": record.get("usage", {}), "no_room": record.get("no_room", []),
-            "said": [_said(each) for each in self._took(commit)],
+            "said": [_said(each.message) for each in took],
             **self._state(commit.state, entry["fault"]),
             "notes": [_grouped(note) for note in record.get("notes", ())],
             "changes": list(explained(old, commit.state or old, record.get("notes", ()))),
             "verdicts": [self._verdict(*each) for each in record.get("verdicts", ())],
-            "waiting": self._waiting() if entry is self.index.entries[-1] else [],
+            "waiting": [_said(each) for each in waiting],
         }  # fmt: skip
 
     def source(self, ref: str) -> dict[str, Any]:
@@ -172,28 +223,22 @@ class Details:
     def _texts(self, refs: Iterable[str]) -> tuple[Message, ...]:
         return self.threads.journal.texts(self.index.key, refs, branch=self.index.branch)
 
-    def _took(self, commit: StoredCommit) -> Iterator[Message]:
-        """Yield the messages that a commit took."""
-        first, last = commit.span
-        found = self.threads.journal.messages(
-            self.index.key, first, last - first + 1 if last else 0, branch=self.index.branch
-        )
-        return (each.message for each in found)
-
-    def _waiting(self) -> list[dict[str, Any]]:
-        """Return what was said and no commit took: of a step that failed or was killed."""
-        waiting = self.threads.journal.waiting(self.index.key, self.index.branch)
-        return [_said(each) for each in waiting]
-
     def _state(self, state: Body | None, fault: str) -> dict[str, Any]:
         if state is None:
             return {"rendered": None, "unread": fault, "pinned": [], "items": [], "tail": []}
         reading = self.threads.reader.read(state)
-        says = reading.words
+        if reading.state is None:
+            pinned, says = {s for s, item in items_of(state) if "words" in item}, {}
+        else:
+            pinned = {name for name, slot in reading.state.slots().items() if slot.is_pinned}
+            says = {item.id: shown(item) for _, item in reading.state.items()}
+        items = [
+            {**item, "slot": slot, "says": says.get(item["id"]) or words_of(item)}
+            for slot, item in items_of(state)
+        ]
         return {
-            "rendered": reading.text, "unread": reading.problem, "pinned": reading.pinned,
-            "items": [{**item, "slot": slot, "says": says[item["id"]]} for slot, item in items_of(state)],
-            "tail": self._tail(state), "gone": state.get("gone", []),
+            "rendered": reading.text, "unread": reading.problem, "pinned": sorted(pinned),
+            "items": items, "tail": self._tail(state), "gone": state.get("gone", []),
         }  # fmt: skip
 
     def _tail(self, state: Body) -> list[dict[str, Any]]:
@@ -203,7 +248,6 @@ class Details:
         return [{**each, **texts.get(each["ref"], {"text": None})} for each in entries]
 
     def _verdict(self, ref: str, place: int, reason: str) -> dict[str, Any]:
-        """Return what the gate said of a passage, with its words."""
         parts = [part for message in self._texts([ref]) for part in passages(message.text)]
         text = parts[place] if place < len(parts) else ""
         return {"ref": ref, "place": place, "reason": reason, "text": text}

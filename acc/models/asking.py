@@ -61,25 +61,25 @@ class AskedModel(ABC):
     schema is asked in words from then on.
     """
 
-    def __init__(self, name: str, *, price: Price | None = None, format: Format = "schema") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        where: str = "",
+        secret: str | None = None,
+        price: Price | None = None,
+        format: Format = "schema",
+    ) -> None:
+        """Name a model. ``where`` is its name and address for errors, ``secret`` the key, which none may show."""
         if not name or format not in get_args(Format):
             raise ConfigurationError(
                 f"the model {name!r} cannot be asked with format {format!r}",
                 hint=f"name a model, and a format of {', '.join(get_args(Format))}",
             )
         self.name, self.price = name, price
+        self.where, self.secret = where or name, secret
         # Threads share both. A lost update costs one more refused request.
         self._format, self._takes_schema = format, False
-
-    @property
-    def where(self) -> str:
-        """The model and its address, for errors."""
-        return self.name
-
-    @property
-    def secret(self) -> str | None:
-        """The key, which no error may show."""
-        return None
 
     @abstractmethod
     def send(self, request: Request) -> Completion:
@@ -118,18 +118,15 @@ class AskedModel(ABC):
         return replace(got, usage=replace(got.usage, requests=request.number))
 
     def _in_words(self, request: Request, error: Exception) -> Request:
-        """Return the request in words, if its format may be what was refused.
-
-        Raises:
-            AccError: Something else failed.
-        """
+        """Return the request in words, if its format may be what was refused; else raise the error."""
         if isinstance(error, ConfigurationError):
             raise error
-        failure = failure_of(error)
-        if request.response_format and failure.outcome in _MAYBE_OF_FORMAT:
+        outcome, detail = failure_of(error)
+        if request.response_format and outcome in _MAYBE_OF_FORMAT:
             return request._replace(format="words", number=request.number + 1)
         usage = replace(getattr(error, "usage", Usage()), requests=request.number)
-        raise error_of(failure, self.where, self.secret, usage) from error
+        detail = detail.replace(self.secret, "[key]") if self.secret else detail
+        raise error_of(outcome, detail, self.where, usage) from error
 
 
 class ReplyFailed(Exception):
@@ -204,20 +201,8 @@ _FIXES = {
 _SECRET = re.compile(r"(?i:\bbearer\s+)[^\s'\"]+|\b(?:sk|key)-[\w*-]{6,}|(?<=//)[^/@\s]+@")
 
 
-class Failure(NamedTuple):
-    """What an exception means.
-
-    Attributes:
-        outcome: The name of what happened.
-        detail: What the endpoint or the SDK said. It may hold the key; `error_of` removes it.
-    """
-
-    outcome: str
-    detail: str
-
-
-def failure_of(error: Exception) -> Failure:
-    """Return what ``error`` means."""
+def failure_of(error: Exception) -> tuple[str, str]:
+    """Return the name of what happened, and what the endpoint or the SDK said, which may hold the key."""
     chain: list[Any] = [error]
     while len(chain) < 8 and (cause := chain[-1].__cause__ or chain[-1].__context__):
         chain.append(cause)
@@ -230,7 +215,7 @@ def failure_of(error: Exception) -> Failure:
     said = f"{status or ''} {body.get('message') or causes} {body.get('param') or ''}"
     names = [kind.__name__ for each in chain for kind in type(each).__mro__]
     outcome = getattr(error, "outcome", "") or _outcome(status, code, names)
-    return Failure(outcome, " ".join(said.split()))
+    return outcome, " ".join(said.split())
 
 
 def _outcome(status: int, code: str, names: list[str]) -> str:
@@ -248,17 +233,13 @@ def _status(error: Any) -> int:
     return next((n for n in values if type(n) is int and 400 <= n < 600), 0)
 
 
-def error_of(failure: Failure, where: str, secret: str | None, usage: Usage) -> AccError:
-    """Return the error for ``failure``, without ``secret`` and without what looks like a key."""
-    detail = failure.detail.replace(secret, "[key]") if secret else failure.detail
+def error_of(outcome: str, detail: str, where: str, usage: Usage) -> AccError:
+    """Return the error for a failure, without what looks like a key."""
     detail = re.sub(r"<[^>]{0,200}>", " ", _SECRET.sub("[key]", detail))[:400]
-    what = f"the model did not answer: {failure.outcome}: {detail}"
-    fix = _FIXES.get(
-        failure.outcome, "read what the endpoint says, and check the settings of the model"
-    )
-    if failure.outcome in ("key_refused", "forbidden"):
+    what = f"the model did not answer: {outcome}: {detail}"
+    fix = _FIXES.get(outcome, "read what the endpoint says, and check the settings of the model")
+    if outcome in ("key_refused", "forbidden"):
         return AuthenticationError(what, where=where, hint=fix)
-    if failure.outcome in ("not_found", "unsendable"):
+    if outcome in ("not_found", "unsendable"):
         return ConfigurationError(what, where=where, hint=fix)
-    spent = asdict(usage)
-    return CompressionError(what, where=where, hint=fix, outcome=failure.outcome, usage=spent)
+    return CompressionError(what, where=where, hint=fix, outcome=outcome, usage=asdict(usage))

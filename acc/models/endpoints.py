@@ -105,7 +105,15 @@ class OpenAIModel(AskedModel):
         Raises:
             ConfigurationError: There is no key, a setting is invalid, or an address stands beside a client.
         """
-        super().__init__(model, price=price, format=format)
+        url = base_url or os.environ.get("OPENAI_BASE_URL")
+        key = api_key or os.environ.get("OPENAI_API_KEY")
+        super().__init__(
+            model,
+            where=f"{model} at {_without_credentials(getattr(client, 'base_url', None) or url)}",
+            secret=getattr(client, "api_key", None) or key,
+            price=price,
+            format=format,
+        )
         if timeout <= 0 or attempts < 1:
             what, hint = f"timeout {timeout}, attempts {attempts}", "give numbers above 0"
             raise ConfigurationError(what, where=model, hint=hint)
@@ -117,28 +125,12 @@ class OpenAIModel(AskedModel):
         self._sync: Any = None if is_async else client
         self._async: Any = client if is_async else None
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
-        self._base_url = base_url or os.environ.get("OPENAI_BASE_URL")
-        self._api_key = api_key or os.environ.get("OPENAI_API_KEY")
-        if not (client or self._base_url or self._api_key):
+        self._base_url, self._api_key = url, key
+        if not (client or url or key):
             hint = (
                 "set OPENAI_API_KEY, or give base_url for a local server (NAME@http://host:port/v1)"
             )
             raise ConfigurationError(f"no key for {model}", where="OpenAIModel", hint=hint)
-
-    @property
-    def where(self) -> str:
-        """The model and its address, without credentials."""
-        url = getattr(self._given, "base_url", None) or self._base_url
-        url = str(url or "https://api.openai.com/v1")
-        scheme, _, rest = url.rpartition("//")
-        host, slash, path = rest.partition("/")
-        shown = f"{scheme}//{host.rpartition('@')[2]}{slash}{path}" if scheme else url
-        return f"{self.name} at {shown.rstrip('/')}"
-
-    @property
-    def secret(self) -> str | None:
-        """The key of the client."""
-        return getattr(self._given, "api_key", None) or self._api_key
 
     def send(self, request: Request) -> Completion:
         """Make one request."""
@@ -193,6 +185,14 @@ class OpenAIModel(AskedModel):
                 where=self.where,
                 hint="check the base URL and the key",
             ) from error
+
+
+def _without_credentials(url: Any) -> str:
+    url = str(url or "https://api.openai.com/v1")
+    scheme, _, rest = url.rpartition("//")
+    host, slash, path = rest.partition("/")
+    shown = f"{scheme}//{host.rpartition('@')[2]}{slash}{path}" if scheme else url
+    return shown.rstrip("/")
 
 
 _RUN: Any = {"tags": ["nostream"], "run_name": "acc_compressor"}
@@ -250,11 +250,7 @@ class LangChainModel(AskedModel):
 
 
 def _completion_in(answer: Any, name: str) -> Completion:
-    """Return the completion in a response. It is read leniently, because servers leave fields out.
-
-    Raises:
-        ReplyFailed: The model gave no answer, or the response is none.
-    """
+    """Return the completion in a response. It is read leniently, because servers leave fields out."""
     to_dict = getattr(answer, "to_dict", None)
     body = to_dict(warnings=False) if callable(to_dict) else answer
     if not isinstance(body, Mapping):

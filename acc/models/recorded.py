@@ -64,12 +64,6 @@ class RecordingModel:
             out.write(f"{line}\n")
 
 
-def _text_of(file: Path) -> str:
-    """Return the text of a file, which may be packed: ``.xz``."""
-    data = file.read_bytes()
-    return (lzma.decompress(data) if file.suffix == ".xz" else data).decode()
-
-
 class RecordedModel:
     """Answers from a file of `RecordingModel`, without a network. The file may be packed by ``xz``.
 
@@ -86,15 +80,15 @@ class RecordedModel:
 
     def __init__(self, file: str | Path, *, repeat: bool = False) -> None:
         self._repeat = repeat
-        self._file, self._lock, self._next = str(file), Lock(), 0
+        self._file, self._lock, self._next = Path(file), Lock(), 0
         try:
-            lines = _text_of(Path(file)).splitlines()
-            self._record = [
-                (json.loads(line)["messages"], _got(json.loads(line))) for line in lines
-            ]
+            data = self._file.read_bytes()
+            text = (lzma.decompress(data) if self._file.suffix == ".xz" else data).decode()
+            said = [json.loads(line) for line in text.splitlines()]
+            self._record = [(each["messages"], _got(each)) for each in said]
         except (OSError, lzma.LZMAError, ValueError, LookupError, TypeError) as error:
             what, hint = f"the record cannot be read: {error!r}", "record it with RecordingModel"
-            raise InputError(what, where=self._file, hint=hint) from error
+            raise InputError(what, where=str(file), hint=hint) from error
         answers = [got.model for _, got in self._record if isinstance(got, Completion)]
         self.name = (answers or ["recorded"])[0]
         self.price: Price | None = None
@@ -102,30 +96,23 @@ class RecordedModel:
     def complete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None
     ) -> Completion:
-        """Return the answer of the record, or raise the failure that it holds there.
-
-        Raises:
-            ConfigurationError: The record is over.
-        """
+        """Return the answer of the record, or raise the failure that it holds there."""
         with self._lock:
             if self._repeat and self._next >= len(self._record):
                 self._next = 0
-            place = self._place(_digest(messages))
+            asked, later = _digest(messages), range(self._next, len(self._record))
+            place = next((n for n in later if self._record[n][0] == asked), self._next)
             self._next = place + 1
         if place >= len(self._record):
             raise ConfigurationError(
                 f"request {place + 1} of {len(self._record)} in the record does not exist",
-                where=self._file,
+                where=str(self._file),
                 hint="record the run anew: prompts or settings have changed since",
             )
         got = self._record[place][1]
         if isinstance(got, CompressionError):
             raise got
         return got
-
-    def _place(self, digest: str) -> int:
-        later = range(self._next, len(self._record))
-        return next((n for n in later if self._record[n][0] == digest), self._next)
 
     async def acomplete(
         self, messages: Messages, schema: Schema, *, max_tokens: int | None = None

@@ -6,10 +6,11 @@ import inspect
 import keyword
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from acc.errors import InputError
-from acc.schema.catalog import Schema, published_name
+from acc.schema import Schema, published_name
 from acc.state.items import Item, Words
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField, choices_of, key_of
@@ -134,80 +135,9 @@ def _remarks(item: type[Item], name: str) -> str:
 _TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydantic", "pytest"}
 """Modules that a file of the same name would shadow."""
 
-_SCHEMA = '''\
-"""{title}: what an agent of this domain carries from turn to turn."""
-
-from __future__ import annotations
-
-from typing import Annotated, ClassVar, Literal
-
-from acc.state.items import Name, Record, Text
-from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import wire_schema
-from acc.state.slots import Slot
-from acc.text.lines import canonical_json
-from acc.text.tokens import utf8_quarter
-from acc.turn.observations import Trust
-
-
-class Case(Record):
-    """One thing that is being worked on. Rename it to what your domain works on."""
-
-    key = ("case",)  # what it is about: a later item about the same replaces it
-    case: Name  # a line of text that is not empty
-    stage: Literal["open", "waiting", "closed"]  # a choice is better than a free text
-    finding: Text = ""  # may be left out
-
-
-class Agreement(Record):
-    """What the user has agreed to. What rests on anybody below the user is refused: see least= below."""
-
-    key = ("subject",)
-    subject: Name
-    terms: Name
-
-
-class {state}(CompressedCognitiveState):
-    """{title}: the generic state, with the cases under way and what was agreed."""
-
-    max_tokens: ClassVar[int] = 1_400  # bound on the state that the agent reads; the generic state has 1,100
-
-    cases: Annotated[
-        tuple[Case, ...],
-        Slot(
-            "cases",  # the name under which a model writes them
-            "h",  # ids of its items: h1, h2 ...
-            "Cases",  # the heading that the agent reads
-            places=8,  # at the most; what no longer fits stays in the journal
-            share=0.4,  # over this share of the room, its own items leave first
-            guidance="cases under way, by their number",  # what a model is told
-        ),
-    ] = ()
-    agreements: Annotated[
-        tuple[Agreement, ...],
-        Slot(
-            "agreements",
-            "y",
-            "Agreed",
-            places=4,
-            least=Trust.USER,  # what rests on tools, documents or the agent is refused
-            lesser="beside",  # nothing of a lesser source takes an item's place
-            guidance="what the user agreed to, with its terms",
-        ),
-    ] = ()
-'''
-
 
 def start(name: str, folder: Path) -> Path:
-    """Write a schema into ``folder``, and return its file.
-
-    Args:
-        name: The domain in lower case, such as ``clinic`` or ``field_service``.
-        folder: A folder that exists.
-
-    Raises:
-        InputError: The name is invalid, or the file exists already.
-    """
+    """Write the example of a domain, such as ``field_service``, into ``folder``, and return its file."""
     is_name = name.isascii() and name.isidentifier() and name == name.lower()
     if not is_name or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(
@@ -219,6 +149,7 @@ def start(name: str, folder: Path) -> Path:
     file = folder / f"{name}.py"
     if file.exists():
         raise InputError("the file exists already", where=str(file), hint="choose another name")
-    text = _SCHEMA.format(title=" ".join(words), state=f"{''.join(words)}State")
+    example = files(__package__).joinpath("new_schema.txt").read_text(encoding="utf-8")
+    text = example.format(title=" ".join(words), state=f"{''.join(words)}State")
     file.write_text(text, encoding="utf-8")
     return file

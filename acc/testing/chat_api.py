@@ -70,33 +70,25 @@ def read_request(raw: bytes, **received: Any) -> Request:
     """Read the body of a request; ``received`` holds its path, headers and number."""
     try:
         received["body"] = body = dict(json.loads(raw))
-        return Request(**received, **_parts(body))
+        wanted = body.get("response_format") or {"type": "text"}
+        named = wanted["json_schema"] if wanted["type"] == "json_schema" else {}
+        return Request(
+            **received,
+            model=str(body.get("model") or ""),
+            messages=tuple(map(_message, body["messages"])),
+            format=wanted["type"],
+            schema=named["schema"] if named else None,
+            strict=bool(named.get("strict")),
+        )
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         return Request(**received, malformed=f"{type(error).__name__}: {error}")
 
 
-def _parts(body: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = body.get("response_format") or {"type": "text"}
-    named = wanted["json_schema"] if wanted["type"] == "json_schema" else {}
-    return {
-        "model": str(body.get("model") or ""),
-        "messages": tuple(Message(_role(each), _text(each)) for each in body["messages"]),
-        "format": wanted["type"],
-        "schema": named["schema"] if named else None,
-        "strict": bool(named.get("strict")),
-    }
-
-
-def _role(message: Mapping[str, Any]) -> str:
-    role = str(message["role"])
-    return "system" if role == "developer" else role
-
-
-def _text(message: Mapping[str, Any]) -> str:
-    content = message.get("content") or ""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part["text"]) for part in content if "text" in part)
+def _message(body: Mapping[str, Any]) -> Message:
+    role, content = str(body["role"]), body.get("content") or ""
+    if not isinstance(content, str):
+        content = "\n".join(str(part["text"]) for part in content if "text" in part)
+    return Message("system" if role == "developer" else role, content)
 
 
 @dataclass(frozen=True)
@@ -144,30 +136,23 @@ class Reply:
             return self.content
         return json.dumps(self.content, ensure_ascii=False)
 
-    def cut(self, limit: int | None) -> Reply:
-        """Return the answer with ``limit`` tokens at most."""
-        if limit is None or utf8_quarter(self.text) <= limit:
-            return self
-        text = self.text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore")
-        return replace(self, content=text, finish="length")
-
-    def body(self, request: Request) -> dict[str, Any]:
-        """Return the body of the response to ``request``."""
-        message = {"role": "assistant", "content": self.text, "refusal": None}
-        if self.refusal:
-            message |= {"content": None, "refusal": self.refusal}
-        choice = {"index": 0, "finish_reason": self.finish, "logprobs": None, "message": message}
-        return {
-            "id": f"chatcmpl-{request.number}",
-            "object": "chat.completion",
-            "created": 0,
+    def response(self, request: Request) -> Response:
+        """Return the response to ``request``, cut at its limit of tokens."""
+        text, finish, limit = self.text, self.finish, request.limit
+        if limit is not None and utf8_quarter(text) > limit:
+            text = text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore")
+            finish = "length"
+        said = {"content": None if self.refusal else text, "refusal": self.refusal or None}
+        message = {"role": "assistant", **said}
+        body = {
+            "id": f"chatcmpl-{request.number}", "object": "chat.completion", "created": 0,
             "model": request.model,
-            "choices": [choice],
-            "usage": self._bill(request),
-        }
+            "choices": [{"index": 0, "finish_reason": finish, "logprobs": None, "message": message}],
+            "usage": self._bill(request, self.refusal or text),
+        }  # fmt: skip
+        return json_response(200, body)
 
-    def _bill(self, request: Request) -> dict[str, Any]:
-        said = self.refusal or self.text
+    def _bill(self, request: Request, said: str) -> dict[str, Any]:
         usage = self.usage or Usage(1, request.input_tokens, utf8_quarter(said))
         return {
             "prompt_tokens": usage.input,
@@ -185,7 +170,7 @@ _STATUS: Mapping[str, tuple[int, str, str]] = {
     "500": (500, "", "The server had an error while processing your request."),
     "context_overflow": (400, "context_length_exceeded", "The maximum context length is 8192."),
 }
-"""An error in OpenAI's form: status, code, message."""
+"""Errors in OpenAI's form: status, code, message."""
 
 _PAGE = b"<!doctype html><html><head><title>Welcome</title></head><body></body></html>"
 
@@ -197,21 +182,22 @@ _INSTEAD: Mapping[str, Response] = {
 """What is sent in place of an answer: a page like that of a wrong address; a connection that closes before any byte;
 nothing until the client or the server hangs up."""
 
-_OF_ANSWER: Mapping[str, dict[str, Any]] = {
-    "refusal": {"refusal": "I'm sorry, but I can't help with that."},
-    "content_filter": {"content": "", "finish": "content_filter"},
-    "empty": {"content": ""},
-    "wrong_shape": {"content": '{"unexpected": [1, 2, {"three": null}]}'},
+_SPOILT: Mapping[str, Reply] = {
+    "refusal": Reply(refusal="I'm sorry, but I can't help with that."),
+    "content_filter": Reply("", finish="content_filter"),
+    "empty": Reply(""),
+    "wrong_shape": Reply('{"unexpected": [1, 2, {"three": null}]}'),
+    "truncated": Reply('{"', finish="length"),
 }
-"""What becomes of the answer itself; ``wrong_shape`` is JSON with none of the requested fields."""
+"""Answers that are none; ``wrong_shape`` is JSON with none of the requested fields."""
 
-FAULTS = (*_STATUS, *_INSTEAD, *_OF_ANSWER, "truncated")
-"""The names; ``truncated`` is half of the answer."""
+FAULTS = (*_STATUS, *_INSTEAD, *_SPOILT)
+"""The names."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault.
+    """One fault, in place of an answer.
 
     Attributes:
         name: One of `FAULTS`.
@@ -235,18 +221,13 @@ class Fault:
         if self.name not in FAULTS:
             raise ValueError(f"unknown fault {self.name!r}; the faults are {', '.join(FAULTS)}")
 
-    def response(self) -> Response | None:
-        """Return the fault that the server sends; None if the model answers."""
-        if self.name not in _STATUS:
-            return _INSTEAD.get(self.name)
+    def response(self, request: Request) -> Response:
+        """Return what the server sends."""
+        if self.name in _SPOILT:
+            return _SPOILT[self.name].response(request)
+        if self.name in _INSTEAD:
+            return _INSTEAD[self.name]
         status, code, message = _STATUS[self.name]
         told = error_response(status, self.message or message, self.code or code)
         told = told if self.body is None else json_response(status, self.body)
         return replace(told, headers={**told.headers, **self.headers})
-
-    def spoken(self, reply: Reply) -> Reply:
-        """Return ``reply`` with a fault of the answer itself."""
-        if self.name == "truncated":
-            half = max(1, len(reply.text) // 2)
-            return replace(reply, content=reply.text[:half], finish="length")
-        return replace(reply, **_OF_ANSWER.get(self.name, {}))

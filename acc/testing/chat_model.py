@@ -104,12 +104,6 @@ def call(name: str, call_id: str | None = None, **args: Any) -> ToolCall:
 
 
 def _check(messages: Sequence[BaseMessage]) -> None:
-    """Reject a prompt that providers reject.
-
-    Raises:
-        PromptRefused: A call has no result after it, a result has no call before it, a system
-            message follows another message, or the last message is the assistant's.
-    """
     waiting: list[str] = []
     for place, message in enumerate(messages):
         if isinstance(message, ToolMessage):

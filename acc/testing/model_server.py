@@ -28,11 +28,12 @@ from acc.testing.chat_api import (
     read_request,
 )
 
+HOST = "127.0.0.1"
+
 Answer: TypeAlias = Reply | Fault | str | Mapping[str, Any]
-"""The result of a request: a reply, its content alone, or a fault with an empty object as content."""
+"""The result of a request: a reply, its content alone, or a fault."""
 
 Answers: TypeAlias = Sequence[Answer] | Callable[[Request], Answer]
-Faults: TypeAlias = Sequence[Fault | None] | Callable[[Request], Fault | None]
 
 
 class ModelServer:
@@ -41,40 +42,19 @@ class ModelServer:
     The server listens on a free port of 127.0.0.1 from its creation until it is closed. A thread
     serves each connection. An answer is truncated at the client's limit of output tokens.
 
+    Args:
+        answers: A list with one entry per request that a model can read, or a function of the
+            `Request`, which runs in the thread of each connection.
+
     Attributes:
         base_url: The address for clients: ``http://127.0.0.1:PORT/v1``.
-        defects: Errors of the test itself: an exhausted script, or a rule that raised. Such a
+        defects: Errors of the test itself: an exhausted script, or a function that raised. Such a
             request gets a 400, and leaving the context raises the first defect.
     """
 
-    def __init__(
-        self,
-        answers: Answers = (),
-        *,
-        faults: Faults = (),
-        repeats: bool = False,
-        models: tuple[str, ...] = (),
-        api_key: str = "",
-        refuses_schema: Fault | None = None,
-    ) -> None:
-        """Start the server.
-
-        Args:
-            answers: A list with one entry per request that reaches the model, or a function of the
-                `Request`, which runs in the thread of each connection.
-            faults: A list with one entry per request, None for no fault, or a function of the
-                `Request`. Without an entry there is no fault. A fault that replaces an answer
-                leaves the answer to the next request.
-            repeats: Repeat the last answer of a list.
-            models: Existing models; others get a 404. Empty accepts any.
-            api_key: The accepted key; others get a 401. Empty accepts any key and no key.
-            refuses_schema: What a request for a format gets; None for an endpoint that takes formats.
-        """
+    def __init__(self, answers: Answers = ()) -> None:
         self._answers = answers if callable(answers) else tuple(answers)
-        self._faults = faults if callable(faults) else tuple(faults)
-        self._repeats, self._refuses_schema = repeats, refuses_schema
-        self._models, self._api_key = models, api_key
-        self._answered, self._faulted, self._lock = count(), count(), Lock()
+        self._answered, self._lock = count(), Lock()
         self._requests: list[Request] = []
         self.defects: list[BaseException] = []
         self._listener = _Listener(self._respond)
@@ -112,7 +92,7 @@ class ModelServer:
             self._requests.append(request)
         try:
             response = self._response(request)
-        # raised by the test's own rule, for instance by pytest.fail()
+        # raised by the test's own function, for instance by pytest.fail()
         except BaseException as defect:
             self.defects.append(defect)
             response = error_response(400, f"{type(defect).__name__}: {defect}", "defect")
@@ -120,62 +100,31 @@ class ModelServer:
         return replace(response, headers=named)
 
     def _response(self, request: Request) -> Response:
-        fault = self._fault(request)
-        if instead := (fault.response() if fault else None) or self._refused(request):
-            return instead
-        answer = self._answer(request)
-        if isinstance(answer, Fault):
-            fault, answer = fault or answer, Reply()
-        reply = _as_reply(answer).cut(request.limit)
-        if fault is None:
-            return json_response(200, reply.body(request))
-        spoken = json_response(200, fault.spoken(reply).body(request))
-        return fault.response() or spoken
-
-    def _refused(self, request: Request) -> Response | None:
-        """Return the error for a request that no model reads; None if a model reads it."""
-        given = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if self._api_key not in ("", given):
-            return Fault("401").response()
         if request.path != "/v1/chat/completions":
             return json_response(404, {"detail": "Not Found"})
         if request.malformed:
             return error_response(400, f"We could not parse the body: {request.malformed}.")
         if request.body.get("stream"):
             return error_response(400, "This server does not stream.", "unsupported_value")
-        if self._models and request.model not in self._models:
-            return Fault("404").response()
-        if self._refuses_schema and request.format != "text":
-            return self._refuses_schema.response()
-        return None
-
-    def _fault(self, request: Request) -> Fault | None:
-        if callable(self._faults):
-            return self._faults(request)
-        place = next(self._faulted)
-        return self._faults[place] if place < len(self._faults) else None
+        answer = self._answer(request)
+        if isinstance(answer, str | Mapping):
+            answer = Reply(answer)
+        if not isinstance(answer, Reply | Fault):
+            kind = type(answer).__name__
+            raise TypeError(f"{kind} is not an answer; wrap JSON values in Reply(...)")
+        return answer.response(request)
 
     def _answer(self, request: Request) -> Answer:
         if callable(self._answers):
             return self._answers(request)
         place = next(self._answered)
-        if place >= len(self._answers) and not (self._repeats and self._answers):
+        if place >= len(self._answers):
             raise AssertionError(
                 f"the script has {len(self._answers)} answers, and this is call {place + 1} "
                 f"of the model, in request {request.number}"
             )
-        return self._answers[min(place, len(self._answers) - 1)]
+        return self._answers[place]
 
-
-def _as_reply(answer: Answer) -> Reply:
-    if isinstance(answer, Reply):
-        return answer
-    if isinstance(answer, str | Mapping):
-        return Reply(answer)
-    raise TypeError(f"{type(answer).__name__} is not an answer; wrap JSON values in Reply(...)")
-
-
-HOST = "127.0.0.1"
 
 _Respond: TypeAlias = Callable[[str, dict[str, str], bytes], Response]
 """A function of path, headers with lower-case names, and body. Many threads call it."""

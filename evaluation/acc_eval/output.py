@@ -14,7 +14,7 @@ import typer
 from acc.cli.terminal import print_json as print_json
 from acc.cli.terminal import print_table as print_table
 from acc.errors import AccError, InputError
-from acc.folders import opened_for_text
+from acc.folders import opened_private, private_folder, refuse_memorys
 from acc.models.protocol import Price
 from acc.text.lines import count as count
 from acc.text.lines import inert, raw
@@ -95,7 +95,9 @@ def write_text(out: str | Path, text: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        with opened_for_text(Path(out)) as file:
+        refuse_memorys(Path(out))
+        private_folder(Path(out).parent)
+        with opened_private(Path(out), "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except OSError as error:
         raise _not_written(out, error) from error

@@ -19,10 +19,6 @@ from acc.turn.turn import Turn
 GREETING = {"greeting": "Bonjour", "letters": 7}
 
 
-def greets(_: Request) -> Any:
-    return GREETING
-
-
 def asked(server: ModelServer, capsys: Capsys, *more: str) -> tuple[int, str]:
     code = run(["doctor", "--endpoint", f"test-model@{server.base_url}", *more])
     out = capsys.readouterr()
@@ -30,14 +26,17 @@ def asked(server: ModelServer, capsys: Capsys, *more: str) -> tuple[int, str]:
     return code, " ".join(out.out.split())
 
 
-@pytest.mark.parametrize("refuses", [None, Fault("400")])
-def test_the_format_that_the_server_takes_is_told(refuses: Fault | None, capsys: Capsys) -> None:
-    with ModelServer(greets, refuses_schema=refuses) as server:
+@pytest.mark.parametrize("refuses", [False, True])
+def test_the_format_that_the_server_takes_is_told(refuses: bool, capsys: Capsys) -> None:
+    def answer(request: Request) -> Any:
+        return Fault("400") if refuses and request.schema else GREETING
+
+    with ModelServer(answer) as server:
         code, said = asked(server, capsys)
     assert code == 0
     assert "it answers by a JSON Schema" in said
     assert "the answer took" in said
-    assert ("the server refuses a JSON Schema" in said) == bool(refuses)
+    assert ("the server refuses a JSON Schema" in said) == refuses
 
 
 @pytest.mark.parametrize(
@@ -57,7 +56,7 @@ def test_the_format_that_the_server_takes_is_told(refuses: Fault | None, capsys:
 def test_what_ails_it_and_how_to_mend_it(
     fault: Fault, says: str, hint: str, capsys: Capsys
 ) -> None:
-    with ModelServer(greets, faults=lambda _: fault) as server:
+    with ModelServer(lambda _: fault) as server:
         code = run(["doctor", "--endpoint", f"test-model@{server.base_url}"])
     out = capsys.readouterr()
     assert code == 1
@@ -70,7 +69,12 @@ def test_what_ails_it_and_how_to_mend_it(
 def test_a_models_name_is_asked_for_with_the_key_of_the_environment(
     name: str, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
-    with ModelServer(greets, api_key="right", models=(name,)) as server:
+    def answer(request: Request) -> Any:
+        if request.headers["authorization"] != "Bearer right":
+            return Fault("401")
+        return GREETING if request.model == name else Fault("404")
+
+    with ModelServer(answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", "right")
         assert name in printed(capsys, "doctor", "--endpoint", f"openai:{name}")

@@ -38,7 +38,10 @@ def at(server: ModelServer, monkeypatch: MonkeyPatch) -> list[str]:
 def test_the_table_tells_tokens_and_outcomes(
     three: Path, monkeypatch: MonkeyPatch, capsys: Capsys
 ) -> None:
-    with ModelServer(notes, faults=[None, Fault("refusal")]) as server:
+    def answer(request: Request) -> Any:
+        return Fault("refusal") if request.number == 2 else notes(request)
+
+    with ModelServer(answer) as server:
         lines = printed(capsys, "replay", three, *at(server, monkeypatch), *EACH_TURN).splitlines()
     rows = [
         line.split() for line in lines if re.match(r"\s+\d+\s+[\d,]+.*(compressed|refusal)$", line)

@@ -15,8 +15,7 @@ from acc.errors import ConfigurationError, InputError, PinnedOverflow, StateErro
 from acc.journal import Journal, ThreadKey
 from acc.models import OpenAIModel
 from acc.state.policy import Cadence, Policy
-from acc.testing import Fault, ModelServer
-from acc.testing.scripted import FixedClock
+from acc.testing import Fault, FixedClock, ModelServer
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 

@@ -11,7 +11,7 @@ import pytest
 from acc.cli import run
 from acc.controller.controller import MemoryController
 from acc.errors import InputError
-from acc.folders import opened_for_text, refuse_memorys
+from acc.folders import refuse_memorys
 from acc.turn.turn import Turn
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
@@ -82,7 +82,3 @@ def test_no_output_overwrites_a_file_of_a_memory(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="overwrite a file of a memory"):
             refuse_memorys(file)
     refuse_memorys(tmp_path / "m" / "not_there.jsonl")
-    with opened_for_text(tmp_path / "out" / "a.txt") as out:
-        out.write("é\n")
-    assert (tmp_path / "out" / "a.txt").read_bytes() == "é\n".encode()
-    assert loose(tmp_path / "out") == []

@@ -28,7 +28,7 @@ from acc.journal.boards import BoardState
 from acc.journal.journal import FILE
 from acc.models.protocol import Completion, Usage
 from acc.state.policy import Cadence, Policy
-from acc.testing.scripted import FixedClock
+from acc.testing import FixedClock
 from acc.turn.observations import Channel, Observation
 
 RULE = "Never page Ann before 6."

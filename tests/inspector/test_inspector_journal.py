@@ -25,7 +25,7 @@ from helpers_inspector import (
 
 from acc.errors import CompressionError, InputError
 from acc.evidence.evidence import Evidence
-from acc.inspector.states import StateReader
+from acc.inspector.commits import StateReader
 from acc.inspector.threads import Details, Threads, key_of, name_of
 from acc.journal import Journal, ThreadKey
 from acc.journal.opened import FILE

@@ -30,8 +30,7 @@ from acc.errors import CompressionError, ConfigurationError
 from acc.evidence.evidence import Evidence
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
-from acc.mcp_server import Serving
-from acc.mcp_server.tools import MOST_TOKENS, Tools
+from acc.mcp_server import MOST_TOKENS, Serving, Tools
 from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, ProposedPin
 from acc.text.tokens import utf8_quarter

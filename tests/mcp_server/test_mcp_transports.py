@@ -21,7 +21,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from acc.errors import ConfigurationError
-from acc.mcp_server.transports import Address
+from acc.mcp_server.server import Address
 from acc.state.policy import Policy
 
 SECRET = "correct-horse-battery-staple"
@@ -30,8 +30,7 @@ import logging, os, sys, threading
 from acc.state.policy import Cadence, Policy
 from acc.controller.controller import MemoryController
 from acc.mcp_server import Serving
-from acc.mcp_server.server import memory_server
-from acc.mcp_server.transports import Address, listening, serve_http, serve_stdio
+from acc.mcp_server.server import Address, listening, memory_server, serve_http, serve_stdio
 from acc.turn.observations import Channel
 class Hang:
     name, price = "hang", None
@@ -159,7 +158,7 @@ def test_nothing_but_the_protocol_goes_to_stdout(tmp_path: Path) -> None:
     server.process.stdin.write("this is no JSON\n")
     rest, errors = server.end()
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
-    assert "WARNING acc.mcp_server.tools: a stored turn has warnings" in errors
+    assert "WARNING acc.mcp_server: a stored turn has warnings" in errors
     assert "Traceback" not in errors
     assert server.process.returncode == 0
 

@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from acc.schema import catalog
+from acc import schema as catalog
 
 DOMAINS = {
     "it_operations": "ITOperationsState",

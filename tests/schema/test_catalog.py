@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from acc import schema as catalog
 from acc.errors import ConfigurationError, InputError, SchemaError
-from acc.schema import catalog
-from acc.schema.catalog import published_name, schema_named
+from acc.schema import published_name, schema_named
 from acc.schema.pages import start
 from acc_schemas.finance import FinanceState
 

@@ -11,7 +11,7 @@ import pytest
 
 from acc.compress.prompt import instruction
 from acc.controller.controller import MemoryController
-from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
+from acc.schema import Schema, as_text, published, schema_named, state_document
 from acc.schema.pages import field_rows, own_slots, page, slot_rows
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy

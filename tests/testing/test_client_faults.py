@@ -40,10 +40,7 @@ def stepped(model: Any, before: Any = None, said: str = RULE) -> Any:
 def test_after_each_fault_the_turn_is_in_the_state_or_still_in_the_tail(name: str) -> None:
     broken = [True]
 
-    def fault(_: Any) -> Fault | None:
-        return Fault(name) if broken[0] else None
-
-    with ModelServer(lambda _: GOOD, faults=fault) as server:
+    with ModelServer(lambda _: Fault(name) if broken[0] else GOOD) as server:
         model = model_at(server.base_url, 0.2 if name == "hang" else 20)
         if name in RAISED:
             with pytest.raises(RAISED[name]):
@@ -110,9 +107,8 @@ def of_client(status: int) -> httpx2.HTTPStatusError:
     ],
 )
 def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: str) -> None:
-    failure = failure_of(error)
-    assert failure.outcome == outcome
-    assert isinstance(error_of(failure, "m", None, Usage()), CompressionError)
+    assert failure_of(error)[0] == outcome
+    assert isinstance(error_of(*failure_of(error), "m", Usage()), CompressionError)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +120,7 @@ def test_a_status_is_found_wherever_an_sdk_keeps_it(error: Exception, outcome: s
     ],
 )
 def test_what_can_never_work_is_an_error_with_the_fix(error: Exception, kind: type) -> None:
-    found = error_of(failure_of(error), "m at 127.0.0.1", None, Usage())
+    found = error_of(*failure_of(error), "m at 127.0.0.1", Usage())
     assert isinstance(found, kind)
     assert found.hint
 
@@ -132,13 +128,13 @@ def test_what_can_never_work_is_an_error_with_the_fix(error: Exception, kind: ty
 def test_an_error_that_wraps_an_sdks_is_read_through() -> None:
     wrapped = ValueError("the chat model failed")
     wrapped.__cause__ = of_client(503)
-    assert failure_of(wrapped).outcome == "server_error"
+    assert failure_of(wrapped)[0] == "server_error"
 
 
 @pytest.mark.parametrize("code", ["json_validate_failed", "tool_use_failed", "output_parse_failed"])
 def test_a_report_of_one_bad_answer_is_no_refusal_of_the_format(code: str) -> None:
     bad = Fault("400", code=code, message="Failed to validate JSON. Please adjust your prompt.")
-    with ModelServer(lambda _: GOOD, faults=[bad]) as server:
+    with ModelServer([bad, GOOD]) as server:
         model = model_at(server.base_url)
         step = stepped(model)
         assert step.failure.startswith("invalid_json")

@@ -30,6 +30,10 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required":
 ASKED = [PromptMessage("user", "Hi")]
 
 
+def takes_no_schema(request):
+    return {"a": "x"} if request.format == "text" else Fault("400")
+
+
 def ask(model, way="sync", schema=SCHEMA, messages=ASKED, **more):
     return answered(model, messages, schema, way, **more)
 
@@ -79,7 +83,7 @@ def test_errors_of_any_provider_are_named(way, error, seen) -> None:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_an_openai_chat_model_gets_the_schema_and_goes_down(way) -> None:
-    with ModelServer([{"a": "x"}], repeats=True, refuses_schema=Fault("400")) as server:
+    with ModelServer(takes_no_schema) as server:
         chat = ChatOpenAI(model="m", base_url=server.base_url, api_key="k", max_retries=0)
         model = LangChainModel(chat)
         assert ask(model, way).usage.requests == 2
@@ -94,7 +98,7 @@ def test_an_openai_chat_model_gets_the_schema_and_goes_down(way) -> None:
      ("empty", "empty"), ("429", "rate_limited"), ("no_response", "unreachable")],
 )  # fmt: skip
 def test_an_openai_chat_model_fails_as_the_sdk_does(way, fault, outcome) -> None:
-    with ModelServer([{"a": "x"}], repeats=True, faults=lambda _: Fault(fault)) as server:
+    with ModelServer(lambda _: Fault(fault)) as server:
         chat = ChatOpenAI(model="m", base_url=server.base_url, api_key="k", max_retries=0)
         got = ask(LangChainModel(chat), way)
     assert got.cut_off if outcome is None else got.outcome == outcome
@@ -182,7 +186,7 @@ def test_a_file_that_is_no_record_is_refused(tmp_path) -> None:
 
 
 def test_threads_record_whole_lines_and_share_what_is_learned(tmp_path) -> None:
-    with ModelServer([{"a": "x"}], repeats=True, refuses_schema=Fault("400")) as server:
+    with ModelServer(takes_no_schema) as server:
         inner = OpenAIModel("m", base_url=server.base_url, api_key="k")
         model = RecordingModel(inner, tmp_path / "r.jsonl")
         threads = [Thread(target=ask, args=(model,)) for _ in range(8)]

@@ -46,7 +46,7 @@ def test_each_fault_ends_in_an_answer_or_a_named_error(name: str) -> None:
     told = []
     for way in ("sync", "async"):
         fault = Fault(name, message=f"no {KEY} here" if name.isdigit() else "")
-        with ModelServer([{"a": "x"}], repeats=True, faults=lambda _, f=fault: f) as server:
+        with ModelServer(lambda _, f=fault: f) as server:
             timeout = 0.2 if name == "hang" else 20
             got = ask(made(server.base_url, timeout=timeout, attempts=1), way)
             formats = [(request.format, request.strict) for request in server.requests]
@@ -109,7 +109,7 @@ REFUSALS = {
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_refused_schema_is_asked_for_in_words_from_then_on(server_like, way) -> None:
     refusal = REFUSALS[server_like]
-    with ModelServer([{"a": "x"}], repeats=True, refuses_schema=refusal) as server:
+    with ModelServer(lambda r: {"a": "x"} if r.format == "text" else refusal) as server:
         model = made(server.base_url, attempts=1)
         assert ask(model, way).usage.requests == 2
         assert ask(model, way).usage.requests == 1
@@ -147,21 +147,21 @@ def test_a_format_can_be_set() -> None:
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_what_fails_for_a_while_is_asked_again_as_often_as_was_set(way) -> None:
-    with ModelServer(faults=lambda _: Fault("500")) as server:
+    with ModelServer(lambda _: Fault("500")) as server:
         assert ask(made(server.base_url, attempts=4), way).outcome == "server_error"
         assert len(server.requests) == 4
 
 
 def test_an_account_without_money_is_told_so() -> None:
     refused = Fault("429", code="insufficient_quota")
-    with ModelServer(faults=lambda _: refused) as server:
+    with ModelServer(lambda _: refused) as server:
         got = ask(made(server.base_url), "sync")
     assert got.outcome == "quota"
     assert "billing" in got.hint
 
 
 def test_a_model_that_is_not_there_and_a_server_that_is_not_there() -> None:
-    with ModelServer([], models=("other",)) as server:
+    with ModelServer(lambda _: Fault("404")) as server:
         got = ask(made(server.base_url), "sync")
         assert type(got) is ConfigurationError
         assert f"m at {server.base_url}" in str(got)

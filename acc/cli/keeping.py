@@ -1,31 +1,34 @@
-"""What comes into a memory, its copies, and what the operator ends, keeps and deletes.
-
-``acc ingest``, ``export``, ``import``, ``backup``, ``reindex``; ``retire``, ``hold``, ``prune``.
-"""
+"""What an operator ends, keeps and deletes: ``acc retire``, ``hold``, ``prune`` and ``erase``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from acc.artifacts.chroma import ChromaStore
 from acc.cli import terminal
-from acc.cli.opening import check_memory, last_policy, looking, opened, reading, thread_named
-from acc.cli.terminal import Summary, argument, carry_out, flag, option, print_table, tell
-from acc.controller.indexing import FOLDER
+from acc.cli.opening import (
+    conversations,
+    erased_named,
+    last_policy,
+    looking,
+    opened,
+    plain_policy,
+    reading,
+    thread_named,
+)
+from acc.cli.terminal import argument, confirm, flag, model_named, option, tell, tell_table
 from acc.errors import InputError, StoreError
 from acc.evidence.base import plain
+from acc.evidence.erasure import ErasurePlan, Receipt
 from acc.evidence.evidence import Evidence
 from acc.evidence.policies import Age, Capacity, History, Period
 from acc.evidence.retention import ExpiryPlan, PrunePlan
-from acc.folders import refuse_memorys
+from acc.evidence.target import Target
 from acc.journal import ThreadKey
-from acc.journal.opened import FILE
-from acc.text.lines import count, inert_line
+from acc.text.lines import count
 
 Kind = Literal["documents", "messages"]
 
@@ -33,113 +36,6 @@ _POLICIES: Mapping[str, type[Period | History | Capacity]] = {
     "period": Period, "history": History, "capacity": Capacity,
 }  # fmt: skip
 """The policies whose numbers are fields; age and idle take days."""
-
-
-def ingest(
-    paths: Annotated[list[Path], argument("PATH", "Files or folders.")],
-    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
-    scope: terminal.ScopeOption = None,
-    replace: Annotated[bool, flag("--replace", "Delete earlier versions of the same files.")] = False,
-    json: terminal.JsonOption = False,
-) -> None:  # fmt: skip
-    """Add documents that agents can recall.
-
-    Reads text in UTF-8; of a folder, text and Markdown. The threads of --scope recall them; without it, those of no
-    named owner.
-    """
-    with opened(memory, create=True) as controller:
-        found = Evidence(controller).ingest(paths, replace=replace, **(scope or {}))
-        warnings = controller.index.warnings
-    lines = [f"{each.ref}  {each.name}: {_ingested(each)}" for each in found]
-    told = "\n".join(map(inert_line, (*lines, *warnings)))
-    tell(told, [plain(each) for each in found], as_json=json)
-
-
-def _ingested(each: Any) -> str:
-    if not each.is_new:
-        return "already in the memory"
-    gone = f", {count(each.replaced, 'earlier version')} deleted" if each.replaced else ""
-    return f"{count(each.parts, 'part')} added{gone}"
-
-
-def export(
-    out: Annotated[Path, argument("FILE", "The file to write; .gz is compressed, - is stdout.")],
-    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
-    scope: terminal.FilterOption = None,
-    json: terminal.JsonOption = False,
-) -> None:  # fmt: skip
-    """Write threads to a file of JSON lines.
-
-    With their commits and chain of hashes, as acc import and jq read them.
-    """
-    with opened(memory, index="none") as controller:  # it notes which copies there are
-        evidence = Evidence(controller)
-        if str(out) == "-":
-            for line in evidence.lines(**terminal.named(scope)):
-                sys.stdout.write(f"{line.rstrip()}\n")
-            return
-        refuse_memorys(out)
-        done = evidence.export(out, **terminal.named(scope))
-    told = f"{count(done.threads, 'thread')}, {count(done.lines, 'line')} written to {out}"
-    tell(told, plain(done), as_json=json)
-
-
-def import_(
-    source: Annotated[Path, argument("FILE", "A file that acc export wrote.")],
-    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
-    json: terminal.JsonOption = False,
-) -> None:  # fmt: skip
-    """Add the threads of an exported file to a memory.
-
-    Checks the hashes first. If a check fails, nothing is imported.
-    """
-    if not source.is_file():  # what is none must not make a folder
-        raise InputError("no such file", where=str(source), hint="give what acc export wrote")
-    with opened(memory, create=True) as controller:
-        keys = Evidence(controller).import_(source)
-    tell(f"{count(len(keys), 'thread')} imported", [plain(key) for key in keys], as_json=json)
-
-
-def backup(
-    to: Annotated[Path, argument("FOLDER", "The folder to create.")],
-    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
-    json: terminal.JsonOption = False,
-) -> None:  # fmt: skip
-    """Copy a memory to a folder while others write.
-
-    To restore, end all writers, put the copy in the place of the memory's folder, and run acc reindex, which builds
-    the index, then acc verify.
-    """
-    if to.exists() and (not to.is_dir() or any(to.iterdir())):
-        what = "the folder is there already, and not empty"
-        raise InputError(what, where=str(to), hint="name a new one")
-    with opened(memory, index="none") as controller:  # it notes which copies there are
-        size = controller.back_up(to / FILE).stat().st_size
-    told = f"{size:,} bytes copied to {to}; the index is built by acc reindex --memory {to}"
-    tell(told, {"folder": str(to), "bytes": size}, as_json=json)
-
-
-def reindex(
-    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY, json: terminal.JsonOption = False
-) -> None:
-    """Build the index of a memory anew from its journal.
-
-    The journal is the truth: nothing is lost with an index. Needed after a restore, or with another embedder. A
-    damaged index gets another name.
-    """
-    check_memory(memory)
-    index = memory / FOLDER if isinstance(memory, Path) else None
-    aside = ChromaStore.set_aside(index) if index is not None and index.is_dir() else None
-    with opened(memory) as controller:
-        done = Evidence(controller).reindex()
-        warnings = controller.index.warnings
-    if warnings:
-        hint = "end the process that holds it, and run this again"
-        raise StoreError(warnings[0], where=str(memory), hint=hint)
-    told = f"{count(done.messages, 'message')} of {count(done.threads, 'thread')} in the index"
-    if aside is not None:
-        told += f"\nthe damaged index is now {aside}: delete it, it may hold what was erased"
-    tell(told, {**plain(done), "damaged": str(aside or "")}, as_json=json)
 
 
 def retire(
@@ -160,11 +56,11 @@ def retire(
         before = controller.last_state(place.thread, branch=place.branch)
         step = controller.retire(ids, reason, thread=place.thread, state=before)
     words = {i: found[1].text_of for i in ids if before and (found := before.find(i))}
-    lines = [inert_line(f"retired {item}: {text}") for item, text in words.items()]
+    lines = [f"retired {item}: {text}" for item, text in words.items()]
     lines.append(f"{place.label} goes on with version {step.state.version:,}")
     value = {"thread": asdict(place.thread), "branch": place.branch, "version": step.state.version}
     value["retired"] = [{"id": item, "text": text} for item, text in words.items()]
-    tell("\n".join(lines), value, as_json=json)
+    tell(lines, value, as_json=json)
 
 
 def hold(
@@ -189,11 +85,10 @@ def hold(
             key = _holder(evidence, ref) or thread_named(controller.journal, thread).thread
             evidence.release(key, ref) if release else evidence.hold(key, ref, reason=reason)
         holds = evidence.held()
-    if json or not holds:
-        tell("no holds", [plain(each) for each in holds], as_json=json)
-        return
+    names = ("thread", "ref", "reason", "since")
     rows = [(str(h.thread), h.ref or "(all)", h.reason, h.at) for h in holds]
-    print_table(("thread", "ref", "reason", "since"), rows, wrap=("reason",))
+    value = [plain(each) for each in holds]
+    tell_table(names, rows, value, wrap=("reason",), none="no holds", as_json=json)
 
 
 def _holder(evidence: Evidence, ref: str) -> ThreadKey | None:
@@ -218,20 +113,17 @@ def prune(
     """
     name, kind, numbers = _parsed(policy)
     with opened(memory) as controller:
-        evidence, where = Evidence(controller), terminal.named(scope)
+        evidence, where = Evidence(controller), scope or {}
         plan: PrunePlan | ExpiryPlan
         if name == "idle":
             plan = evidence.plan_expiry(timedelta(**numbers), **where)
         else:
             rule = Age(timedelta(**numbers)) if name == "age" else _POLICIES[name](**numbers)
             plan = evidence.plan_prune(rule, kind=kind, **where)
-
-        def act() -> Summary:
-            done = plan.apply()
-            told = f"deleted: {count(done.messages, 'message')}, {count(done.threads, 'thread')}"
-            return Summary([told, *done.warnings], plain(done))
-
-        carry_out(Summary(_lines(plan), plain(plan)), act, yes=yes, as_json=json)
+        confirm(_to_prune(plan), plain(plan), yes=yes, as_json=json)
+        done = plan.apply()
+    told = f"deleted: {count(done.messages, 'message')}, {count(done.threads, 'thread')}"
+    tell([told, *done.warnings], plain(done), as_json=json)
 
 
 def _parsed(text: str) -> tuple[str, Kind, dict[str, Any]]:
@@ -255,8 +147,7 @@ def _parsed(text: str) -> tuple[str, Kind, dict[str, Any]]:
     return name, kind, given
 
 
-def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
-    """Return the plan of a pruning or of an expiry in words."""
+def _to_prune(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
     if isinstance(plan, PrunePlan):
         lines = [f"  delete {d.ref} of {d.thread}: {d.why}" for d in plan.doomed]
         lines += [f"  keep {d.ref} of {d.thread}: {d.why}" for d in plan.kept]
@@ -265,3 +156,97 @@ def _lines(plan: PrunePlan | ExpiryPlan) -> Sequence[str]:
     lines = [f"  delete thread {key}: last commit {at}" for key, at in plan.threads.items()]
     lines += [f"  keep thread {held.thread}: {held.reason}" for held in plan.held]
     return [*lines, f"to delete: {count(len(plan.threads), 'thread')}; {len(plan.held)} are held"]
+
+
+def erase(
+    refs: Annotated[list[str] | None, argument("REF", "Messages of --thread, or one document, as "
+        "doc.8f1c.")] = None,
+    memory: terminal.MemoryOption = terminal.DEFAULT_MEMORY,
+    thread: Annotated[str | None, option("NAME", "Erase this thread, or REF or --words in it.")] = None,
+    scope: terminal.ScopeOption = None,
+    words: Annotated[list[str] | None, option("TEXT", "Erase each message that holds these words. "
+        "Repeatable.")] = None,
+    model: terminal.ModelOption = "",
+    yes: terminal.YesOption = False,
+    json: terminal.JsonOption = False,
+) -> None:  # fmt: skip
+    """Erase a user, a thread, a message or words.
+
+    Prints the plan with its price and asks before it erases. Then it searches all files for what was erased.
+    """
+    with reading(memory) as journal:
+        place = erased_named(journal, thread) if thread else next(conversations(journal), None)
+        key = place.thread if place and thread else None
+        target = _target(key, refs or [], words or [], scope or {})
+        policy = last_policy(journal, place) if place else plain_policy()
+    with opened(memory, policy=policy, model=model_named(model)) as controller:
+        plan = Evidence(controller).plan_erasure(target)
+        value, shows_words = plain(plan), not yes and sys.stdout.isatty()
+        for body in value["leaving"]:
+            body["text"] = body["text"] if shows_words else ""
+        lines = _to_erase(plan, shows_words=shows_words)
+        confirm(lines, value, yes=yes, as_json=json)
+        receipt = plan.apply()
+    tell(_erased(receipt), plain(receipt), as_json=json)
+    if traces := receipt.traces:
+        what = f"erased words were found in {len(traces)} places: {traces[0].what}"
+        hint = "delete the named copies, then erase again"
+        raise StoreError(what, where=str(traces[0].where), hint=hint)
+
+
+def _target(
+    thread: ThreadKey | None, refs: Sequence[str], words: Sequence[str], scope: terminal.Scope
+) -> Target:
+    if len(refs) == 1 and refs[0].startswith("doc.") and not thread:
+        return Target(document=refs[0], **scope)
+    if thread is not None:
+        return Target(thread=thread, refs=tuple(refs), words=tuple(words))
+    if refs or not (words or scope):
+        what = f"{refs[0]} is a message of a thread" if refs else "nothing is named to erase"
+        hint = (
+            "name --thread NAME, REF with --thread, a document, --scope user=NAME, or --words TEXT"
+        )
+        raise InputError(what, where="acc erase", hint=hint)
+    return Target(words=tuple(words), **scope)
+
+
+def _to_erase(plan: ErasurePlan, *, shows_words: bool) -> Iterator[str]:
+    """Yield what an erasure will do, and its price; without ``shows_words`` not what leaves the states."""
+    yield (
+        f"to erase: {count(len(plan.deleted), 'thread')}, "
+        f"{count(len(plan.messages), 'message')}, {count(plan.commits, 'commit')}"
+    )
+    if not (plan.deleted or plan.messages):
+        yield "  nothing of it is in the journal any more: index, log and files are cleaned"
+    yield from (f"  thread {key}: deleted" for key in plan.deleted)
+    for gone in plan.messages:
+        echo = ", which repeats the erased words" if gone.is_echo else ""
+        before = ", blanked before" if gone.is_blank else ""
+        yield f"  message {gone.ref} of {gone.thread} ({gone.channel}){echo}{before}"
+    for item in plan.leaving:
+        binds = ", which BINDS NO MORE" if item.is_pinned else ""
+        text = f": {item.text}" if shows_words else ""
+        yield f"  leaves the state of {item.thread}: {item.id} of {item.slot}{binds}{text}"
+    price = f"at most {count(plan.requests, 'request')}, {plan.tokens:,} tokens"
+    yield f"  price: {price if plan.requests else 'no request of a model'}"
+    if plan.threads:
+        named = ", ".join(map(str, plan.threads))
+        hint = "delete them with the checkpointer's delete_thread(NAME)"
+        yield f"  checkpoints of {named}, if there are any, keep the words: {hint}"
+
+
+def _erased(receipt: Receipt) -> Iterator[str]:
+    yield (
+        f"erasure {receipt.id} is done: {count(receipt.deleted, 'thread')}, "
+        f"{count(receipt.messages, 'message')}, {count(receipt.commits, 'commit')}"
+    )
+    for head in receipt.heads:
+        yield f"  {head.thread}, branch {head.branch}, ends with {head.hash}: keep it anew outside"
+    yield from (f"  {each} is a copy made before: it was not searched" for each in receipt.exports)
+    yield from (f"  {each} was not searched: no file of this memory" for each in receipt.foreign)
+    yield from (f"  left: {trace.where}: {trace.what}" for trace in receipt.traces)
+    searched, proved = receipt.searched, "proved" if receipt.proved else "not proved"
+    yield (
+        f"searched {count(searched.files, 'file')}, {searched.bytes:,} bytes: "
+        f"{len(receipt.traces)} traces; {proved}"
+    )
