@@ -7,8 +7,7 @@ file, for errors.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -18,7 +17,13 @@ from acc.errors import InputError
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
 from acc.turn.observations import Channel
-from acc.turn.transcript import ReadMessage, read_transcript
+from acc.turn.transcript import (
+    ReadMessage,
+    exchanges,
+    named_channels,
+    read_transcript,
+    seen_in,
+)
 from acc.turn.turn import Turn
 
 _LISTS = ("messages", "contents", "input")
@@ -72,13 +77,13 @@ def read_conversation(
     file = Path(path)
     try:
         given = _given(_text(file, repair), file, repair)
-        with _placed(given.places):
-            turns = tuple(Turn.all_from_messages(given.messages, channels=channels))
-            read = list(read_transcript(given.messages, channels=channels or {}))
+        named = named_channels(channels)
+        read = list(read_transcript(given.messages, channels=named, places=given.places))
     except RecursionError as error:
         what = "a message is nested too deeply"
         raise InputError(what, where=str(file), hint="give it fewer levels") from error
-    if not turns:
+    groups = list(exchanges(read))
+    if not groups:
         raise InputError(
             "the conversation has no user message",
             where=str(file),
@@ -86,7 +91,10 @@ def read_conversation(
         )
     leading = takewhile(lambda each: each.message.role == "system", read)
     return Conversation(
-        "\n".join(map(_said, leading)), turns, tuple(_texts_by_turn(read)), given.dropped
+        "\n".join(map(_said, leading)),
+        tuple(Turn(observations=seen_in(group)) for group in groups),
+        tuple(tuple(map(_said, group)) for group in groups),
+        given.dropped,
     )
 
 
@@ -216,30 +224,6 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
     if isinstance(entry, Mapping) and name in entry:
         what = f"{name!r} is {type(found).__name__}, not {kind.__name__}"
     raise InputError(what, where=place, hint=_TURN)
-
-
-@contextmanager
-def _placed(places: Sequence[str]) -> Iterator[None]:
-    """Replace a message's number in an `InputError` by its place in the file."""
-    try:
-        yield
-    except InputError as error:
-        number = error.where.removeprefix("message ").partition(",")[0]
-        where = places[int(number) - 1] if number.isdigit() else error.where
-        raise InputError(error.what, where=where, hint=error.hint) from error
-
-
-def _texts_by_turn(read: Sequence[ReadMessage]) -> Iterator[tuple[str, ...]]:
-    texts: list[str] = []
-    spoken = False
-    for each in read:
-        if each.opens:
-            if spoken:
-                yield tuple(texts)
-                texts = []
-            spoken = True
-        texts.append(_said(each))
-    yield tuple(texts)
 
 
 def _said(message: ReadMessage) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeVar
 
 from acc.errors import ConfigurationError
-from acc.text.lines import data_in
+from acc.text.lines import data_in, replaced
 from acc.text.normal import Normal
 from acc.turn.observations import Observation
 from acc.turn.redact_forms import Span, decoded, formed, is_credential, joined, key_blocks
@@ -58,7 +58,7 @@ class SecretRedactor:
         return made
 
     def _once(self, text: str) -> str:
-        text = self._without(text, key_blocks(text))
+        text = replaced(text, key_blocks(text), self._placeholder)
         kept: list[str] = []
         at = 0
         for start, end in data_in(text):
@@ -67,18 +67,13 @@ class SecretRedactor:
         return "".join((*kept, self._redacted(text[at:])))
 
     def _redacted(self, text: str) -> str:
+        spans: Iterable[Span]
         if text.isascii():
-            return self._without(text, _secrets_in(text))
-        laid_out = Normal.laid_out(text)
-        return self._without(text, (laid_out.original(*s) for s in _secrets_in(laid_out.text)))
-
-    def _without(self, text: str, spans: Iterable[Span]) -> str:
-        kept: list[str] = []
-        at = 0
-        for start, end in spans:
-            kept += text[at:start], self._placeholder(text[start:end])
-            at = end
-        return "".join((*kept, text[at:]))
+            spans = _secrets_in(text)
+        else:
+            laid_out = Normal.laid_out(text)
+            spans = (laid_out.original(*span) for span in _secrets_in(laid_out.text))
+        return replaced(text, spans, self._placeholder)
 
     def _placeholder(self, secret: str) -> str:
         plain = joined(secret) if secret[:1].isdigit() else secret

@@ -12,7 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from acc.errors import InputError
 from acc.turn.observations import Channel, Observation, asked, refs, split, user_observations
 from acc.turn.times import time_in
-from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
+from acc.turn.transcript import (
+    checked_speakers,
+    exchanges,
+    named_channels,
+    read_transcript,
+    seen_in,
+)
 
 UNDATED = "unknown"
 """`Turn.at` of a turn whose time nobody knows, such as one of a recorded conversation."""
@@ -145,9 +151,15 @@ def _exchanges(
     channels: Mapping[str, Channel] | None,
     speakers: Collection[str] | None,
 ) -> Iterator[tuple[Observation, ...]]:
-    """Check the arguments of `Turn.from_messages`, and yield the exchanges of the transcript."""
+    """Check the arguments of `Turn.from_messages`, and yield the observations of each exchange."""
     named, known = named_channels(channels), checked_speakers(speakers)
-    return read_exchanges(messages, channels=named, speakers=known)
+    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
+        raise InputError(
+            f"messages are {type(messages).__name__}, not a list of messages",
+            where="messages",
+            hint='pass a list, [{"role": ..., "content": ...}, ...]; for one text, use Turn.said(text)',
+        )
+    return map(seen_in, exchanges(read_transcript(messages, channels=named, speakers=known)))
 
 
 def normalize(turn: Any, where: str, pasted: Pasted = "") -> Turn:
