@@ -10,8 +10,8 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
+from acc.turn.chat_messages import time_in
 from acc.turn.observations import Channel, Observation, asked, refs, split, user_observations
-from acc.turn.times import time_in
 from acc.turn.transcript import (
     checked_speakers,
     exchanges,
@@ -117,7 +117,7 @@ class Turn(BaseModel):
             text: The message as the user sent it.
             pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
                 and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
-            at: When the user said it, best with the user's offset from UTC, in a form that `acc.clock` reads;
+            at: When the user said it, best with the user's offset from UTC, in a form that `acc.clock.time_of` reads;
                 empty for the controller's clock.
             message_id: Id of the message in the application, by which a step that is repeated without a state finds
                 what was committed.
