@@ -10,14 +10,12 @@ import re
 from collections.abc import Sequence
 
 from acc.compress.keyless.acts import acts, one_thread
-from acc.compress.keyless.facts import names_in, values_in
 from acc.compress.keyless.reading import is_english
 from acc.compress.keyless.words import (
     Clause,
     clauses,
     content,
     figures,
-    is_negative,
     one_of,
     plain,
     sets_another,
@@ -68,6 +66,21 @@ _PARTLY = re.compile(
 )  # fmt: skip
 
 
+_NO_LONGER = re.compile(
+    r"\b(?:no longer|don't|not) (?:have to|need to|must)\b.*|\bnever mind\b", re.I
+)
+"""What somebody need not do any more is no exception, whatever it says of a time."""
+
+
+_FOR_A_TIME = re.compile(
+    r"\b" + one_of(
+        """tonight,(?<!from )(?<!as of )today,tomorrow,just once,this (?:time|week|month),for now,until,till,except,
+        only for"""
+    ),
+    re.I,
+)  # fmt: skip
+
+
 def judge(claims: Sequence[Claim]) -> Sequence[Judgement]:
     """Return a judgement for each claim: ``ends``, ``stays``, or ``unclear`` where the words do not tell."""
     with one_thread():
@@ -87,56 +100,23 @@ def _verdict(item: Pinned) -> Verdict:
         return "unclear"
     if ending.asked is None and said.rstrip("\"') ").endswith("?"):
         return "stays"
-    # The rule's own words may stand in the sentence: "the nginx ban during business hours is lifted".
-    rest = _without(said, rule)
+    rest = _NO_LONGER.sub(" ", said)
     if _NOT_OURS.search(rest):
         return "stays"
     if not content(said) & content(rule):
         return "unclear"
     if _new_figure(said, rule):
         return "ends"
-    if _PARTLY.search(rest) or _narrower(said, rule):
+    if _PARTLY.search(rest):
         return "stays"
     is_lifted = bool(_LIFTING.search(said)) if ending.asked else _lifts(said)
     return "ends" if is_lifted else "unclear"
-
-
-def _without(said: str, rule: str) -> str:
-    """Return what a sentence says besides words that stand in the rule, such as "only" or "until"."""
-    own = set(rule.casefold().split()) & {"only", "until", "till", "while", "unless", "before"}
-    said = _NO_LONGER.sub(" ", said)
-    return " ".join(word for word in said.split() if word.strip(".,;:!").casefold() not in own)
-
-
-_NO_LONGER = re.compile(
-    r"\b(?:no longer|don't|not) (?:have to|need to|must)\b.*|\bnever mind\b", re.I
-)
-"""What somebody need not do any more is no exception, whatever it says of a time."""
 
 
 def _new_figure(said: str, rule: str) -> bool:
     """Return whether the sentence sets a figure in the place of the rule's, for good."""
     new = [figure for figure in figures(said) if figure.measures]
     return len(new) == 1 and sets_another(new, rule) and not _FOR_A_TIME.search(said)
-
-
-_FOR_A_TIME = re.compile(
-    r"\b" + one_of(
-        """tonight,(?<!from )(?<!as of )today,tomorrow,just once,this (?:time|week|month),for now,until,till,except,
-        only for"""
-    ),
-    re.I,
-)  # fmt: skip
-
-
-def _narrower(said: str, rule: str) -> bool:
-    """Return whether the sentence names somebody, or a day or hour, that the rule does not: a part of its cases."""
-    names = {name.casefold() for name in names_in(said)}
-    known = rule.casefold()
-    values = {v.text for v in values_in(said) if v.kind in ("id", "version")}
-    return any(name not in known for name in values) or (
-        bool(names) and all(name not in known for name in names) and is_negative(said)
-    )
 
 
 def _lifts(said: str) -> bool:

@@ -42,7 +42,7 @@ _BARE = stems("never ever always only just nope nothing none yes sure exactly pl
 
 def is_rule(said: SaidSentence) -> bool:
     """Return whether a clause of the sentence, or the sentence under its list's heading, makes a rule."""
-    headed = said.heading and Clause(f"{said.heading} {said.words}", said.before, said.after)
+    headed = said.heading and said.whole._replace(words=f"{said.heading} {said.words}")
     return any(map(makes_rule, said.clauses)) or (bool(headed) and makes_rule(headed))
 
 
@@ -101,7 +101,7 @@ SHORT = 6
 def done_in(heard: HeardClauses, goals: Sequence[Goal]) -> list[ProposedDone]:
     """Return the open goals that the messages call reached or given up, each with the message."""
     found: dict[str, ProposedDone] = {}
-    fresh = [said for said in heard.others if said.message.status != "read"]
+    fresh = [said for said in heard.others if said.is_new]
     for said in sorted((*heard.user, *fresh), key=lambda s: s.place):
         left = [goal for goal in goals if goal.done is None and goal.id not in found]
         if said.asks or not left or acts(said.whole)["done"] < ACHIEVED:
