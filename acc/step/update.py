@@ -165,7 +165,7 @@ def memory_of(options: Options, policy: Policy) -> Memory[CompressedCognitiveSta
             "both a compressor and a model", where="update_state", hint="give one of the two"
         )
     from acc.compress.keyless.compressor import compress as keyless
-    from acc.compress.keyless.judge import judge as keyless_judge
+    from acc.compress.keyless.rules import judge as keyless_judge
 
     compressor: Compressor | AskingCompressor = options.compressor or keyless
     judge: Judge | AskingJudge = options.judge or keyless_judge

@@ -46,10 +46,6 @@ class Calls:
             self._is_over = False
         self._steps[-1].append(_Call(call_id, name))
 
-    def knows(self, call_id: str) -> bool:
-        """Whether a call had this id."""
-        return any(call.call_id == call_id for step in self._steps for call in step)
-
     def answered(self, call_id: str, own: str) -> tuple[str, Channel]:
         """Match a result to its call and return the tool's name and channel.
 
@@ -76,10 +72,10 @@ class Calls:
     def _step_of(self, call_id: str) -> list[_Call]:
         """The latest step, or an earlier one if only it has an unanswered call with this id."""
         for step in reversed(self._steps):
-            if any(call.call_id == call_id for call in step):
-                waiting = any(c.call_id == call_id and not c.is_answered for c in step)
-                if step is self._steps[-1] or (call_id and waiting):
-                    return step
+            alike = [call for call in step if call.call_id == call_id]
+            is_waiting = call_id and not all(call.is_answered for call in alike)
+            if alike and (is_waiting or step is self._steps[-1]):
+                return step
         return self._steps[-1] if self._steps else []
 
     def _channel(self, name: str) -> Channel:

@@ -6,10 +6,9 @@ says so.
 
     reading.py    the messages by channel, sentence by sentence; which are English
     acts.py       what a clause does, by two classifiers
-    rules.py      rules, goals, and goals that are done
+    rules.py      rules, goals, goals that are done; the second reading of claims that a rule ended
     lifting.py    later words: which rule a clause is about
     facts.py      facts and their worth
-    judge.py      the second reading of claims that a rule ended
 """
 
 from __future__ import annotations
