@@ -51,8 +51,6 @@ def guarded(counter: TokenCounter) -> TokenCounter:
 
 
 class _Guarded:
-    """A counter that never fails."""
-
     def __init__(self, counter: TokenCounter) -> None:
         self._counter: Any = counter
         self.name: str = getattr(counter, "name", type(counter).__name__)

@@ -249,7 +249,6 @@ TIMES = ("timestamp", "created_at", "createdAt", "created")
 
 
 def _time(raw: Mapping[str, Any], where: str) -> str:
-    """The message's time in ISO 8601; empty if it has none."""
     beside = (_mapping(raw.get(name)) for name in ("additional_kwargs", "metadata"))
     for fields in (raw, *beside):
         for name in TIMES:

@@ -247,7 +247,6 @@ def _speech(parts: Sequence[Part]) -> str:
 
 
 def _documents(parts: Sequence[Part]) -> Iterator[Observation]:
-    """Yield each attached document as an observation of its own."""
     for part in parts:
         if part.kind == "document":
             yield Observation(channel=Channel.DOCUMENT, text=part.text, name=part.name)

@@ -80,17 +80,16 @@ class Room:
         left = self._most - self._used - self._counter(HEADINGS)
         kept: list[FactCandidate] = []
         for each in sorted(found, key=self._rank, reverse=True):
-            cost = self._cost(each)
+            cost = self._counter(f"- {each.text}\n")
             if cost <= left:
                 left -= cost
                 kept.append(each)
         return kept
 
-    def _cost(self, each: FactCandidate) -> int:
-        return self._counter(f"- {each.text}\n")
-
     def _rank(self, each: FactCandidate) -> float:
-        return float((each.worth - FADING * each.age) / (self._cost(each) + FLAT) ** POWER)
+        return float(
+            (each.worth - FADING * each.age) / (self._counter(f"- {each.text}\n") + FLAT) ** POWER
+        )
 
 
 FACTS = "relational_map"
@@ -106,8 +105,6 @@ def compress(reading: Reading) -> Proposal:
 
 
 class _Reader:
-    """One reading on its way to a proposal."""
-
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._heard: HeardClauses = heard(reading)
@@ -126,14 +123,8 @@ class _Reader:
         goals = [pin for pin in self._goals if self._room.takes(pin.quote)]
         done = done_in(self._heard, self._held(Goal))
         records, drop = self._facts()
-        unread = (
-            Note(
-                reason=Reason.UNREAD,
-                ref=ref,
-                detail="a sentence is not English, or is too long: its rules and facts are not read",
-            )
-            for ref in self._heard.unread
-        )
+        detail = "a sentence is not English, or is too long: its rules and facts are not read"
+        unread = [Note(reason=Reason.UNREAD, ref=ref, detail=detail) for ref in self._heard.unread]
         return Proposal(
             rules=tuple(self._rules), goals=tuple(goals), later=tuple(later), done=tuple(done),
             records=tuple(records), drop=tuple(drop), author="keyless", notes=tuple(unread),
@@ -149,7 +140,6 @@ class _Reader:
                 yield later
 
     def _pin(self, place: int, said: SaidSentence) -> None:
-        """Propose a sentence as a goal or a rule, if it is one."""
         is_first = not self._goals and not any(goal.done is None for goal in self._held(Goal))
         if is_rule(said):
             self._taken.add(place)
@@ -170,7 +160,6 @@ class _Reader:
         return any(same_words(item.words.text, said.text) and item.ending is None for item in held)
 
     def _facts(self) -> tuple[list[ProposedRecord], list[str]]:
-        """Return the facts to add or change, and the held ones to drop."""
         held = [item for item in getattr(self._reading.state, FACTS) if isinstance(item, Record)]
         found: dict[str, FactCandidate] = {}
         for new in told_in(self._heard, self._taken):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from acc.compress.keyless.acts import Linear, acts
 from acc.compress.keyless.reading import HeardClauses, SaidSentence
-from acc.compress.keyless.words import marks, one_of, plain, stems, words_of
+from acc.compress.keyless.words import NUMBER_WORDS, marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
 
 _MONTH = one_of(
@@ -24,10 +24,6 @@ _MONTH = one_of(
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _UNIT = one_of(
     """ms,s,sec,seconds?,min,minutes?,h,hours?,days?,weeks?,months?,years?,kb,mb,gb,tb,kg,g,mg,ml,l,km,m,rpm,qps,rps"""
-)
-_NUMBER_WORD = one_of(
-    """two,three,four,five,six,seven,eight,nine,ten,eleven,twelve,fifteen,twenty,thirty,forty,fifty,sixty,seventy,
-    eighty,ninety,hundred,thousand"""
 )
 _VALUE = re.compile(
     rf"(?P<dates>{_DAY}(?: ?{_MONTH})?(?: ?[-–] ?| to | until ){_DAY}(?: of)? {_MONTH}"
@@ -42,7 +38,7 @@ _VALUE = re.compile(
     r"|(?P<id>\b(?-i:(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])[A-Z0-9]{2,20}(?:[-_][A-Z0-9]{1,20}){0,5})\b)"
     r"|(?P<host>\b(?-i:[a-z][a-z0-9]{0,20}(?:-[a-z0-9]{1,20}){0,4}-\d{1,4})\b)"
     rf"|(?P<duration>\b\d+(?:\.\d+)?\s?{_UNIT})"
-    rf"|(?P<number>\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{_NUMBER_WORD})",
+    rf"|(?P<number>\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{one_of(','.join(NUMBER_WORDS))})",
     re.I,
 )
 _NAME = re.compile(
@@ -169,7 +165,6 @@ def parts(text: str) -> list[str]:
 
 
 def _states(said: SaidSentence) -> bool:
-    """Return whether a user's sentence tells something."""
     odds = acts(said.whole)
     told = odds["fact"] + odds["guess"] + odds["done"] + odds["change"] + odds["past"]
     return not said.asks and told >= TELLS and worth_of(said.words) >= LEAST

@@ -242,7 +242,6 @@ def _new_figure(said: str, rule: str) -> bool:
 
 
 def _lifts(said: str) -> bool:
-    """Return whether a clause says that something ends or is allowed."""
     parts = [Clause(part) for part in clauses(said)]
     sure = max(acts(part)["lift"] for part in parts)
     return sure >= LIFTED or (sure >= LIKELY and bool(_LIFTING.search(said)))

@@ -212,7 +212,6 @@ def _outermost(line: str, place: Literal[0, -1]) -> Span:
 
 
 def _full_lines(text: str) -> Iterator[Span]:
-    """Yield where each line begins and ends that is not empty."""
     position = 0
     for line in text.splitlines(keepends=True):
         if line.strip():
@@ -254,7 +253,6 @@ def without_html(text: str) -> str:
 
 
 def _address(attributes: str) -> str:
-    """Return the address of a link."""
     value = attributes.partition("href=")[2]
     quote = value[:1] if value[:1] in ("'", '"') else " "
     return value.removeprefix(quote).partition(quote)[0]
