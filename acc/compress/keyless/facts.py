@@ -122,14 +122,12 @@ class FactCandidate:
         ref: Its message; empty for a held fact.
         worth: How much it will be needed, 0 to 1.
         age: Turns since it was last said.
-        replaces: Id of the held fact that it replaces, or its own id; may be empty.
     """
 
     text: str
     ref: str
     worth: float
     age: int = 0
-    replaces: str = ""
 
 
 def told_in(heard: HeardClauses, ruling: Set[int]) -> Iterator[FactCandidate]:
