@@ -26,8 +26,8 @@ from acc.turn.transcript import (
 )
 from acc.turn.turn import Turn
 
-_LISTS = ("messages", "contents", "input")
-"""Keys under which an object has its messages: chat, Gemini, OpenAI's Responses."""
+_LISTS = ("turns", "messages", "contents", "input")
+"""Keys under which an object has its messages: a scenario, chat, Gemini, OpenAI's Responses."""
 
 _PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
 """Keys under which such an object has the system prompt if it is not among the messages."""
@@ -130,28 +130,26 @@ def _text(file: Path, repair: bool) -> str:
 
 def _given(text: str, file: Path, repair: bool) -> _Given:
     first, rest, line = _decoded(text, file, 1)
-    if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
-        if not rest and not is_message(first):
-            what = "the object has neither 'messages' nor 'turns'"
-            raise InputError(what, where=str(file), hint=_FORMS)
+    whole = first if isinstance(first, Mapping) else {"messages": first}
+    key = next((key for key in _LISTS if key in whole), "")
+    if not key and (rest or is_message(whole)):
         return _lines(text, file, repair)
+    if not key:
+        what = "the object has neither 'messages' nor 'turns'"
+        raise InputError(what, where=str(file), hint=_FORMS)
     if rest:
         raise InputError("there is text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
-    if isinstance(first, Mapping) and "turns" in first:
-        return _scenario(first, file)
-    listed = first
-    if isinstance(first, Mapping):
-        listed = next(first[key] for key in _LISTS if key in first)
-    if not isinstance(listed, list):
-        what = f"the messages are {type(listed).__name__}, not a list"
+    if key == "turns":
+        return _scenario(whole, file)
+    if not isinstance(whole[key], list):
+        what = f"the messages are {type(whole[key]).__name__}, not a list"
         raise InputError(what, where=str(file), hint=_FORMS)
-    places = [f"{file}, message {n}" for n in range(1, len(listed) + 1)]
-    prompts = (first.get(key) for key in _PROMPTS) if isinstance(first, Mapping) else ()
-    prompt = next(filter(None, prompts), None)
-    if prompt is None:
-        return _Given(listed, places)
-    content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
-    return _Given([{"role": "system", "content": content}, *listed], [str(file), *places])
+    given = _Given([*whole[key]], [f"{file}, message {n + 1}" for n in range(len(whole[key]))])
+    if prompt := next(filter(None, map(whole.get, _PROMPTS)), None):
+        content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+        given.messages.insert(0, {"role": "system", "content": content})
+        given.places.insert(0, str(file))
+    return given
 
 
 def _lines(text: str, file: Path, repair: bool) -> _Given:
@@ -205,14 +203,14 @@ def _scenario(scenario: Mapping[str, Any], file: Path) -> _Given:
         given.places.append(str(file))
     for number, turn in enumerate(_field(scenario, "turns", list, str(file)), 1):
         place = f"{file}, turn {number}"
-        said = [{"role": "user", "content": _field(turn, "user", str, place)}]
+        given.messages.append({"role": "user", "content": _field(turn, "user", str, place)})
         for output in turn.get("tool_outputs") or ():
             name, content = (_field(output, key, str, place) for key in ("tool", "content"))
-            said.append({"role": "tool", "name": name, "content": content})
+            given.messages.append({"role": "tool", "name": name, "content": content})
         if "assistant" in turn:
-            said.append({"role": "assistant", "content": _field(turn, "assistant", str, place)})
-        given.messages.extend(said)
-        given.places.extend(place for _ in said)
+            said = _field(turn, "assistant", str, place)
+            given.messages.append({"role": "assistant", "content": said})
+        given.places.extend([place] * (len(given.messages) - len(given.places)))
     return given
 
 
