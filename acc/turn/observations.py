@@ -170,8 +170,7 @@ def refs(observations: Sequence[Observation], number: int) -> list[str]:
     """Return the ref of each observation of turn ``number``."""
     used: Counter[str] = Counter()
     found = []
-    for observation in observations:
-        letter = observation.channel.value[0]
+    for letter in (observation.channel.value[0] for observation in observations):
         found.append(f"{letter}{number}" + (f".{used[letter]}" if used[letter] else ""))
         used[letter] += 1
     return found

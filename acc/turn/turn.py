@@ -132,13 +132,12 @@ class Turn(BaseModel):
 
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""
-        named = [
-            observation.model_copy(update={"ref": ref})
-            for observation, ref in zip(
-                self.observations, refs(self.observations, number), strict=True
-            )
-        ]
-        return self.model_copy(update={"observations": tuple(named), "number": number})
+        names = refs(self.observations, number)
+        named = tuple(
+            each.model_copy(update={"ref": ref})
+            for each, ref in zip(self.observations, names, strict=True)
+        )
+        return self.model_copy(update={"observations": named, "number": number})
 
     @property
     def user_words(self) -> str:
@@ -176,14 +175,13 @@ def normalize(turn: Any, where: str, pasted: Pasted = "") -> Turn:
             where=where,
             hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
-    times = [o.at for o in turn.observations if o.channel is Channel.USER]
-    timed: Turn = dated(turn, next(filter(None, reversed(times)), ""))
-    own = tuple(split(timed.observations))
-    if pasted == "ask":
-        own = tuple(asked(own))
-    if all(one is other for one, other in zip(own, timed.observations, strict=False)):
+    times = [o.at for o in turn.observations if o.channel is Channel.USER and o.at]
+    timed: Turn = dated(turn, times[-1] if times else "")
+    own = split(timed.observations)
+    seen = tuple(asked(own) if pasted == "ask" else own)
+    if all(one is other for one, other in zip(seen, timed.observations, strict=False)):
         return timed
-    return timed.model_copy(update={"observations": own})
+    return timed.model_copy(update={"observations": seen})
 
 
 def _said(exchange: Sequence[Observation]) -> int:
