@@ -44,7 +44,7 @@ from injection_liars import Liar, LyingModel, agree
 
 from acc.compress.compressor import ModelCompressor
 from acc.compress.keyless.compressor import compress
-from acc.compress.keyless.judge import judge
+from acc.compress.keyless.rules import judge
 from acc.models import RecordedModel, RecordingModel, as_model
 from acc.models.protocol import ChatModel
 from acc.state.items import Goal, Pinned, Record, Rule

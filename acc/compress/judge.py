@@ -13,7 +13,6 @@ from acc.compress.compressor import Asking, Call
 from acc.compress.prompt import fence_key, fenced
 from acc.models.endpoints import as_model
 from acc.models.protocol import AnswerError, PromptMessage, object_in
-from acc.state.items import Words
 from acc.state.reading import Claim, Judgement, claim_digest
 from acc.state.render import shown, when
 
@@ -94,16 +93,14 @@ def _cases(claims: Sequence[Claim]) -> Iterator[str]:
         ending = item.ending
         if ending and ending.kind == "no_rule":
             yield "Question: never a rule?"
-        yield from (f'Later, {when(w)}: {_by(w)}"{w.text}"' for w in item.later)
+        for words in item.later:
+            by = f"{words.speaker}: " if words.speaker else ""
+            yield f'Later, {when(words)}: {by}"{words.text}"'
         if ending and ending.words:
             yield f'Claimed to end it: "{ending.words.text}"'
         if ending and ending.asked:
             yield f'as an answer to the agent\'s "{ending.asked.text}"'
         yield from (fenced(m.observation, key, m) for m in claim.messages)
-
-
-def _by(words: Words) -> str:
-    return f"{words.speaker}: " if words.speaker else ""
 
 
 def _judgements(claims: Sequence[Claim], verdicts: Any) -> Iterator[Judgement]:

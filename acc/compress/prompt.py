@@ -129,12 +129,9 @@ def unwrapped(text: str) -> str:
 def fence_key(texts: Iterable[str]) -> str:
     """Return a key that is in none of ``texts``; deterministic."""
     whole = "\n".join(texts).lower()
-    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass"))
-    while (key := digest.hexdigest()[:KEY_DIGITS]) in whole:
-        digest.update(b"\x00")
-        if digest.hexdigest()[:KEY_DIGITS] == key:
-            break
-    return key
+    digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    lengths = range(KEY_DIGITS, len(digest))
+    return next(digest[:length] for length in lengths if digest[:length] not in whole)
 
 
 def material(reading: Reading) -> str:
@@ -213,7 +210,6 @@ def _state(reading: Reading) -> Iterator[str]:
 
 
 def _without_ended(state: CompressedCognitiveState) -> CompressedCognitiveState:
-    """Return the state without the rules that leave with this answer: their room is free."""
     kept = tuple(r for r in state.constraints if not (r.ending and r.ending.verdict == "ends"))
     return state.model_copy(update={"constraints": kept})
 

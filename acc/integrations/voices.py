@@ -20,10 +20,9 @@ from acc.integrations.reviews import ReviewMarks, outcome
 from acc.logs import log_event
 from acc.state.policy import Policy
 from acc.state.tail import digest_of
-from acc.turn.chat_messages import LANGCHAIN, TIMES
+from acc.turn.chat_messages import LANGCHAIN, TIMES, time_in
 from acc.turn.observations import GIVEN_TASK, Channel, Observation, asked
 from acc.turn.redact import Redact, redacted
-from acc.turn.times import time_in
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript
 
 EVIDENCE_TOOL = "open_evidence"

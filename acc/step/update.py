@@ -181,7 +181,7 @@ def memory_of(
         ConfigurationError: The model cannot be reached.
     """
     from acc.compress.keyless.compressor import compress as keyless
-    from acc.compress.keyless.judge import judge as keyless_judge
+    from acc.compress.keyless.rules import judge as keyless_judge
 
     compressor = keyless if options.model is None else as_compressor(options.model)
     asks = isinstance(compressor, AskingCompressor)

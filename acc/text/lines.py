@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, Self, TextIO
 
@@ -130,9 +130,14 @@ def data_in(text: str) -> Iterator[tuple[int, int]]:
 
 def without_data(text: str) -> str:
     """Return ``text`` with "[data]" in the place of base64: nobody's words stand there."""
+    return replaced(text, data_in(text), lambda _: "[data] ")
+
+
+def replaced(text: str, spans: Iterable[tuple[int, int]], by: Callable[[str], str]) -> str:
+    """Return ``text`` with each span replaced by what ``by`` makes of it. Spans are in order and do not overlap."""
     kept: list[str] = []
     at = 0
-    for start, end in data_in(text):
-        kept += text[at:start], "[data] "
+    for start, end in spans:
+        kept += text[at:start], by(text[start:end])
         at = end
     return "".join((*kept, text[at:]))

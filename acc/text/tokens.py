@@ -51,61 +51,35 @@ def guarded(counter: TokenCounter) -> TokenCounter:
 
 
 class _Guarded:
-    """A counter that never fails."""
-
     def __init__(self, counter: TokenCounter) -> None:
         self._counter: Any = counter
         self.name: str = getattr(counter, "name", type(counter).__name__)
         self._has_warned = False
 
     def __call__(self, text: str) -> int:
-        value = self._asked(text)
-        tokens = _whole(value)
-        if tokens is not None:
-            return tokens
-        self._warn(text, value)
-        is_float = isinstance(value, float) and math.isfinite(value)
-        return max(utf8_quarter(text), math.ceil(value) if is_float else 0)
-
-    def _asked(self, text: str) -> Any:
-        """Return the counter's value, or its error."""
+        value: Any = None
+        why = "it returned no count"
         try:
-            return self._counter(text)
-        except Exception as error:
-            return error
+            value = self._counter(text)
+            if not isinstance(value, bool) and (tokens := operator.index(value)) >= 0:
+                return int(tokens)
         except BaseException as error:  # a panic in Rust code is not an Exception
-            if type(error).__name__ != "PanicException":
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            return error
-
-    def _warn(self, text: str, value: Any) -> None:
+            why = f"it failed with {type(error).__name__}"  # its message may contain the text
         level = logging.DEBUG if self._has_warned else logging.WARNING
         self._has_warned = True
-        is_int = isinstance(value, int) and not isinstance(value, bool)
-        returned = "a negative number" if is_int else f"a value of type {type(value).__name__}"
-        # The error's message may contain the text, so the log names only its type.
-        failed = isinstance(value, BaseException)
-        why = f"it raised {type(value).__name__}" if failed else f"it returned {returned}"
         _LOG.log(
             level,
             "the token counter %r does not count a text of %d characters (%s); "
             "its tokens are estimated as %s counts",
             self.name, len(text), why, utf8_quarter.name,
         )  # fmt: skip
+        is_number = isinstance(value, float) and math.isfinite(value)
+        return max(utf8_quarter(text), math.ceil(value) if is_number else 0)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Guarded) and self._counter == other._counter
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-
-def _whole(value: Any) -> int | None:
-    """Return a valid count, including numpy integers, or None."""
-    if isinstance(value, bool):
-        return None
-    try:
-        count = operator.index(value)
-    except Exception:  # not an integer, or an object with a broken __index__
-        return None
-    return count if count >= 0 else None

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
+from acc.clock import time_of
 from acc.errors import InputError
-from acc.turn.content_parts import Part, as_arguments, as_text, first, read_part, read_parts
-from acc.turn.times import time_in
+from acc.turn.content_parts import Part, as_arguments, as_text, first, read_parts
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -30,9 +30,6 @@ LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
 
 _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
 """Type suffixes of Responses items that are not messages and have no role."""
-
-_BESIDE = ("toolInvocations", "experimental_attachments")
-"""Fields of old AI SDK versions that hold parts outside of the content."""
 
 SUMMARY = "Here is a summary of the conversation to date:"
 """With this line summaries begin: those of LangChain's summariser, and of `MemoryController.export_messages`."""
@@ -74,8 +71,8 @@ def read_message(raw: Any, where: str) -> Message:
     """
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
         return _chat({"content": raw[1]}, _role(raw[0], LANGCHAIN, where), where)
-    if _is_langchain(raw):
-        return _langchain(str(raw.type), vars(raw), where)
+    if isinstance(getattr(raw, "type", None), str) and hasattr(raw, "additional_kwargs"):
+        return _langchain(raw.type, vars(raw), where)
     raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
     if not isinstance(raw, Mapping):
         raise InputError(
@@ -94,10 +91,6 @@ def read_message(raw: Any, where: str) -> Message:
 def is_message(raw: Any) -> bool:
     """Whether ``raw``, from JSON, has the form of a message."""
     return isinstance(raw, Mapping) and ("role" in raw or _is_item(raw) or bool(_dumped(raw)))
-
-
-def _is_langchain(raw: Any) -> bool:
-    return isinstance(getattr(raw, "type", None), str) and hasattr(raw, "additional_kwargs")
 
 
 def _is_item(raw: Mapping[str, Any]) -> bool:
@@ -128,16 +121,11 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
             where=where,
             hint=f"use one of {', '.join(LANGCHAIN)}",
         )
-    more = fields.get("additional_kwargs")
-    if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
-        return _summary(_chat(fields, "user", where).parts, fields)
     return _chat(fields, LANGCHAIN[plain], where)
 
 
-def _summary(parts: Sequence[Part], raw: Mapping[str, Any]) -> Message:
-    """Read a text that a model wrote into a user's message: the user did not say it."""
-    text = "\n".join(part.text for part in parts)
-    return Message("assistant", (Part("document", text, "summary"),), id=_id(raw))
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
@@ -152,7 +140,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
 
 def _item(raw: Mapping[str, Any], where: str) -> Message:
     """Normalize an item of OpenAI's Responses: a call or a result."""
-    parts = _said(tuple(read_part(raw, by_agent=True)))
+    parts = read_parts([raw], by_agent=True, where=where)
     role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
     if any(part.kind not in ("call", "result") for part in parts):
         raise InputError(
@@ -160,26 +148,27 @@ def _item(raw: Mapping[str, Any], where: str) -> Message:
             where=where,
             hint="leave it out, or write it as a message with a role and content",
         )
-    return Message(role, parts, id=_id(raw), is_item=True)
+    return Message(role, parts, id=str(raw.get("id") or ""), is_item=True)
 
 
 def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
-    by_agent = role == "assistant"
+    more, own_id = _mapping(raw.get("additional_kwargs")), str(raw.get("id") or "")
+    is_summary = more.get("lc_source") == "summarization"
+    by_agent = role == "assistant" and not is_summary
     parts = read_parts(_content(raw, where), by_agent=by_agent, where=where)
     if by_agent:
         made = list(_calls(raw, where))
         listed = {(part.call_id, part.name) for part in made}
         own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in listed]
         parts = (*own, *_voiced(raw, own), *made)
-    if role == "user" and parts and parts[0].text.startswith(SUMMARY):
-        return _summary(parts, raw)
-    name = first(raw, ("name",))
+    text = "\n".join(part.text for part in parts)
+    if is_summary or (role == "user" and text.startswith(SUMMARY)):
+        # A model wrote this text into a user's message: the user did not say it.
+        return Message("assistant", (Part("document", text, "summary"),), id=own_id)
     if role == "tool" and not any(part.kind == "result" for part in parts):
-        text = "\n".join(part.text for part in parts)
-        more = raw.get("additional_kwargs") if "blocks" in raw else None
-        of = {**more, **raw} if isinstance(more, Mapping) else raw  # LlamaIndex keeps both there
+        of = {**more, **raw} if "blocks" in raw else raw  # LlamaIndex keeps both there
         parts = (Part("result", text, first(of, ("name",)), str(of.get("tool_call_id") or "")),)
-    return Message(role, _said(parts), name, _id(raw), at=_time(raw, where))
+    return Message(role, parts, first(raw, ("name",)), own_id, at=_time(raw, where))
 
 
 def _content(raw: Mapping[str, Any], where: str) -> Any:
@@ -189,7 +178,12 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
         joined = as_text(parts)
         before = [content] if isinstance(content, str) and content not in joined else []
         return [*before, *parts]
-    beside = [_beside(key, each) for key in _BESIDE for each in _listed(raw, key, where)]
+    tools = _listed(raw, "toolInvocations", where)  # these two are of old AI SDK versions
+    files = _listed(raw, "experimental_attachments", where)
+    beside = [
+        *({"type": "tool-invocation", "toolInvocation": each} for each in tools),
+        *({"type": "file", **_mapping(each)} for each in files),
+    ]
     if beside:
         given = content if isinstance(content, list) else [content] if content else []
         return [*given, *beside]
@@ -213,78 +207,73 @@ def _parts(raw: Mapping[str, Any]) -> Sequence[Any] | None:
     return found if isinstance(found, list | tuple) else None
 
 
-def _beside(key: str, raw: Any) -> Any:
-    if key == "toolInvocations":
-        return {"type": "tool-invocation", "toolInvocation": raw}
-    return {"type": "file", **raw} if isinstance(raw, Mapping) else raw
-
-
 def _voiced(raw: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Part]:
     """Yield speech of the agent outside of the content: a refusal, or an audio transcript."""
-    spoken = raw.get("audio")
-    texts = [raw.get("refusal"), spoken.get("transcript") if isinstance(spoken, Mapping) else None]
+    texts = [raw.get("refusal"), _mapping(raw.get("audio")).get("transcript")]
     said = {part.text for part in parts}
     yield from (Part("speech", t) for t in texts if isinstance(t, str) and t and t not in said)
 
 
 def _calls(raw: Mapping[str, Any], where: str) -> Iterator[Part]:
     made = [*_listed(raw, "tool_calls", where), *_listed(raw, "invalid_tool_calls", where)]
-    more = raw.get("additional_kwargs")
-    if not made and isinstance(more, Mapping):  # old dumps have only the provider's own form
-        made = list(_listed(more, "tool_calls", where))
+    if not made:  # old dumps have only the provider's own form
+        made = _listed(_mapping(raw.get("additional_kwargs")), "tool_calls", where)
     if legacy := raw.get("function_call"):
         made.append({"id": "", "function": legacy})
     for given in made:
         call = given.model_dump() if hasattr(given, "model_dump") else given
-        if not isinstance(call, Mapping):
-            what = f"the tool call is {type(call).__name__}, not an object"
-            raise InputError(what, where=where, hint=_CALL)
-        function = call.get("function") or call.get("custom") or call
+        fields = _mapping(call)
+        function = fields.get("function") or fields.get("custom") or call
         if not isinstance(function, Mapping):
-            raise InputError("the tool call has no function", where=where, hint=_CALL)
+            raise InputError(
+                f"the tool call is {type(function).__name__}, not an object",
+                where=where,
+                hint='write {"id": ..., "function": {"name": ..., "arguments": ...}}',
+            )
         arguments = function.get("arguments", function.get("args", function.get("input", "")))
-        name, call_id = str(function.get("name") or ""), str(call.get("id") or "")
+        name, call_id = str(function.get("name") or ""), str(fields.get("id") or "")
         yield Part("call", as_arguments(arguments), name, call_id)
-
-
-_CALL = 'write {"id": ..., "function": {"name": ..., "arguments": ...}}'
 
 
 def _listed(raw: Mapping[str, Any], name: str, where: str) -> list[Any]:
     found = raw.get(name) or []
     if isinstance(found, list | tuple):
         return list(found)
-    raise InputError(f"{name} is not a list", where=where, hint=f"write [{_CALL[6:]}]")
+    raise InputError(f"{name} is not a list", where=where, hint="write a list of objects")
 
 
-def _said(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    return tuple(part for part in parts if part.kind != "thought")
-
+# --- times ---
 
 TIMES = ("timestamp", "created_at", "createdAt", "created")
 """Fields with the time of a message, in the message itself or in what LangChain and the AI SDK keep beside it."""
 
-_KEPT_BESIDE = ("additional_kwargs", "metadata")
-
 
 def _time(raw: Mapping[str, Any], where: str) -> str:
-    """The message's time in ISO 8601; empty if it has none."""
-    beside = (raw.get(name) for name in _KEPT_BESIDE)
-    for fields in (raw, *(each for each in beside if isinstance(each, Mapping))):
+    beside = (_mapping(raw.get(name)) for name in ("additional_kwargs", "metadata"))
+    for fields in (raw, *beside):
         for name in TIMES:
             if at := time_in(fields.get(name), f"{where}, {name}"):
                 return at
-    return _answered(raw.get("response_metadata"))
-
-
-def _answered(told: Any) -> str:
-    """The time in what a model's provider tells of an answer, which the application cannot change: no error."""
-    for given in (told.get(name) for name in TIMES) if isinstance(told, Mapping) else ():
-        with suppress(InputError):
-            if at := time_in(given, ""):
+    told = _mapping(raw.get("response_metadata"))
+    for name in TIMES:
+        with suppress(InputError):  # the application cannot change what a model's provider tells
+            if at := time_in(told.get(name), ""):
                 return at
     return ""
 
 
-def _id(raw: Mapping[str, Any]) -> str:
-    return str(raw.get("id") or "")
+def time_in(given: Any, where: str) -> str:
+    """Return the time in ISO 8601; empty for None and an empty text.
+
+    Raises:
+        InputError: It is no time in a form that `acc.clock.time_of` reads; the error names ``where``.
+    """
+    if given is None or given == "":
+        return ""
+    if found := time_of(given):
+        return found.isoformat()
+    raise InputError(
+        f"{str(given)[:80]!r} is no time",
+        where=where,
+        hint='write it in ISO 8601, such as "2026-11-25T10:00:00+01:00", or as seconds since 1970',
+    )

@@ -97,7 +97,7 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
         raise InputError(what, where=where, hint=hint)
     parts = (part for raw in content for part in read_part(raw, by_agent=by_agent))
     try:
-        return tuple(_glued(parts) if by_agent else parts)
+        return tuple(p for p in (_glued(parts) if by_agent else parts) if p.kind != "thought")
     except RecursionError as error:
         what = "a part of the content is nested too deeply"
         raise InputError(what, where=where, hint="give it fewer levels") from error

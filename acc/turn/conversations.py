@@ -7,8 +7,7 @@ file, for errors.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -18,11 +17,17 @@ from acc.errors import InputError
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
 from acc.turn.observations import Channel
-from acc.turn.transcript import ReadMessage, read_transcript
+from acc.turn.transcript import (
+    ReadMessage,
+    exchanges,
+    named_channels,
+    read_transcript,
+    seen_in,
+)
 from acc.turn.turn import Turn
 
-_LISTS = ("messages", "contents", "input")
-"""Keys under which an object has its messages: chat, Gemini, OpenAI's Responses."""
+_LISTS = ("turns", "messages", "contents", "input")
+"""Keys under which an object has its messages: a scenario, chat, Gemini, OpenAI's Responses."""
 
 _PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
 """Keys under which such an object has the system prompt if it is not among the messages."""
@@ -72,13 +77,13 @@ def read_conversation(
     file = Path(path)
     try:
         given = _given(_text(file, repair), file, repair)
-        with _placed(given.places):
-            turns = tuple(Turn.all_from_messages(given.messages, channels=channels))
-            read = list(read_transcript(given.messages, channels=channels or {}))
+        named = named_channels(channels)
+        read = list(read_transcript(given.messages, channels=named, places=given.places))
     except RecursionError as error:
         what = "a message is nested too deeply"
         raise InputError(what, where=str(file), hint="give it fewer levels") from error
-    if not turns:
+    groups = list(exchanges(read))
+    if not groups:
         raise InputError(
             "the conversation has no user message",
             where=str(file),
@@ -86,7 +91,10 @@ def read_conversation(
         )
     leading = takewhile(lambda each: each.message.role == "system", read)
     return Conversation(
-        "\n".join(map(_said, leading)), turns, tuple(_texts_by_turn(read)), given.dropped
+        "\n".join(map(_said, leading)),
+        tuple(Turn(observations=seen_in(group)) for group in groups),
+        tuple(tuple(map(_said, group)) for group in groups),
+        given.dropped,
     )
 
 
@@ -122,28 +130,26 @@ def _text(file: Path, repair: bool) -> str:
 
 def _given(text: str, file: Path, repair: bool) -> _Given:
     first, rest, line = _decoded(text, file, 1)
-    if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
-        if not rest and not is_message(first):
-            what = "the object has neither 'messages' nor 'turns'"
-            raise InputError(what, where=str(file), hint=_FORMS)
+    whole = first if isinstance(first, Mapping) else {"messages": first}
+    key = next((key for key in _LISTS if key in whole), "")
+    if not key and (rest or is_message(whole)):
         return _lines(text, file, repair)
+    if not key:
+        what = "the object has neither 'messages' nor 'turns'"
+        raise InputError(what, where=str(file), hint=_FORMS)
     if rest:
         raise InputError("there is text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
-    if isinstance(first, Mapping) and "turns" in first:
-        return _scenario(first, file)
-    listed = first
-    if isinstance(first, Mapping):
-        listed = next(first[key] for key in _LISTS if key in first)
-    if not isinstance(listed, list):
-        what = f"the messages are {type(listed).__name__}, not a list"
+    if key == "turns":
+        return _scenario(whole, file)
+    if not isinstance(whole[key], list):
+        what = f"the messages are {type(whole[key]).__name__}, not a list"
         raise InputError(what, where=str(file), hint=_FORMS)
-    places = [f"{file}, message {n}" for n in range(1, len(listed) + 1)]
-    prompts = (first.get(key) for key in _PROMPTS) if isinstance(first, Mapping) else ()
-    prompt = next(filter(None, prompts), None)
-    if prompt is None:
-        return _Given(listed, places)
-    content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
-    return _Given([{"role": "system", "content": content}, *listed], [str(file), *places])
+    given = _Given([*whole[key]], [f"{file}, message {n + 1}" for n in range(len(whole[key]))])
+    if prompt := next(filter(None, map(whole.get, _PROMPTS)), None):
+        content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+        given.messages.insert(0, {"role": "system", "content": content})
+        given.places.insert(0, str(file))
+    return given
 
 
 def _lines(text: str, file: Path, repair: bool) -> _Given:
@@ -197,14 +203,14 @@ def _scenario(scenario: Mapping[str, Any], file: Path) -> _Given:
         given.places.append(str(file))
     for number, turn in enumerate(_field(scenario, "turns", list, str(file)), 1):
         place = f"{file}, turn {number}"
-        said = [{"role": "user", "content": _field(turn, "user", str, place)}]
+        given.messages.append({"role": "user", "content": _field(turn, "user", str, place)})
         for output in turn.get("tool_outputs") or ():
             name, content = (_field(output, key, str, place) for key in ("tool", "content"))
-            said.append({"role": "tool", "name": name, "content": content})
+            given.messages.append({"role": "tool", "name": name, "content": content})
         if "assistant" in turn:
-            said.append({"role": "assistant", "content": _field(turn, "assistant", str, place)})
-        given.messages.extend(said)
-        given.places.extend(place for _ in said)
+            said = _field(turn, "assistant", str, place)
+            given.messages.append({"role": "assistant", "content": said})
+        given.places.extend([place] * (len(given.messages) - len(given.places)))
     return given
 
 
@@ -216,30 +222,6 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
     if isinstance(entry, Mapping) and name in entry:
         what = f"{name!r} is {type(found).__name__}, not {kind.__name__}"
     raise InputError(what, where=place, hint=_TURN)
-
-
-@contextmanager
-def _placed(places: Sequence[str]) -> Iterator[None]:
-    """Replace a message's number in an `InputError` by its place in the file."""
-    try:
-        yield
-    except InputError as error:
-        number = error.where.removeprefix("message ").partition(",")[0]
-        where = places[int(number) - 1] if number.isdigit() else error.where
-        raise InputError(error.what, where=where, hint=error.hint) from error
-
-
-def _texts_by_turn(read: Sequence[ReadMessage]) -> Iterator[tuple[str, ...]]:
-    texts: list[str] = []
-    spoken = False
-    for each in read:
-        if each.opens:
-            if spoken:
-                yield tuple(texts)
-                texts = []
-            spoken = True
-        texts.append(_said(each))
-    yield tuple(texts)
 
 
 def _said(message: ReadMessage) -> str:

@@ -41,7 +41,7 @@ class Trust(IntEnum):
     @property
     def word(self) -> str:
         """The name in lower case, as it is stored and shown."""
-        return _WORDS[self]
+        return self.name.lower()
 
 
 class Channel(StrEnum):
@@ -56,7 +56,7 @@ class Channel(StrEnum):
     @property
     def trust(self) -> Trust:
         """The trust of what comes through this channel."""
-        return _TRUSTS[self]
+        return Trust[self.name]
 
 
 LAWFUL = (Channel.OPERATOR, Channel.USER)
@@ -64,10 +64,6 @@ LAWFUL = (Channel.OPERATOR, Channel.USER)
 
 SPEECH = (*LAWFUL, Channel.AGENT)
 """Channels of somebody who speaks: no tool and no document."""
-
-_WORDS = {trust: trust.name.lower() for trust in Trust}
-_TRUSTS = {channel: Trust[channel.name] for channel in Channel}
-
 
 GIVEN_TASK = "given task"
 """Name of an agent's words that are the task of a sub-agent. No tool has a name with a space."""
@@ -83,9 +79,6 @@ class _Split:
     """The words left after pasted passages were removed. The mark does not affect equality of observations."""
 
     words: str | None = field(default=None, compare=False)
-
-
-_WHOLE = _Split()
 
 
 class Observation(BaseModel):
@@ -115,7 +108,7 @@ class Observation(BaseModel):
     left_out: int = 0
     message: str = ""
     at: str = Field(default="", exclude_if=operator.not_)
-    _split: _Split = PrivateAttr(default_factory=lambda: _WHOLE)
+    _split: _Split = PrivateAttr(default_factory=_Split)
 
     @field_validator("text", "name", "call_id", "message", mode="before")
     @classmethod
@@ -177,8 +170,7 @@ def refs(observations: Sequence[Observation], number: int) -> list[str]:
     """Return the ref of each observation of turn ``number``."""
     used: Counter[str] = Counter()
     found = []
-    for observation in observations:
-        letter = observation.channel.value[0]
+    for letter in (observation.channel.value[0] for observation in observations):
         found.append(f"{letter}{number}" + (f".{used[letter]}" if used[letter] else ""))
         used[letter] += 1
     return found

@@ -1,7 +1,7 @@
 """Secrets that are known by their own form, or by the place they stand in.
 
 A provider's documented token, a key block, a hashed password, a number with check digits; the value of a header, of a
-URL's user, of a command's flag; and base64 of any of these. `acc.turn.redact_names` finds those behind a name.
+URL's user, of a command's flag; and base64 of any of these. `acc.turn.redact` finds those behind a name.
 """
 
 from __future__ import annotations
@@ -83,11 +83,20 @@ _IBAN = re.compile(
 _ENCODED = re.compile(r"(?<![\w+/=])[A-Za-z0-9+/]{24,1024}={0,2}(?![\w+/=])")
 _BASIC = re.compile(r"[\w.@-]{1,64}:[^\s:]{6,128}\Z")
 
-MASK = re.compile(
+_MASK = re.compile(
     r"\*+|\.{3}|x{4,}|\$?\{++[^{}]*+\}|<[^<>]*+>|[$%<#{]++\W*+(?:[A-Z_0-9.]++|[a-z_0-9.]++)\W*+\Z|![a-z_]++\Z"
     r"|\W*+[A-Z_]++\W*+\Z"
 )
 """What stands for a value: a mask, a variable, a word in letters of one case."""
+_EXPRESSION = re.compile(r"@?[a-z_][\w.:]*+[(\[]|@[\w.]++\(|[\w.]++\(.*\)\W*\Z|os\.|env\b")
+"""A call or a look-up in a program."""
+_ELSEWHERE = re.compile(r"[\w.-]+@[\w.-]+\.\w+|[\w+-]+://.*", re.I)
+"""An address is no password."""
+
+
+def stands_for_another(value: str) -> bool:
+    """Whether a value is no secret itself: a mask, an expression, an address."""
+    return bool(_MASK.match(value) or _EXPRESSION.match(value) or _ELSEWHERE.match(value))
 
 
 def begun(
@@ -133,7 +142,7 @@ def formed(text: str, folded: str) -> Iterator[Span]:
     yield from _tokens(text)
     for form, words in _PLACES:
         for found in begun(form, text, folded, words):
-            if form is not _IN_URL or not MASK.match(found["value"]):
+            if form is not _IN_URL or not _MASK.match(found["value"]):
                 yield found.span("value")
     yield from (m.span() for m in _IBAN.finditer(text) if _is_iban(m[0]))
     yield from (m.span() for m in _DIGITS.finditer(text) if _is_card(m[0]))

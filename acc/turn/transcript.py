@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError
 from acc.turn.chat_messages import Message, read_message
 from acc.turn.content_parts import Part
 from acc.turn.observations import Channel, Observation, storable, user_observations
@@ -46,10 +46,6 @@ class Calls:
             self._is_over = False
         self._steps[-1].append(_Call(call_id, name))
 
-    def knows(self, call_id: str) -> bool:
-        """Whether a call had this id."""
-        return any(call.call_id == call_id for step in self._steps for call in step)
-
     def answered(self, call_id: str, own: str) -> tuple[str, Channel]:
         """Match a result to its call and return the tool's name and channel.
 
@@ -76,10 +72,10 @@ class Calls:
     def _step_of(self, call_id: str) -> list[_Call]:
         """The latest step, or an earlier one if only it has an unanswered call with this id."""
         for step in reversed(self._steps):
-            if any(call.call_id == call_id for call in step):
-                waiting = any(c.call_id == call_id and not c.is_answered for c in step)
-                if step is self._steps[-1] or (call_id and waiting):
-                    return step
+            alike = [call for call in step if call.call_id == call_id]
+            is_waiting = call_id and not all(call.is_answered for call in alike)
+            if alike and (is_waiting or step is self._steps[-1]):
+                return step
         return self._steps[-1] if self._steps else []
 
     def _channel(self, name: str) -> Channel:
@@ -152,18 +148,19 @@ def read_transcript(
     *,
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
+    places: Sequence[str] = (),
 ) -> Iterator[ReadMessage]:
     """Yield each message, including system messages, with its observations.
 
     ``channels`` names the channel of tools, and of user messages by other authors; ``speakers`` are the names
-    that speak for the user, None for all.
+    that speak for the user, None for all. ``places`` say in errors where each message stands.
 
     Raises:
         InputError: A message cannot be read.
     """
     calls = Calls(channels)
     for index, raw in enumerate(messages):
-        message = read_message(raw, _place(index))
+        message = read_message(raw, places[index] if places else f"message {index + 1}")
         if not message.is_item and message.role != "tool":
             calls.end_step()
         channel = speaker_channel(message.name, speakers, channels)
@@ -177,43 +174,27 @@ def read_transcript(
         yield ReadMessage(message, found, opens)
 
 
-def read_exchanges(
-    messages: Iterable[Any],
-    *,
-    channels: Mapping[str, Channel],
-    speakers: Collection[str] | None = None,
-) -> Iterator[tuple[Observation, ...]]:
-    """Group a transcript's observations by user message; without one there is no group.
+def exchanges(read: Iterable[ReadMessage]) -> Iterator[tuple[ReadMessage, ...]]:
+    """Group a transcript by the messages that open a turn; without one there is no group.
 
-    Earlier messages belong to the first group, except a system message at the very beginning.
+    Earlier messages belong to the first group. A system message at the very beginning brings no observations.
     """
-    _check_list(messages)
-    exchange: list[Observation] = []
-    spoken = False
-    read = read_transcript(messages, channels=channels, speakers=speakers)
-    for place, (message, observations, opens) in enumerate(read):
-        if opens and spoken:
-            yield tuple(exchange)
-            exchange = []
-        spoken = spoken or opens
-        if place or message.role != "system":
-            exchange.extend(observations)
-    if spoken:
-        yield tuple(exchange)
+    group: list[ReadMessage] = []
+    is_open = False
+    for place, each in enumerate(read):
+        if each.opens and is_open:
+            yield tuple(group)
+            group = []
+        is_open = is_open or each.opens
+        is_role = not place and each.message.role == "system"
+        group.append(each._replace(observations=()) if is_role else each)
+    if is_open:
+        yield tuple(group)
 
 
-def _check_list(messages: Any) -> None:
-    if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
-        return
-    raise InputError(
-        f"messages are {type(messages).__name__}, not a list of messages",
-        where="messages",
-        hint='pass a list, [{"role": ..., "content": ...}, ...]; for one text, use Turn.said(text)',
-    )
-
-
-def _place(index: int) -> str:
-    return f"message {index + 1}"
+def seen_in(exchange: Iterable[ReadMessage]) -> tuple[Observation, ...]:
+    """Return the observations of all messages."""
+    return tuple(o for each in exchange for o in each.observations)
 
 
 def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[Observation]:
@@ -266,7 +247,6 @@ def _speech(parts: Sequence[Part]) -> str:
 
 
 def _documents(parts: Sequence[Part]) -> Iterator[Observation]:
-    """Yield each attached document as an observation of its own."""
     for part in parts:
         if part.kind == "document":
             yield Observation(channel=Channel.DOCUMENT, text=part.text, name=part.name)

@@ -10,9 +10,15 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
+from acc.turn.chat_messages import time_in
 from acc.turn.observations import Channel, Observation, asked, refs, split, user_observations
-from acc.turn.times import time_in
-from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
+from acc.turn.transcript import (
+    checked_speakers,
+    exchanges,
+    named_channels,
+    read_transcript,
+    seen_in,
+)
 
 UNDATED = "unknown"
 """`Turn.at` of a turn whose time nobody knows, such as one of a recorded conversation."""
@@ -111,7 +117,7 @@ class Turn(BaseModel):
             text: The message as the user sent it.
             pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
                 and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
-            at: When the user said it, best with the user's offset from UTC, in a form that `acc.clock` reads;
+            at: When the user said it, best with the user's offset from UTC, in a form that `acc.clock.time_of` reads;
                 empty for the controller's clock.
             message_id: Id of the message in the application, by which a step that is repeated without a state finds
                 what was committed.
@@ -126,13 +132,12 @@ class Turn(BaseModel):
 
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""
-        named = [
-            observation.model_copy(update={"ref": ref})
-            for observation, ref in zip(
-                self.observations, refs(self.observations, number), strict=True
-            )
-        ]
-        return self.model_copy(update={"observations": tuple(named), "number": number})
+        names = refs(self.observations, number)
+        named = tuple(
+            each.model_copy(update={"ref": ref})
+            for each, ref in zip(self.observations, names, strict=True)
+        )
+        return self.model_copy(update={"observations": named, "number": number})
 
     @property
     def user_words(self) -> str:
@@ -145,9 +150,15 @@ def _exchanges(
     channels: Mapping[str, Channel] | None,
     speakers: Collection[str] | None,
 ) -> Iterator[tuple[Observation, ...]]:
-    """Check the arguments of `Turn.from_messages`, and yield the exchanges of the transcript."""
+    """Check the arguments of `Turn.from_messages`, and yield the observations of each exchange."""
     named, known = named_channels(channels), checked_speakers(speakers)
-    return read_exchanges(messages, channels=named, speakers=known)
+    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
+        raise InputError(
+            f"messages are {type(messages).__name__}, not a list of messages",
+            where="messages",
+            hint='pass a list, [{"role": ..., "content": ...}, ...]; for one text, use Turn.said(text)',
+        )
+    return map(seen_in, exchanges(read_transcript(messages, channels=named, speakers=known)))
 
 
 def normalize(turn: Any, where: str, pasted: Pasted = "") -> Turn:
@@ -164,14 +175,13 @@ def normalize(turn: Any, where: str, pasted: Pasted = "") -> Turn:
             where=where,
             hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
-    times = [o.at for o in turn.observations if o.channel is Channel.USER]
-    timed: Turn = dated(turn, next(filter(None, reversed(times)), ""))
-    own = tuple(split(timed.observations))
-    if pasted == "ask":
-        own = tuple(asked(own))
-    if all(one is other for one, other in zip(own, timed.observations, strict=False)):
+    times = [o.at for o in turn.observations if o.channel is Channel.USER and o.at]
+    timed: Turn = dated(turn, times[-1] if times else "")
+    own = split(timed.observations)
+    seen = tuple(asked(own) if pasted == "ask" else own)
+    if all(one is other for one, other in zip(seen, timed.observations, strict=False)):
         return timed
-    return timed.model_copy(update={"observations": own})
+    return timed.model_copy(update={"observations": seen})
 
 
 def _said(exchange: Sequence[Observation]) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from acc.compress.keyless.compressor import compress
-from acc.compress.keyless.judge import judge
+from acc.compress.keyless.rules import judge
 from acc.driving import perform
 from acc.journal import Appended, Entry, Journal, Latest, ThreadKey
 from acc.state.policy import Cadence, Policy

@@ -47,8 +47,6 @@ def test_the_parts_of_a_message_are_searched_as_one_text() -> None:
     assert rules(Turn.said(HELD), said, Turn.said("Go on.")) == [HELD]
 
 
-# --- thoughts ------------------------------------------------------------------------------------
-
 # --- a long answer -------------------------------------------------------------------------------
 
 

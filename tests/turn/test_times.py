@@ -10,8 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from acc.errors import InputError
-from acc.turn.chat_messages import read_message
-from acc.turn.times import time_in
+from acc.turn.chat_messages import read_message, time_in
 from acc.turn.turn import Turn
 
 TEN = datetime(2026, 11, 25, 10, tzinfo=UTC)

@@ -13,8 +13,7 @@ from langchain_core.messages import HumanMessage
 from openai.types.chat import ChatCompletionMessage
 
 from acc.errors import ConfigurationError, InputError
-from acc.turn.observations import Channel, Observation
-from acc.turn.transcript import read_exchanges
+from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 Message = Any
@@ -43,8 +42,8 @@ def result(call_id: str, content: Any = "ok", **more: Any) -> Message:
 
 def read(*messages: Message, **channels: Channel) -> list[tuple[str, str]]:
     """Channel and text of every observation, a flat list."""
-    exchanges = read_exchanges(messages, channels=channels)
-    return [(o.channel.value, o.text) for exchange in exchanges for o in exchange]
+    turns = Turn.all_from_messages(messages, channels=channels)
+    return [(o.channel.value, o.text) for turn in turns for o in turn.observations]
 
 
 def shown(turn: Turn) -> list[tuple[str, str]]:
@@ -211,7 +210,7 @@ class TestContent:
 
 class TestCalls:
     def test_parallel_calls_and_their_results_keep_their_ids_and_names(self) -> None:
-        (exchange,) = read_exchanges(
+        (turn,) = Turn.all_from_messages(
             [
                 user("q"),
                 assistant(None, calling("c1", "search"), calling("c2", "probe")),
@@ -220,7 +219,7 @@ class TestCalls:
             ],
             channels={"search": Channel.DOCUMENT},
         )
-        assert [(o.channel, o.name, o.call_id, o.text) for o in exchange[1:]] == [
+        assert [(o.channel, o.name, o.call_id, o.text) for o in turn.observations[1:]] == [
             (Channel.AGENT, "search", "c1", "search({})"),
             (Channel.AGENT, "probe", "c2", "probe({})"),
             (Channel.TOOL, "probe", "c2", "second"),
@@ -249,10 +248,10 @@ class TestCalls:
             read(user("q"), {"role": "assistant", "content": "x", "tool_calls": calls})
 
     def test_a_function_role_is_a_tool_of_that_name(self) -> None:
-        (exchange,) = read_exchanges(
+        (turn,) = Turn.all_from_messages(
             [user("q"), {"role": "function", "name": "probe", "content": "ok"}], channels={}
         )
-        assert [(o.channel, o.name, o.text) for o in exchange[1:]] == [
+        assert [(o.channel, o.name, o.text) for o in turn.observations[1:]] == [
             (Channel.TOOL, "probe", "ok")
         ]
 
@@ -329,11 +328,9 @@ class TestAnyMessages:
 
     @given(st.lists(_MESSAGE, max_size=8))
     def test_nobody_becomes_the_operator(self, messages: list[Message]) -> None:
-        try:
-            exchanges: list[tuple[Observation, ...]] = list(read_exchanges(messages, channels={}))
-        except InputError:
-            return
-        assert all(o.channel is not Channel.OPERATOR for exchange in exchanges for o in exchange)
+        with suppress(InputError):
+            turns = Turn.all_from_messages(messages)
+            assert all(o.channel is not Channel.OPERATOR for t in turns for o in t.observations)
 
 
 def test_thoughts_in_front_of_an_answer_are_not_said() -> None:

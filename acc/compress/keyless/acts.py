@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from acc.compress.keyless.words import Clause, content_word, words_of
+from acc.compress.keyless.words import Clause, content, words_of
 
 _ALONE = RLock()
 """The setting is global to the process. Overlapping threads could restore each other's value."""
@@ -237,7 +237,7 @@ def _beside(x: Floats, apart: int) -> Floats:
 def word_vectors(text: str) -> Floats:
     """Return a unit vector for each content word of ``text``: the normalised mean of its pieces' vectors."""
     network = Network.read()
-    words = (w for w in words_of(text) if w.isalpha() and content_word(w))
+    words = (w for w in words_of(text) if w.isalpha() and content(w))
     read = [pieces(word, network.places) for word in dict.fromkeys(words)]
     if not read:
         return np.zeros((0, network.vectors.shape[1]), np.float32)

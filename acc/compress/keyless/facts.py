@@ -1,4 +1,7 @@
-"""Facts: whole sentences of user and agent and lines of tools, by what they will be worth later."""
+"""Facts: sentences of user and agent, or their parts, by what they will be worth later.
+
+Of a tool's output nothing is taken: what matters of it, the agent says again.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import NamedTuple
 
 from acc.compress.keyless.acts import Linear, acts
 from acc.compress.keyless.reading import HeardClauses, SaidSentence
-from acc.compress.keyless.words import marks, one_of, plain, stems, words_of
+from acc.compress.keyless.words import NUMBER_WORDS, marks, one_of, plain, stems, words_of
 from acc.state.items import LONGEST, Record
 
 _MONTH = one_of(
@@ -21,10 +24,6 @@ _MONTH = one_of(
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _UNIT = one_of(
     """ms,s,sec,seconds?,min,minutes?,h,hours?,days?,weeks?,months?,years?,kb,mb,gb,tb,kg,g,mg,ml,l,km,m,rpm,qps,rps"""
-)
-_NUMBER_WORD = one_of(
-    """two,three,four,five,six,seven,eight,nine,ten,eleven,twelve,fifteen,twenty,thirty,forty,fifty,sixty,seventy,
-    eighty,ninety,hundred,thousand"""
 )
 _VALUE = re.compile(
     rf"(?P<dates>{_DAY}(?: ?{_MONTH})?(?: ?[-–] ?| to | until ){_DAY}(?: of)? {_MONTH}"
@@ -39,7 +38,7 @@ _VALUE = re.compile(
     r"|(?P<id>\b(?-i:(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])[A-Z0-9]{2,20}(?:[-_][A-Z0-9]{1,20}){0,5})\b)"
     r"|(?P<host>\b(?-i:[a-z][a-z0-9]{0,20}(?:-[a-z0-9]{1,20}){0,4}-\d{1,4})\b)"
     rf"|(?P<duration>\b\d+(?:\.\d+)?\s?{_UNIT})"
-    rf"|(?P<number>\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{_NUMBER_WORD})",
+    rf"|(?P<number>\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{one_of(','.join(NUMBER_WORDS))})",
     re.I,
 )
 _NAME = re.compile(
@@ -103,27 +102,14 @@ LEAST = 0.05
 TELLS = 0.15
 """Minimum probability that a user's sentence tells something."""
 
-MOST_LINES = 400
-"""Maximum number of lines read of one output."""
-
-MOST_OF_OUTPUT = 4
-"""Lines of one output that become facts at most."""
-
 SHARED = 0.3
 """Minimum share of a held fact's words in a sentence that gives another value of the same thing."""
 
 LONG, FEW = 60, 4
 """Characters of a sentence from which its parts are ranked one by one, and the words of a part at least."""
 
-TOOL = 0.15
-"""Factor on the worth of a tool's line: what matters of it, the agent says again."""
-
 _JOINT = re.compile(
     r"[;:–—]\s+|\s[-–—]\s|,\s+(?:and|but|so|which|because|with|while|as|since|where|who)\s", re.I
-)
-_LINE = re.compile(
-    r"[ \t]{0,9}[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?){0,3})[\"']?"
-    r"(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{2,20})[\"']?(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,60})"
 )
 
 
@@ -136,30 +122,22 @@ class FactCandidate:
         ref: Its message; empty for a held fact.
         worth: How much it will be needed, 0 to 1.
         age: Turns since it was last said.
-        replaces: Id of the held fact that it replaces, or its own id; may be empty.
     """
 
     text: str
     ref: str
     worth: float
     age: int = 0
-    replaces: str = ""
 
 
 def told_in(heard: HeardClauses, ruling: Set[int]) -> Iterator[FactCandidate]:
     """Yield the new facts of what was read. ``ruling`` are the user's sentences that are rules or goals."""
-    asked = stems(" ".join(said.words for said in heard.user))
     for place, said in enumerate(heard.user):
         if place not in ruling and _states(said):
             yield from _pieces(said)
     for said in heard.others:
-        if said.message.status != "read" and not said.asks and worth_of(said.words) >= LEAST:
+        if said.is_new and not said.asks and worth_of(said.words) >= LEAST:
             yield from _pieces(said)
-    for message in heard.tools:
-        name = message.observation.name
-        for key, value in _lines(message.text, asked):
-            line = f"{name} {key}: {value}".strip()
-            yield FactCandidate(line, message.ref, TOOL * worth_of(line))
 
 
 def _pieces(said: SaidSentence) -> Iterator[FactCandidate]:
@@ -168,7 +146,9 @@ def _pieces(said: SaidSentence) -> Iterator[FactCandidate]:
     for part in parts(text) if len(text) >= LONG else [text]:
         worth = worth_of(plain(part))
         if worth >= LEAST or part == text:
-            yield FactCandidate(_line(part), said.ref, worth)
+            is_whole = len(part) <= LONGEST
+            kept = part if is_whole else f"{part[: LONGEST - 6].rstrip()} [...]"
+            yield FactCandidate(kept, said.ref, worth)
 
 
 def parts(text: str) -> list[str]:
@@ -182,36 +162,19 @@ def parts(text: str) -> list[str]:
     return [*found, text[start:]]
 
 
-def _line(text: str) -> str:
-    folded = " ".join(text.split())
-    return folded if len(folded) <= LONGEST else f"{folded[: LONGEST - 6].rstrip()} [...]"
-
-
 def _states(said: SaidSentence) -> bool:
-    """Return whether a user's sentence tells something."""
     odds = acts(said.whole)
     told = odds["fact"] + odds["guess"] + odds["done"] + odds["change"] + odds["past"]
     return not said.asks and told >= TELLS and worth_of(said.words) >= LEAST
-
-
-def _lines(text: str, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield keys and values of an output's lines whose key was asked for, the first few."""
-    found = (_LINE.match(line[:200]) for line in text.split("\n", MOST_LINES)[:MOST_LINES])
-    pairs = [(m["key"].replace("_", " ").lower(), m["value"].strip()) for m in found if m]
-    wanted = [pair for pair in pairs if stems(pair[0]) & asked and marks(pair[1])]
-    yield from wanted[:MOST_OF_OUTPUT]
 
 
 def replaced_by(new: FactCandidate, held: Sequence[Record]) -> Record | None:
     """Return the held fact that ``new`` gives another value for: the same subject, a value of the same kind."""
     text = plain(new.text)
     said = stems(text)
-    best: tuple[float, Record | None] = (0.0, None)
-    for fact in held:
-        share = _restates(said, text, plain(fact.text_of))
-        if share > best[0]:
-            best = share, fact
-    return best[1]
+    shares = [_restates(said, text, plain(fact.text_of)) for fact in held]
+    best = max(shares, default=0.0)
+    return held[shares.index(best)] if best else None
 
 
 def _restates(said: frozenset[str], new: str, held: str) -> float:
@@ -222,8 +185,7 @@ def _restates(said: frozenset[str], new: str, held: str) -> float:
     numbered = _numbered(held)
     if any(numbered.get(noun, number) != number for noun, number in _numbered(new).items()):
         return 0.0  # "door 4" is not "door 3"
-    units = stems(" ".join(value.text for value in values_in(held)))  # a currency is no subject
-    own = stems(held) - marks(held) - units
+    own = stems(held) - marks(held)
     shared = len(own & said)
     share = shared / len(own) if own else 0.0
     return share if shared >= 2 and share >= SHARED else 0.0
@@ -232,11 +194,7 @@ def _restates(said: frozenset[str], new: str, held: str) -> float:
 def _numbered(text: str) -> dict[str, str]:
     """Return the numbers of things, such as 3 of "server 3"."""
     pairs = pairwise(word.strip(".,;:!?") for word in text.lower().split())
-    return {
-        noun: number
-        for noun, number in pairs
-        if number.isdigit() and noun.isalpha() and stems(noun)
-    }
+    return {a: b for a, b in pairs if a.isalpha() and b.isdigit() and stems(a)}
 
 
 def _by_kind(words: str) -> dict[str, set[str]]:

@@ -16,8 +16,8 @@ from py3langid.langid import LanguageIdentifier
 from acc.compress.keyless.words import Clause, clauses, one_of, plain
 from acc.state.reading import Reading
 from acc.state.tail import Message
-from acc.text.sentences import Sentence, identifier, sentences
-from acc.turn.observations import Channel
+from acc.text.sentences import identifier, sentences
+from acc.turn.observations import LAWFUL, SPEECH, Channel
 
 HEAD = 600
 """Characters at the head of a text that tell its language."""
@@ -78,21 +78,22 @@ class SaidSentence:
 
     Attributes:
         text: The sentence, verbatim.
-        words: The same with straight apostrophes.
+        whole: The same as one clause, with straight apostrophes, between its neighbours in the message.
         heading: The heading of its list.
-        before: The sentence before it in the message.
-        after: The sentence after it.
         message: The message.
         place: Its place among the messages that were read.
     """
 
     text: str
-    words: str
+    whole: Clause
     heading: str
-    before: str
-    after: str
     message: Message
     place: int
+
+    @property
+    def words(self) -> str:
+        """The sentence with straight apostrophes."""
+        return self.whole.words
 
     @property
     def ref(self) -> str:
@@ -100,9 +101,9 @@ class SaidSentence:
         return self.message.ref
 
     @property
-    def whole(self) -> Clause:
-        """The sentence as one clause."""
-        return Clause(self.words, self.before, self.after)
+    def is_new(self) -> bool:
+        """Whether no compression has read the message before."""
+        return self.message.status != "read"
 
     @property
     def asks(self) -> bool:
@@ -113,7 +114,7 @@ class SaidSentence:
     def clauses(self) -> tuple[Clause, ...]:
         """Its clauses, each with its neighbours."""
         parts = clauses(self.words)
-        around = [self.before, *parts, self.after]
+        around = [self.whole.before, *parts, self.whole.after]
         return tuple(Clause(part, around[i], around[i + 2]) for i, part in enumerate(parts))
 
 
@@ -124,13 +125,11 @@ class HeardClauses:
     Attributes:
         user: English sentences of user and operator, of those who may lay down rules.
         others: Those of other users and of the agent, without its calls.
-        tools: Messages of tools and documents.
         unread: Refs of messages with sentences of another language, or too long ones of the user.
     """
 
     user: tuple[SaidSentence, ...]
     others: tuple[SaidSentence, ...]
-    tools: tuple[Message, ...]
     unread: tuple[str, ...]
 
     def reply_before(self, said: SaidSentence) -> str:
@@ -149,25 +148,16 @@ def heard(reading: Reading) -> HeardClauses:
     others: list[SaidSentence] = []
     unread: list[str] = []
     for place, message in enumerate(reading.messages):
-        if message.channel in (Channel.TOOL, Channel.DOCUMENT) or message.observation.is_call:
-            continue
-        english = list(_said(message, place, unread))
-        (user if _lays_down(reading, message) else others).extend(english)
-    return HeardClauses(
-        tuple(s for s in user if s.message.status != "read"),
-        tuple(others),
-        tuple(m for m in reading.messages if _is_told(m)),
-        tuple(dict.fromkeys(unread)),
-    )
-
-
-def _is_told(message: Message) -> bool:
-    return message.channel in (Channel.TOOL, Channel.DOCUMENT) and message.status != "read"
+        if message.channel in SPEECH and not message.observation.is_call:
+            lists = user if _lays_down(reading, message) else others
+            lists.extend(_said(message, place, unread))
+    new = tuple(said for said in user if said.is_new)
+    return HeardClauses(new, tuple(others), tuple(dict.fromkeys(unread)))
 
 
 def _lays_down(reading: Reading, message: Message) -> bool:
     """Return whether the message is of user or operator, and of a speaker whose words may be rules (law 6)."""
-    if message.channel not in (Channel.USER, Channel.OPERATOR):
+    if message.channel not in LAWFUL:
         return False
     speakers = reading.policy.speakers
     return speakers is None or not message.speaker or message.speaker in speakers
@@ -175,27 +165,21 @@ def _lays_down(reading: Reading, message: Message) -> bool:
 
 def _said(message: Message, place: int, unread: list[str]) -> Iterator[SaidSentence]:
     found = sentences(message.text)
-    if len(found) > MOST_SENTENCES and message.channel not in (Channel.USER, Channel.OPERATOR):
+    if len(found) > MOST_SENTENCES and message.channel not in LAWFUL:
         found = [*found[: MOST_SENTENCES // 2], *found[-MOST_SENTENCES // 2 :]]
     texts = ["", *(plain(" ".join(each.text.split())) for each in found), ""]
     is_foreign = not is_english(" ".join(texts))
-    for i, each in enumerate(found):
-        words = texts[i + 1]
-        if not _is_english(words, is_foreign):
-            if message.status != "read":
-                unread.append(message.ref)
-        elif len(words) <= LONGEST:
-            yield _one(each, words, texts[i], texts[i + 2], message, place)
-        elif message.status != "read" and message.channel is not Channel.AGENT:
+    for each, before, words, after in zip(found, texts, texts[1:], texts[2:], strict=False):
+        is_long = len(words) > LONGEST and message.channel is not Channel.AGENT
+        is_read = _is_english(words, is_foreign)
+        if (is_long or not is_read) and message.status != "read":
             unread.append(message.ref)
+        if is_read and len(words) <= LONGEST:
+            yield SaidSentence(
+                each.text, Clause(words, before, after), each.heading, message, place
+            )
 
 
 def _is_english(words: str, in_foreign: bool) -> bool:
     """In a message of another language, a sentence is English only if it has more than two English words."""
     return is_english(words) if not in_foreign else len(words.split()) > 3 and is_english(words)
-
-
-def _one(
-    each: Sentence, words: str, before: str, after: str, message: Message, place: int
-) -> SaidSentence:
-    return SaidSentence(each.text, words, each.heading, before, after, message, place)

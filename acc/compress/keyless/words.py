@@ -72,11 +72,6 @@ def content(words: str) -> frozenset[str]:
     return stems(words) - GENERIC
 
 
-def content_word(word: str) -> bool:
-    """Return whether a single word can identify a rule."""
-    return bool(content(word))
-
-
 _JOINTS = re.compile(r"(?:,\s++(?:and|but|also|plus)|(?<!\s)\s++and also)\s++", re.I)
 _BACKWARD = re.compile(
     r"\b" + one_of("it,its,them,they,their,that,those,this,these,him,his,her,one,ones,else"), re.I
@@ -132,7 +127,7 @@ def is_negative(text: str) -> bool:
     return _NEGATIVE.search(text) is not None
 
 
-_NUMBER_WORDS = {
+NUMBER_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50,
     "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "thousand": 1000, "dozen": 12,
@@ -140,7 +135,7 @@ _NUMBER_WORDS = {
 
 _FIGURE = re.compile(
     r"(?<![:\w])(?P<money>[£€$]\s?)?(?:(?P<digits>\d[\d,]{0,14}(?:\.\d{1,6})?)(?P<k>\s?k\b)?(?!\d|:\d)|\b(?P<word>"
-    + "|".join(_NUMBER_WORDS)
+    + "|".join(NUMBER_WORDS)
     + r")\b)(?:\W{0,2}(?:(?:a |per |an )?(?P<unit>%|percent|euros?|pounds?|dollars?|eur|gbp|usd|chf|quid|bucks|[ap]m"
     r"|[kgt]b|kg|ms|[ck]?m|mm|ml|mg|bar|kwh?|(?!(?:is|was|has|goes|needs|gets|as|this|plus|its)\b)[a-z]{2,}s\b)))?",
     re.I,
@@ -172,7 +167,7 @@ def figures(words: str) -> tuple[Figure, ...]:
 
 def _figure(words: str, match: re.Match[str]) -> Figure:
     digits = (match["digits"] or "").replace(",", "")
-    value = float(digits or _NUMBER_WORDS[match["word"].lower()]) * (1000 if match["k"] else 1)
+    value = float(digits or NUMBER_WORDS[match["word"].lower()]) * (1000 if match["k"] else 1)
     unit = (match["unit"] or "").lower().removesuffix("s")
     unit = "money" if match["money"] or unit in _MONEY else unit
     compared = _COMPARED.search(words[max(0, match.start() - 40) : match.start()])

@@ -184,12 +184,9 @@ def _is_letterhead(head: Sequence[str], apart: Sequence[bool]) -> bool:
     return len(sender.split()) > 1 or apart[headers[-1]]
 
 
-_LINES_OF_HEAD = (1, 2, 3)
-
-
 def _is_attribution(line: str, following: Sequence[str]) -> bool:
     """Whether mail programs write this line above the text that a mail answers. They wrap it up to twice."""
-    for many in _LINES_OF_HEAD:
+    for many in (1, 2, 3):
         whole = " ".join((line, *following[: many - 1])).rstrip()
         if many > 1 and not _ON & {*words_of(line)[:1]}:
             return False

@@ -61,7 +61,8 @@ def quotations(text: str) -> Iterator[Span]:
 def _end(text: str, at: int, before: str, closing: list[int]) -> int | None:
     """Return where the quotation ends that opens at ``at``; None if no mark closes it."""
     mark, number = text[at], bisect_right(closing, at)
-    is_introduced = _is_led(before) or _is_apart(before)
+    is_led = before.rstrip().endswith(":")  # behind a colon
+    is_introduced = is_led or _is_apart(before)
     if number == len(closing):
         return len(text) if is_introduced else None
     nearest = closing[number]
@@ -70,16 +71,11 @@ def _end(text: str, at: int, before: str, closing: list[int]) -> int | None:
         if text.find(mark, nearest + 1) < other or _opens(text, other) or text[other - 1].isdigit():
             break
         nearest = other
-    is_sure = _is_led(before) and mark not in _AMBIGUOUS
+    is_sure = is_led and mark not in _AMBIGUOUS
     if not is_sure and not (is_introduced and text.find("\n", nearest, closing[-1]) >= 0):
         return nearest
     is_opened = mark not in _AMBIGUOUS and text.rfind(mark) > closing[-1]
     return len(text) if is_opened else closing[-1]
-
-
-def _is_led(before: str) -> bool:
-    """Whether a quotation begins behind a colon."""
-    return before.rstrip().endswith(":")
 
 
 def _opens(text: str, at: int) -> bool:
@@ -211,10 +207,9 @@ def around_question(text: str) -> Iterator[Span]:
     except (ValueError, RecursionError):
         return
     said = whole.get("question") or whole.get("query")
-    for is_ascii in (False, True) if isinstance(said, str) else ():
-        written = json.dumps(said, ensure_ascii=is_ascii)
-        start = text.find(written)
-        if start >= 0:
-            yield 0, start + 1
-            yield start + len(written) - 1, len(text)
-            return
+    forms = [json.dumps(said, ensure_ascii=is_ascii) for is_ascii in (False, True)]
+    written = next((form for form in forms if form in text), None)
+    if isinstance(said, str) and written is not None:
+        start = text.index(written)
+        yield 0, start + 1
+        yield start + len(written) - 1, len(text)

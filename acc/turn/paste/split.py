@@ -15,13 +15,14 @@ Unmarked text belongs to the user. A caller that knows better passes ``pasted``
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from unicodedata import east_asian_width
 
 import numpy as np
 
+from acc.text.lines import replaced
 from acc.text.normal import Normal, normalised
 from acc.text.sentences import sentences
 from acc.turn.paste.copied import copied, mailed
@@ -75,28 +76,28 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
     cleaned = _without(laid_out.text, _standing_in(laid_out.text, known))
     left = cleaned
     if len(left) - left.count(TAKEN) > LONGEST_TYPED:
-        left = _without(left, iter([_middle(left)]))
+        left = _without(left, [_middle(left)])
     left = _without(left, around_question(left))
     for _ in range(MOST_PASSAGES):
         if (first := _first(left)) is None:
             break
-        left = _without(left, iter([first]))
+        left = _without(left, [first])
     else:
         for passages in _KINDS:
             left = _without(left, passages(left))
     if TAKEN not in left:
         return Passages(text, ())
-    own: list[str] = []
-    pasted: list[str] = []
-    position = 0
-    for taken in _TAKEN.finditer(left):
-        start, end = (_place(laid_out, at, text) for at in taken.span())
-        own += (text[position:start], f" {MARK} ")
-        position = end
-        if cleaned[slice(*taken.span())].replace(TAKEN, "").strip():
-            pasted.append(text[start:end].strip())
-    kept = "".join((*own, text[position:]))
-    return Passages("\n".join(_tidy(kept)), _bounded(pasted))
+    taken = [found.span() for found in _TAKEN.finditer(left)]
+    spans = [(_place(laid_out, start, text), _place(laid_out, end, text)) for start, end in taken]
+    own = replaced(text, spans, lambda _: f" {MARK} ")
+    pasted = [
+        text[start:end].strip()
+        for (start, end), place in zip(spans, taken, strict=True)
+        if cleaned[slice(*place)].replace(TAKEN, "").strip()
+    ]
+    last = MOST_PASSAGES - 1
+    remainder = filter(None, ["\n\n".join(pasted[last:])])
+    return Passages(_tidy(own), (*pasted[:last], *remainder))
 
 
 def _place(laid_out: Normal, at: int, text: str) -> int:
@@ -135,41 +136,22 @@ def _is_in_word(text: str, place: int) -> bool:
 
 def _first(text: str) -> Span | None:
     """The passage that begins first: marks inside it belong to it. In a tie the kind listed first wins."""
-    found = (next(passages(text), None) for passages in _KINDS)
-    return min(filter(None, found), key=lambda span: _begin(text, span), default=None)
+    found = filter(None, (next(passages(text), None) for passages in _KINDS))
+    return min(found, key=lambda span: span[1] - len(text[slice(*span)].lstrip()), default=None)
 
 
-def _begin(text: str, span: Span) -> int:
-    start, end = span
-    return end - len(text[start:end].lstrip())
-
-
-def _without(text: str, spans: Iterator[Span]) -> str:
+def _without(text: str, spans: Iterable[Span]) -> str:
     """Replace every character of a non-blank span by `TAKEN`."""
-    kept: list[str] = []
-    position = 0
-    for start, end in spans:
-        if text[start:end].strip():
-            kept += (text[position:start], TAKEN * (end - start))
-            position = end
-    return "".join((*kept, text[position:]))
+    return replaced(text, spans, lambda words: TAKEN * len(words) if words.strip() else words)
 
 
 _TAKEN = re.compile(rf"{TAKEN}+(?:\s+{TAKEN}+)*")
 """Removed text. Passages separated only by white space count as one."""
 
 
-def _bounded(pasted: list[str]) -> tuple[str, ...]:
-    if len(pasted) <= MOST_PASSAGES:
-        return tuple(pasted)
-    first = MOST_PASSAGES - 1
-    return (*pasted[:first], "\n\n".join(pasted[first:]))
-
-
-def _tidy(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if line := " ".join(line.split()):
-            yield line
+def _tidy(text: str) -> str:
+    """Fold white space, and leave empty lines out."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines())))
 
 
 # --- the middle of a long message, for `acc.state.policy.Policy.pasted` ---
@@ -212,32 +194,24 @@ def _middle(text: str) -> Span:
         return 0, 0
     (start, end), (last, stop) = spans[0], spans[-1]
     if end - start > LONG_LINE:
-        end = start + _first_end(text[start:end])
+        end = start + _outermost(text[start:end], 0)[1]
     if stop - last > LONG_LINE:
-        last = stop - _last_length(text[last:stop])
+        last += _outermost(text[last:stop], -1)[0]
     return end, max(end, last)
 
 
-def _first_end(line: str) -> int:
-    """Return where the first sentence of a line ends; 0 if it is too long for one."""
-    part = line[:LONGEST_SENTENCE]
-    found = sentences(part)
-    if len(part) == len(line):
-        return found[0].end if found else len(line)
-    return found[0].end if len(found) > 1 else 0
-
-
-def _last_length(line: str) -> int:
-    """Return the length of the last sentence of a line; 0 if it is too long for one."""
-    part = line[-LONGEST_SENTENCE:]
-    found = sentences(part)
-    if len(part) == len(line):
-        return len(line) - found[-1].start if found else len(line)
-    return len(part) - found[-1].start if len(found) > 1 else 0
+def _outermost(line: str, place: Literal[0, -1]) -> Span:
+    """Return where the first or last sentence of a line stands: nothing at that edge if it is too long for one."""
+    skipped = 0 if place == 0 else max(0, len(line) - LONGEST_SENTENCE)
+    part = line[skipped:][:LONGEST_SENTENCE]
+    found, is_whole = sentences(part), len(part) == len(line)
+    if found and (is_whole or len(found) > 1):
+        return skipped + found[place].start, skipped + found[place].end
+    edge = 0 if place == 0 else len(line)
+    return (0, len(line)) if is_whole else (edge, edge)
 
 
 def _full_lines(text: str) -> Iterator[Span]:
-    """Yield where each line begins and ends that is not empty."""
     position = 0
     for line in text.splitlines(keepends=True):
         if line.strip():
@@ -275,14 +249,10 @@ def without_html(text: str) -> str:
             link = ("", 0) if tag["end"] else (_address(tag["more"] or ""), tag.end())
         elif name in BLOCKS:
             kept.append("\n- " if name == "li" and not tag["end"] else "\n")
-    lines = (
-        " ".join(line.split()) for line in unescape("".join((*kept, joined[at:]))).splitlines()
-    )
-    return "\n".join(filter(None, lines))
+    return _tidy(unescape("".join((*kept, joined[at:]))))
 
 
 def _address(attributes: str) -> str:
-    """Return the address of a link."""
     value = attributes.partition("href=")[2]
     quote = value[:1] if value[:1] in ("'", '"') else " "
     return value.removeprefix(quote).partition(quote)[0]

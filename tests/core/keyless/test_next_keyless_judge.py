@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acc.compress.keyless.judge import judge
+from acc.compress.keyless.rules import judge
 from acc.state.items import Ending, Rule, Verdict, Words
 from acc.state.reading import Claim, claim_digest
 from acc.turn.observations import Channel
