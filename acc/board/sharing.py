@@ -10,7 +10,7 @@ from acc.board.board import Board, To
 from acc.board.listening import Hearing, Listener, listening
 from acc.board.privacy import Choosing, Delivery, Why, held_on
 from acc.board.writing import Batch, Desk, Known, Make, State, writing
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.driving import Doing
 from acc.errors import PinnedOverflow
 from acc.journal import Latest
@@ -163,7 +163,7 @@ class Telling:
         verdicts = heard.judgements
         if any(each.digest in standing for each in verdicts):  # they hold for any newer state
             policy = self.desk.policy
-            yield from self._write(lambda s, _: commit(s, policy, judgements=verdicts))
+            yield from self._write(lambda s, _: commit(s, policy, Given(judgements=verdicts)))
 
     def _write(self, make: Make) -> Doing[None]:
         self.latest, done = yield from writing(self.desk, make)
@@ -176,11 +176,9 @@ class Telling:
         delivery = Delivery(batch, state, known)
         choosing = Choosing(self.board, delivery, heard, batch.said if to == "all" else ())
         choosing.choose()
-        messages = delivery.messages
-        done = commit(
-            state, self.desk.policy, turn=messages, number=state.turn + 1, read=messages,
-            proposal=delivery.proposal(),
-        )  # fmt: skip
+        messages = tuple(delivery.messages)
+        given = Given(messages, state.turn + 1, messages, delivery.proposal())
+        done = commit(state, self.desk.policy, given)
         self.why = choosing.why
         self.why.warnings += sorted({f"the board refused: {note}" for note in done.refused})
         is_news = delivery.remembers or _standing(state) != _standing(done.state)

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from acc.artifacts.rows import Artifact
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.controller.indexing import Indexing
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
@@ -211,7 +211,7 @@ def retiring(desk: Desk, ids: Sequence[str], reason: str) -> Doing[Step[Any]]:
                 hint="see BoardMemory.head",
             )
         proposal = Proposal(drop=tuple(ids), author="operator")
-        return commit(state, desk.policy, proposal=proposal)
+        return commit(state, desk.policy, Given(proposal=proposal))
 
     latest, done = yield from writing(desk, make, reason)
     assert done is not None

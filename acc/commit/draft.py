@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from acc.commit.sources import Sources
 from acc.state.items import Goal, Item, Pinned, Record, Words
@@ -11,6 +11,7 @@ from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
 from acc.state.slots import SlotField
+from acc.turn.observations import LAWFUL, Channel
 
 MOST_GONE = 12
 """Maximum number of records that left and can be brought back."""
@@ -73,6 +74,16 @@ class Draft:
                 if item.id == wanted:
                     return name, item
         return None
+
+    def sentence(
+        self, quote: str, ref: str, of: str, channels: Sequence[Channel] = LAWFUL
+    ) -> Words | None:
+        """Return the whole sentence around ``quote`` (`Sources.sentence`); None, with a note, if it is refused."""
+        found = self.sources.sentence(quote, ref, channels, of)
+        if isinstance(found, Note):
+            self.notes.append(found)
+            return None
+        return found
 
     def find_pinned(self, written: str) -> tuple[str, Pinned] | None:
         """Return the rule or goal with this id."""

@@ -15,7 +15,7 @@ from acc.commit.pinned import offered
 from acc.state.items import Ending, Fact, Goal, Pinned, Words
 from acc.state.proposal import Proposal, ProposedLater
 from acc.state.reading import Judgement, claim_digest
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel
@@ -51,9 +51,8 @@ def add_later(draft: Draft, proposal: Proposal) -> None:
 
 
 def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
-    words = _beside(item, each.quote) or draft.sources.sentence(each.quote, each.ref, of="later")
-    if isinstance(words, Note):
-        draft.notes.append(words)
+    words = _beside(item, each.quote) or draft.sentence(each.quote, each.ref, "later")
+    if words is None:
         return
     if words.trust < item.words.trust:
         detail = f"a rule of the {item.words.channel.value} has no later words of a {words.channel.value}"
@@ -63,9 +62,6 @@ def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
         _add_earlier(draft, name, item, words)
         return
     asked = offered(draft, words, each.offer, "later") if each.offer else None
-    if isinstance(asked, Note):
-        draft.notes.append(asked)
-        asked = None
     item = _with_words(draft, name, item, words)
     is_there = any(same_words(w.text, words.text) for w in item.later)
     if each.ends and is_there and not isinstance(item, Goal):

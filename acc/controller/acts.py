@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.controller.behind import compressing
 from acc.controller.common import Common, conversation
 from acc.controller.indexing import document
@@ -107,7 +107,8 @@ def retiring(
     there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
     if state is None or not there:
         return None
-    done = commit(state, parts.memory.policy, proposal=Proposal(drop=there, author="operator"))
+    given = Given(proposal=Proposal(drop=there, author="operator"))
+    done = commit(state, parts.memory.policy, given)
     yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])
     return done
 
@@ -151,7 +152,7 @@ def withdrawing(
             "there is nothing to withdraw from", where=f"{key}, branch {branch}",
             hint="name the thread as its steps do",
         )  # fmt: skip
-    done = commit(latest.state, parts.memory.policy, withdrawn=refs)
+    done = commit(latest.state, parts.memory.policy, Given(withdrawn=tuple(refs)))
     if not done.notes and done.state.unread == latest.state.unread:
         return parts.signed(parts.step(latest.state, latest.tail), key)
     yield parts.committing(latest.head, [Entry(done, parts.memory.policy, outcome=reason)])

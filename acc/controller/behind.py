@@ -69,8 +69,7 @@ def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
     state: Any = latest.state
     commits: list[Commit[S]] = []
     for each in step.commits:
-        given = {**vars(each.given), "number": state.turn}
-        commits.append(commit(state, step.policy, **given))
+        commits.append(commit(state, step.policy, replace(each.given, number=state.turn)))
         state = commits[-1].state
     tail = marked(state.unread, latest.tail)
     return replace(step, state=state, tail=tail, commits=tuple(commits))

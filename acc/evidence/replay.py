@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
 from acc.evidence.losses import Line, given_in, is_act, is_plain, own_policy, read_refs
@@ -153,7 +153,8 @@ class _Branch:
         words = {(slot.name, item.text_of) for slot, item in self._old().items() if item.id in ids}
         drop = tuple(i.id for slot, i in self._state.items() if (slot.name, i.text_of) in words)
         policy = self._policy_of(stored)
-        done = commit(self._state, policy, proposal=Proposal(drop=drop, author="operator"))
+        given = Given(proposal=Proposal(drop=drop, author="operator"))
+        done = commit(self._state, policy, given)
         self._keep(Entry(done, policy, outcome=self._clean("outcome", stored)), (), stored)
 
     def _is_kept(self, group: Sequence[StoredCommit]) -> bool:
@@ -177,12 +178,13 @@ class _Branch:
         """Commit what was given before, without the erased messages."""
         turn = self._line.taken(stored)
         said = [each.message for each in turn]
-        given = dict(vars(given_of(self._left(stored), said, self._texts.__getitem__)))
-        given["before"] = tuple(n for n in given["before"] if n.ref not in self._line.gone)
+        given = given_of(self._left(stored), said, self._texts.__getitem__)
+        before = tuple(note for note in given.before if note.ref not in self._line.gone)
+        given = replace(given, before=before)
         if self._line.head.thread.agent == AGENT:
-            self._pared(given)
+            given = self._pared(given)
         policy = self._policy_of(stored)
-        done: Commit[Any] = commit(self._state, policy, **given)
+        done: Commit[Any] = commit(self._state, policy, given)
         record = stored.record or {}
         entry = Entry(
             done, policy, Usage(**record.get("usage", {})), record.get("outcome", ""),
@@ -196,13 +198,13 @@ class _Branch:
         given["read"] = [e for e in given.get("read", ()) if e[0] not in self._line.gone]
         return {**(stored.record or {}), "given": given}
 
-    def _pared(self, given: dict[str, Any]) -> None:
+    def _pared(self, given: Given) -> Given:
         """Take from what a board was told what rests on the erased words: each element is a sentence of its own."""
         claims = {claim_digest(i) for _, i in self._state.items() if isinstance(i, Pinned)}
-        given["judgements"] = tuple(each for each in given["judgements"] if each.digest in claims)
-        proposal: Proposal | None = given["proposal"]
+        judgements = tuple(each for each in given.judgements if each.digest in claims)
+        given, proposal = replace(given, judgements=judgements), given.proposal
         if proposal is None:
-            return
+            return given
         old = self._old()
         new = {(slot.name, item.text_of): item.id for slot, item in self._state.items()}
         ids = {item.id: new.get((slot.name, item.text_of), "") for slot, item in old.items()}
@@ -210,7 +212,8 @@ class _Branch:
             name: tuple(self._kept(getattr(proposal, name), ids)) for name in _ELEMENTS
         }
         drop = tuple(ids[each] for each in proposal.drop if ids.get(each))
-        given["proposal"] = replace(proposal, **lists, drop=drop, minor=(), keep=(), notes=())
+        left = replace(proposal, **lists, drop=drop, minor=(), keep=(), notes=())
+        return replace(given, proposal=left)
 
     def _kept(self, elements: Iterable[Any], ids: Mapping[str, str]) -> Iterator[Any]:
         """Yield the elements that stay, with the ids that their items have now."""
@@ -242,7 +245,7 @@ class _Branch:
                 hint="erase again when it answers, or with a keyless memory",
             )
         self._replay.usage += step.usage
-        nothing = commit(self._state, policy, number=first.turn)
+        nothing = commit(self._state, policy, Given(number=first.turn))
         for number, done in enumerate(step.commits or (nothing,)):
             is_first = number == 0
             verdicts = self._verdicts(first) if is_first else ()

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.commit.endings import is_to_judge
 from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, named_failure
 from acc.errors import CompressionError
@@ -165,7 +165,7 @@ class _Stepping(Generic[S]):
         except CompressionError as error:  # no verdict means that the rule stays
             self.failure = f"{error.outcome}: {error}"
             return
-        self._commit(judgements=[j for j in judgements if isinstance(j, Judgement)])
+        self._commit(judgements=tuple(j for j in judgements if isinstance(j, Judgement)))
 
     def _provisional(self, fallback: Compressor) -> None:
         read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
@@ -203,9 +203,8 @@ class _Stepping(Generic[S]):
         before = (*missing, *arguments.pop("before", ()))
         if self.memory.redact is not None and (written := arguments.get("proposal")) is not None:
             arguments["proposal"] = _cleaned(written, self.memory.redact)
-        done = commit(
-            self.state, self.memory.policy, number=self.turn.number, before=before, **arguments
-        )
+        given = Given(number=self.turn.number, before=before, **arguments)
+        done = commit(self.state, self.memory.policy, given)
         self.commits.append(done)
         self.state = done.state
         return done

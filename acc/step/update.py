@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from acc.commit.commit import commit
+from acc.commit.commit import Given, commit
 from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, ModelCompressor
 from acc.compress.judge import ModelJudge
 from acc.driving import aperform, perform
@@ -230,7 +230,7 @@ def seed(
     proposal = Proposal(
         rules=tuple(pins[: len(rules)]), goals=tuple(pins[len(rules) :]), author="operator"
     )
-    done = commit(policy.schema.empty(), policy, read=read, proposal=proposal)
+    done = commit(policy.schema.empty(), policy, Given(read=read, proposal=proposal))
     raise_overflow(Step(done.state, (), (done,), Usage(), "", policy, Cadence()))
     lost = [note for note in done.notes if note.reason is not Reason.ADDED]
     held = {item.id: item for _, item in done.state.items()}
