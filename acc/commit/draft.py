@@ -31,19 +31,14 @@ class Draft:
     def __init__(
         self, state: CompressedCognitiveState, sources: Sources, policy: Policy, turn: int
     ) -> None:
-        self.state = state
-        self.sources = sources
-        self.policy = policy
-        self.turn = turn
+        self.state, self.sources, self.policy, self.turn = state, sources, policy, turn
         self.slots = type(state).slots()
         self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.gone: list[Gone] = list(state.gone)
         self.tail: list[TailRef] = list(state.unread)
-        self.notes: list[Note] = []
+        self.notes, self.no_room = list[Note](), list[str]()
         self.labels: dict[str, str] = {}
-        self.counter = state.counter
-        self.no_room: list[str] = []
-        self.over = 0
+        self.counter, self.over = state.counter, 0
 
     def note(
         self,
@@ -54,7 +49,6 @@ class Draft:
         of: str = "",
         ref: str = "",
     ) -> None:
-        """Note what happened."""
         note = Note(reason=reason, item=item, ref=ref, text=text[:120], detail=detail, of=of)
         self.notes.append(note)
 
@@ -69,11 +63,8 @@ class Draft:
     def find(self, written: str) -> tuple[str, Item] | None:
         """Return slot name and item for an id, or for the name that the proposal gave to a new item."""
         wanted = self.labels.get(written, written)
-        for name, items in self.items.items():
-            for item in items:
-                if item.id == wanted:
-                    return name, item
-        return None
+        every = ((name, item) for name, items in self.items.items() for item in items)
+        return next((each for each in every if each[1].id == wanted), None)
 
     def sentence(
         self, quote: str, ref: str, of: str, channels: Sequence[Channel] = LAWFUL
@@ -91,11 +82,9 @@ class Draft:
         return (found[0], found[1]) if found and isinstance(found[1], Pinned) else None
 
     def replace(self, name: str, item: Item) -> None:
-        """Put ``item`` in the place of the one with the same id."""
         self.items[name] = [item if each.id == item.id else each for each in self.items[name]]
 
     def remove(self, name: str, item: Item) -> None:
-        """Remove an item."""
         self.items[name] = [each for each in self.items[name] if each.id != item.id]
 
     def evict(self, name: str, item: Record, why: str) -> None:
@@ -105,7 +94,6 @@ class Draft:
         self.note(Reason.EVICTED, item.id, item.text_of, why)
 
     def records(self, name: str) -> list[Record]:
-        """Return the records of a slot."""
         return [item for item in self.items[name] if isinstance(item, Record)]
 
     def pinned(self) -> Iterator[tuple[str, Pinned]]:
