@@ -134,18 +134,15 @@ class Erasure:
         self.losses = tuple(self._losses())
 
     def _losses(self) -> Iterator[Loss]:
-        """Yield what each thread loses, those last that the target names itself."""
-        rows = self.found.rows
+        rows = self.found.rows  # threads that the target names itself come last: see the module
         refs = frozenset(row.ref for row in rows if is_home(row.thread) and is_ingested(row.ref))
         named = {row.thread for row in rows if not row.is_echo}
         keys = {row.thread for row in rows} | set(self.found.readers(rows) if refs else ())
         for key in sorted(keys, key=lambda key: (key in named, str(key))):
             own = frozenset((row.branch, row.seq) for row in rows if row.thread == key)
-            loss = Loss(key, own, frozenset() if is_home(key) else refs)
-            if not is_home(key):
-                read_lines(self.journal, loss)
-            if own or any(line.anew for line in loss.lines):
-                yield loss
+            lines = () if is_home(key) else tuple(read_lines(self.journal, key, own, refs))
+            if own or any(line.anew for line in lines):
+                yield Loss(key, own, lines)
 
     def plan(self) -> ErasurePlan:
         """Return what goes and what it costs.
@@ -203,14 +200,9 @@ class Erasure:
         )  # fmt: skip
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:
-        """Make the commits of each thread anew, with what that cost."""
         bodies = self.journal.policies()
         replay = Replay(self.parts.memory, self.policies, bodies, self.traces.occur_in)
-        found = {
-            loss.thread: perform(replay.running(loss.lines))
-            for loss in self.losses
-            if not is_home(loss.thread)
-        }
+        found = {loss.thread: perform(replay.running(loss.lines)) for loss in self.losses}
         return found, replay.usage
 
     def _check(self, plan: ErasurePlan) -> None:

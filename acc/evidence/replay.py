@@ -119,7 +119,6 @@ class _Branch:
         return Anew(line.head.branch, line.head.hash, after, tuple(self._made))
 
     def _old(self) -> CompressedCognitiveState:
-        """Return the state that was there before, with what was erased since."""
         return self._schema.load(dict(self._before)) if self._before else self._schema.empty()
 
     def _group(self, group: Sequence[StoredCommit]) -> Doing[None]:
@@ -175,7 +174,6 @@ class _Branch:
         return {**found, "unread": tail}
 
     def _as_recorded(self, stored: StoredCommit) -> None:
-        """Commit what was given before, without the erased messages."""
         turn = self._line.taken(stored)
         said = [each.message for each in turn]
         given = given_of(self._left(stored), said, self._texts.__getitem__)
@@ -193,7 +191,6 @@ class _Branch:
         self._keep(entry, [each.seq for each in turn], stored)
 
     def _left(self, stored: StoredCommit) -> dict[str, Any]:
-        """Return the record without the messages that go."""
         given = dict(given_in(stored))
         given["read"] = [e for e in given.get("read", ()) if e[0] not in self._line.gone]
         return {**(stored.record or {}), "given": given}
@@ -226,7 +223,6 @@ class _Branch:
                 yield replace(each, id=ids.get(each.id, each.id))
 
     def _anew(self, group: Sequence[StoredCommit]) -> Doing[None]:
-        """Compress anew what the step read."""
         first = group[0]
         turn, policy = self._line.taken(first), self._policy_of(first)
         said = Turn(
@@ -246,12 +242,11 @@ class _Branch:
             )
         self._replay.usage += step.usage
         nothing = commit(self._state, policy, Given(number=first.turn))
-        for number, done in enumerate(step.commits or (nothing,)):
-            is_first = number == 0
-            verdicts = self._verdicts(first) if is_first else ()
-            usage = step.usage if is_first else Usage()
-            entry = Entry(done, policy, usage, verdicts=verdicts)
-            self._keep(entry, [each.seq for each in turn] if is_first else (), first)
+        one, *further = step.commits or (nothing,)
+        entry = Entry(one, policy, step.usage, verdicts=self._verdicts(first))
+        self._keep(entry, [each.seq for each in turn], first)
+        for each in further:
+            self._keep(Entry(each, policy), (), first)
 
     def _evidence(self, stored: StoredCommit) -> tuple[Evidence, ...]:
         found = [Evidence.model_validate(each) for each in given_in(stored).get("evidence", ())]

@@ -168,7 +168,6 @@ class Targeted:
         return tuple(dict.fromkeys(self._said(self.rows)))
 
     def _said(self, rows: Iterable[TargetRow]) -> Iterator[str]:
-        """Yield the words of rows, and of the threads that go whole."""
         yield from (row.text for row in rows if row.text)
         for key in self.deleted:
             yield from (each.message.text for _, each in rows_of(self._journal, key))
@@ -202,17 +201,14 @@ class Targeted:
 
     def _own(self) -> Iterator[TargetRow]:
         yield from self._guests()
-        for key in (key for key in self.scope if key not in self.deleted):
-            for branch, each in self._asked(key):
-                if self._is_meant(key, each):
-                    yield _row(key, branch, each)
-
-    def _asked(self, key: ThreadKey) -> Iterable[tuple[str, StoredMessage]]:
         target, journal = self.target, self._journal
-        if not target.refs:
-            return rows_of(journal, key, also_blanked=bool(target.document))
-        seen = journal.messages(key, branch=target.branch, also_open=True)
-        return ((each.branch, each) for each in seen)
+        for key in (key for key in self.scope if key not in self.deleted):
+            if target.refs:
+                seen = journal.messages(key, branch=target.branch, also_open=True)
+                rows = ((each.branch, each) for each in seen)
+            else:
+                rows = rows_of(journal, key, also_blanked=bool(target.document))
+            yield from (_row(key, *each) for each in rows if self._is_meant(key, each[1]))
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
         target, ref = self.target, each.message.ref
@@ -223,8 +219,17 @@ class Targeted:
 
     def _repeated(self, own: Sequence[TargetRow]) -> Iterator[TargetRow]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
-        gone = {row.place for row in own}
-        traces, origins = ErasedTraces(self._said(own)), _Origins(self.deleted, own)
+        gone, deleted = {row.place for row in own}, set(self.deleted)
+        traces, refs = ErasedTraces(self._said(own)), {(row.thread, row.ref) for row in own}
+        documents = {ref for _, ref in refs if is_ingested(ref)}
+
+        def is_copy(each: StoredMessage) -> bool:
+            origin = Origin.of(each.message)
+            if origin is None:
+                return False
+            is_of_row = (origin.thread, origin.ref) in refs or origin.ref in documents
+            return is_of_row or origin.thread in deleted
+
         for key in self.readers(own):
             is_board = key.agent == AGENT
             for branch, each in rows_of(self._journal, key):
@@ -232,7 +237,7 @@ class Targeted:
                 if row.place in gone or not (is_board or row.channel in _DERIVED):
                     continue
                 is_echo = traces.occur_in(row.text, or_part=is_board)
-                if is_echo or (is_board and origins.lead_to(each)):
+                if is_echo or (is_board and is_copy(each)):
                     yield row
 
     def readers(self, own: Sequence[TargetRow]) -> tuple[ThreadKey, ...]:
@@ -252,27 +257,10 @@ class Targeted:
     def held(self) -> Hold | None:
         """The first hold that forbids the erasure, if there is one."""
         rows = {(row.thread, ref) for row in self.rows for ref in ("", *_names(row.ref))}
-        found = (
-            hold for hold in self._journal.held()
-            if hold.thread in self.deleted or (hold.thread, hold.ref) in rows
-        )  # fmt: skip
-        return next(found, None)
-
-
-class _Origins:
-    """Tells of a board's message whether it comes from what goes."""
-
-    def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[TargetRow]) -> None:
-        self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
-        self._documents = {row.ref for row in own if is_ingested(row.ref)}
-
-    def lead_to(self, each: StoredMessage) -> bool:
-        """Whether it is a copy of a message that goes."""
-        origin = Origin.of(each.message)
-        if origin is None:
-            return False
-        is_copy = (origin.thread, origin.ref) in self._refs or origin.ref in self._documents
-        return is_copy or origin.thread in self._deleted
+        for hold in self._journal.held():
+            if hold.thread in self.deleted or (hold.thread, hold.ref) in rows:
+                return hold
+        return None
 
 
 def _names(ref: str) -> tuple[str, ...]:
