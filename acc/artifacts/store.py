@@ -16,10 +16,8 @@ from acc.artifacts.rows import (
     Branches,
     Row,
     ThreadName,
-    ends_of,
     lane_of,
     of_branch,
-    of_refs,
     of_thread,
     place_of,
     rows_of,
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
 
-_ASKED = 500
+_ASKED, _NO_END = 500, 1 << 53
 
 
 class Hit(NamedTuple):
@@ -100,13 +98,14 @@ class Store(ABC):
             if not branches:
                 return []
             vector = embedded(self.embedder, [question], asks=True)
-            ends = ends_of(branches, upto)
+            last = _NO_END if upto is None else upto
+            ends = {branch: last if end is None else min(end, last) for branch, end in branches}
             most = limit + 16  # parts of one text are one message
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
             found = self._nearest(vector, most, of_thread(thread))
             seen = [each for each in found if each.seq <= ends.get(each.branch, -1)]
             if len(found) == most and len(seen) < len(found):
-                lanes = [of_branch(branch, end) for branch, end in ends.items()]
+                lanes = [{seq_of(branch): {"$lte": end}} for branch, end in ends.items()]
                 on_branch = {"$or": lanes} if len(lanes) > 1 else lanes[0]
                 seen = self._nearest(vector, most, of_thread(thread, on_branch))
             best: dict[tuple[str, str], Hit] = {}
@@ -132,7 +131,7 @@ class Store(ABC):
             if not refs:
                 return {}
             found: Any = self._rows.get(
-                where=of_thread(thread, of_refs(refs)), include=["documents"]
+                where=of_thread(thread, _of_refs(refs)), include=["documents"]
             )
             parts = sorted(zip(map(place_of, found["ids"]), found["documents"], strict=True))
             texts: dict[tuple[str, str], str] = {}
@@ -152,22 +151,19 @@ class Store(ABC):
             if refs is None:
                 self._rows.delete(where=of_thread(thread))
                 return
-            named = list(refs)
-            on_branch = [] if branch is None else [of_branch(branch)]
+            named, on_branch = list(refs), [] if branch is None else [of_branch(branch)]
             for at in range(0, len(named), _ASKED):
-                of_these = of_refs(named[at : at + _ASKED])
+                of_these = _of_refs(named[at : at + _ASKED])
                 self._rows.delete(where=of_thread(thread, of_these, *on_branch))
 
     def count(self, thread: ThreadName | None = None) -> int:
         """Return how many messages of the thread, or of all threads, are there."""
-        with self._using("the artifacts cannot be counted"):
-            ids = self._ids(None if thread is None else of_thread(thread))
-            return sum(not place_of(id_).part for id_ in ids)
+        return sum(self.counts(thread).values())
 
-    def counts(self) -> Mapping[str, int]:
-        """Return how many messages each branch of every thread has, by `lane_of`. Ids alone are read: they say it."""
+    def counts(self, thread: ThreadName | None = None) -> Mapping[str, int]:
+        """Return how many messages each branch of the thread, or of all, has, by `lane_of`: the ids say it."""
         with self._using("the artifacts cannot be counted"):
-            places = map(place_of, self._ids())
+            places = map(place_of, self._ids(None if thread is None else of_thread(thread)))
             return Counter(each.lane for each in places if not each.part)
 
     def last(self, thread: ThreadName, branch: str) -> int:
@@ -202,10 +198,13 @@ class Store(ABC):
         return list(self._rows.get(where=where, include=[])["ids"])
 
     def _texts_of(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of the rows that are there, by their ids."""
         texts: dict[str, str] = {}
         for at in range(0, len(ids), _ASKED):
             asked = list(ids[at : at + _ASKED])
             found: Any = self._rows.get(ids=asked, include=["documents"])
             texts |= zip(found["ids"], found["documents"], strict=True)
         return texts
+
+
+def _of_refs(refs: Collection[str]) -> dict[str, Any]:
+    return {"ref": {"$in": list(refs)}}

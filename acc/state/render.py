@@ -51,14 +51,12 @@ def _groups(slot: SlotField, items: Sequence[Item]) -> Iterator[tuple[str, list[
     if not slot.is_record:
         yield title, list(items)
         return
-    for trusts, mark in (
-        ((Trust.OPERATOR, Trust.USER, Trust.AGENT), ""),
-        ((Trust.TOOL,), " by tool"),
-        ((Trust.DOCUMENT,), " by document"),
-    ):
-        group = [i for i in items if isinstance(i, Record) and i.trust in trusts]
-        if group:
-            yield title + mark, list(group)
+    groups: dict[str, list[Item]] = {"": [], " by tool": [], " by document": []}
+    for item in items:
+        if isinstance(item, Record):
+            is_lesser = item.trust < Trust.AGENT
+            groups[f" by {item.trust.word}" if is_lesser else ""].append(item)
+    yield from ((title + mark, group) for mark, group in groups.items() if group)
 
 
 def cost(item: Item, counter: TokenCounter) -> int:

@@ -111,14 +111,11 @@ def resolved(
 def marked(refs: Sequence[TailRef], messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return those of ``messages`` that stand in a tail, in its order and with its marks."""
     by_ref = {message.ref: message for message in messages}
-    found = []
-    for ref in refs:
-        if (message := by_ref.get(ref.ref)) is not None:
-            is_same = (message.status, message.tries) == (ref.status, ref.tries)
-            found.append(
-                message if is_same else replace(message, status=ref.status, tries=ref.tries)
-            )
-    return tuple(found)
+    return tuple(
+        replace(by_ref[each.ref], status=each.status, tries=each.tries)
+        for each in refs
+        if each.ref in by_ref
+    )
 
 
 def shortened(text: str, most: int, policy: Policy, ref: str = "") -> str:
@@ -130,15 +127,13 @@ def shortened(text: str, most: int, policy: Policy, ref: str = "") -> str:
 
 
 def rendered(messages: Iterable[Message], policy: Policy, share: int) -> Iterator[str]:
-    """Yield each message of the tail as the agent reads it.
+    """Return each message of the tail as the agent reads it.
 
     Texts of tools and documents over ``share`` tokens stand with head and end and their ref. They do so from the
     first moment on, so that the prompt's prefix changes only at a compression.
     """
-    for message in messages:
-        if message.status == "provisional":
-            continue
-        yield labelled(message, policy, share)
+    shown = (message for message in messages if message.status != "provisional")
+    return (labelled(message, policy, share) for message in shown)
 
 
 def recalled(evidence: Iterable[Evidence]) -> Iterator[str]:
@@ -147,20 +142,23 @@ def recalled(evidence: Iterable[Evidence]) -> Iterator[str]:
         is_document = each.channel is Channel.DOCUMENT and each.name
         name = f" {one_line(each.name)[:LONGEST_MARK]}" if is_document else ""
         turn = f", turn {each.turn}" if each.turn else ""
-        lines = each.text.splitlines() or [""]
-        yield f"[earlier, {each.channel.value}{name}{turn}] " + "\n  ".join(lines)
+        yield _as_message(f"earlier, {each.channel.value}{name}{turn}", each.text)
 
 
 def labelled(message: Message, policy: Policy, share: int) -> str:
-    """Return one message with its channel and name in front. Further lines are indented: none can pose as a message."""
+    """Return one message with its channel and name in front."""
     said = one_line(message.observation.name)[:LONGEST_MARK]
     if message.text.startswith(f"{said}("):  # a call names its tool itself
         said = ""
     name = f" {said}" if said else ""
     is_long = message.channel in (Channel.TOOL, Channel.DOCUMENT)
     text = shortened(message.text, share, policy, message.ref) if is_long else message.text
-    lines = text.splitlines() or [""]
-    return f"[{message.channel.value}{name}] " + "\n  ".join(lines)
+    return _as_message(f"{message.channel.value}{name}", text)
+
+
+def _as_message(label: str, text: str) -> str:
+    """Return a text behind a label. Further lines are indented: none can pose as a message."""
+    return f"[{label}] " + "\n  ".join(text.splitlines() or [""])
 
 
 OVERLAP = 0.1
@@ -210,7 +208,6 @@ def _pieces(messages: Sequence[Message], counter: TokenCounter, most: int) -> It
 
 
 def _cuts(text: str, tokens: int, most: int) -> tuple[int, Sequence[int]]:
-    """Return the length of the pieces of a text of so many tokens, and where they begin."""
     size = max(1, len(text) * most // tokens)
     step = max(1, int(size * (1 - OVERLAP)))
     return size, range(0, max(1, len(text) - size + step), step)
