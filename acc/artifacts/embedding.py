@@ -44,11 +44,7 @@ class Embedder:
 
 
 def embedded(embedder: Embedder, texts: Sequence[str], *, asks: bool = False) -> Vectors:
-    """Return the unit vectors of ``texts``; if they ask, by its ``embed_questions``.
-
-    Raises:
-        StoreError: The embedder fails, or returned something else than a finite vector for each text.
-    """
+    """Return the unit vectors of ``texts``; if they ask, by its ``embed_questions``."""
     embed = (asks and embedder.embed_questions) or embedder.embed
     try:
         found = np.asarray(embed(texts), np.float32)

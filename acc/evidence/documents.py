@@ -36,15 +36,7 @@ PART_BYTES = 2_000
 
 @dataclass(frozen=True)
 class Ingested:
-    """What became of a document.
-
-    Attributes:
-        name: Its name.
-        ref: Its ref.
-        parts: How many parts it has.
-        is_new: Whether it was written now.
-        replaced: Parts of earlier documents of this name that were deleted.
-    """
+    """What became of a document: whether it was written now, and how many parts of earlier ones were deleted."""
 
     name: str
     ref: str
@@ -55,7 +47,7 @@ class Ingested:
 
 @dataclass(frozen=True)
 class Document:
-    """A document of the memory: its thread, name, ref, number of parts, and when it came in."""
+    """A document of the memory, and when it came in."""
 
     thread: ThreadKey
     name: str
@@ -143,11 +135,7 @@ def parts_of(journal: Journal, key: ThreadKey) -> Iterator[StoredMessage]:
 
 
 def files_of(paths: Path | str | Iterable[Path | str]) -> list[Path]:
-    """Return the files that paths name; of a folder, those of text below it that are not hidden.
-
-    Raises:
-        InputError: A path is no file, and no folder with documents.
-    """
+    """Return the files that paths name; of a folder, those of text below it that are not hidden."""
     given = [paths] if isinstance(paths, Path | str) else paths
     found: list[Path] = []
     for path in map(Path, given):
@@ -170,11 +158,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file.
-
-    Raises:
-        InputError: It cannot be read, is no UTF-8, too large, or has no text.
-    """
+    """Return the text of a file."""
     where, what = str(path), "the file cannot be read"
     with file_errors(InputError, what, where=path, hint="name a readable file"):
         if path.stat().st_size > LARGEST:

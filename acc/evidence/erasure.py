@@ -117,11 +117,7 @@ class ErasurePlan:
 
 
 class Erasure:
-    """An erasure on its way.
-
-    Raises:
-        InputError: The memory holds nothing of the target.
-    """
+    """An erasure on its way."""
 
     def __init__(self, base: Base, target: Target) -> None:
         self.base, self.parts, self.journal = base, base.parts, base.journal
@@ -134,7 +130,8 @@ class Erasure:
         self.losses = tuple(self._losses())
 
     def _losses(self) -> Iterator[Loss]:
-        rows = self.found.rows  # threads that the target names itself come last: see the module
+        """Yield what each thread loses, those last that the target names itself."""
+        rows = self.found.rows
         refs = frozenset(row.ref for row in rows if is_home(row.thread) and is_ingested(row.ref))
         named = {row.thread for row in rows if not row.is_echo}
         keys = {row.thread for row in rows} | set(self.found.readers(rows) if refs else ())
@@ -145,11 +142,7 @@ class Erasure:
                 yield Loss(key, own, lines)
 
     def plan(self) -> ErasurePlan:
-        """Return what goes and what it costs.
-
-        Raises:
-            InputError: A hold protects it.
-        """
+        """Return what goes and what it costs."""
         found = self.found
         if (hold := found.held) is not None:
             where = f"{hold.thread} {hold.ref}".strip()

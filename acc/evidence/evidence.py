@@ -45,13 +45,9 @@ class Lag:
 
 @dataclass(frozen=True)
 class Health:
-    """How a memory is.
+    """How a memory is: how many rows it has, and how large it is.
 
     Attributes:
-        threads: Number of threads.
-        branches: Number of their branches.
-        messages: Number of messages.
-        commits: Number of commits.
         sizes: Bytes of its files: ``journal``, ``log``, ``index``, ``other``.
         free_bytes: Bytes of the journal that are free.
         lag: What the index lacks.
@@ -243,7 +239,6 @@ def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:
 
 
 def _missing(what: str, key: ThreadKey) -> InputError:
-    """Return the error for a ref or a turn that a thread does not have."""
     hint = "acc show and acc search list what there is"
     return InputError(f"there is no {what}", where=str(key), hint=hint)
 

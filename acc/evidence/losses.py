@@ -94,17 +94,7 @@ def given_in(stored: StoredCommit) -> Mapping[str, Any]:
 def read_lines(
     journal: Journal, key: ThreadKey, rows: Rows, refs: frozenset[str]
 ) -> Iterator[Line]:
-    """Yield the branches of a thread, the parents first, each with the first commit that is to be made anew.
-
-    Args:
-        journal: The journal.
-        key: The thread.
-        rows: Its messages that go.
-        refs: Refs of documents that go, which its compressors may have read.
-
-    Raises:
-        StateError: A commit is damaged.
-    """
+    """Yield the branches of a thread, the parents first, each with the first commit that is to be made anew."""
     changed: set[str] = set()
     for head in journal.branches(key):
         line = _line(journal, head, rows, refs)
@@ -142,11 +132,7 @@ def read_refs(stored: StoredCommit) -> set[str]:
 
 
 def own_policy(line: Line, policies: Sequence[Policy]) -> Policy:
-    """Return the policy with the schema that a branch's states have.
-
-    Raises:
-        StateError: None has it.
-    """
+    """Return the policy with the schema that a branch's states have."""
     names = {str(c.state.get("schema_name")) for c in line.commits if c.state is not None}
     for policy in policies:
         if names <= {base.__name__ for base in policy.schema.__mro__}:

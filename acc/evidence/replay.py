@@ -71,12 +71,7 @@ class Replay:
     usage: Usage = field(default_factory=Usage)
 
     def running(self, lines: Sequence[Line]) -> Doing[list[Anew]]:
-        """Return what takes the place of which commits.
-
-        Raises:
-            CompressionError: The model failed.
-            StateError: The thread took a state from outside after the erased words.
-        """
+        """Return what takes the place of which commits."""
         states: dict[str, CompressedCognitiveState] = {}
         found: list[Anew] = []
         for line in lines:

@@ -118,7 +118,6 @@ class Retention(Base):
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        """Delete what is doomed and still not protected."""
         shield, count = Shield(self.journal), 0
         wanted = {(doom.thread, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):

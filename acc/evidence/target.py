@@ -118,11 +118,7 @@ class Targeted:
 
     @cached_property
     def rows(self) -> tuple[TargetRow, ...]:
-        """The messages that go from threads that stay.
-
-        Raises:
-            InputError: There is nothing of the target in the memory.
-        """
+        """The messages that go from threads that stay."""
         own = tuple(self._own())
         if not own and not self.deleted and not self._may_be_gone:
             raise InputError(
@@ -173,11 +169,7 @@ class Targeted:
             yield from (each.message.text for _, each in rows_of(self._journal, key))
 
     def _guests(self) -> Iterator[TargetRow]:
-        """Yield what a user said in threads of others.
-
-        Raises:
-            InputError: A thread began before its user was known: some of its words may be this user's.
-        """
+        """Yield what a user said in threads of others."""
         target = self.target
         if not target.user or target.thread is not None or not target.is_whole:
             return

@@ -75,11 +75,7 @@ class SlotField:
 
 
 def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
-    """Return the slots of a state class by name, in declaration order.
-
-    Raises:
-        SchemaError: A field with a `Slot` is not a tuple of one item type, or its rules are invalid.
-    """
+    """Return the slots of a state class by name, in declaration order."""
     found: dict[str, SlotField] = {}
     for name, field in state.model_fields.items():
         rules = next((m for m in field.metadata if isinstance(m, Slot)), None)
@@ -90,11 +86,11 @@ def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
 
 
 def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item]:
-    if get_origin(field.annotation) is tuple:
-        item, *more = get_args(field.annotation)
-        is_item = isinstance(item, type) and issubclass(item, (Pinned, Record, Cue, Computed))
-        if is_item and more == [Ellipsis]:
-            return item  # type: ignore[no-any-return]
+    item, *more = get_args(field.annotation) or (None,)
+    is_tuple = get_origin(field.annotation) is tuple and more == [Ellipsis]
+    kinds = (Pinned, Record, Cue, Computed)
+    if is_tuple and isinstance(item, type) and issubclass(item, kinds):
+        return item
     raise SchemaError(
         f"slot {name!r} is not a tuple of one item type",
         where=state.__qualname__,
@@ -136,11 +132,7 @@ def _problems(slot: SlotField) -> Iterator[tuple[str, str]]:
 
 
 def check_tightens(state: type[BaseModel], slots: Mapping[str, SlotField]) -> None:
-    """Compare the slots of a state class with those that it inherits.
-
-    Raises:
-        SchemaError: An inherited slot is gone, or allows more than before.
-    """
+    """Compare the slots of a state class with those that it inherits."""
     for base in state.__bases__:
         if not (issubclass(base, BaseModel) and base.model_fields):
             continue
