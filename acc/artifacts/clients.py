@@ -125,7 +125,7 @@ class ServerClient:
     ) -> None:
         found, port = _split(address)
         is_secure, host = found.scheme == "https", found.hostname or ""
-        given = {**_basic(found), **headers}
+        given = {**_credentials(found), **headers}
         self.where = f"{host}:{port}"
         with translated("the Chroma server cannot be used", self.where):
             import httpx
@@ -168,7 +168,7 @@ def _split(address: str) -> tuple[SplitResult, int]:
     raise ConfigurationError("no address of a Chroma server", where="store", hint=hint)
 
 
-def _basic(address: SplitResult) -> dict[str, str]:
+def _credentials(address: SplitResult) -> dict[str, str]:
     if address.username is None:
         return {}
     named = f"{unquote(address.username)}:{unquote(address.password or '')}"
