@@ -17,9 +17,9 @@ from acc.artifacts.rows import Artifact
 from acc.artifacts.rows import parts as pieces
 from acc.controller.settings import Parts
 from acc.errors import InputError
-from acc.evidence.base import Base
+from acc.evidence.base import Base, groups_of
 from acc.folders import file_errors
-from acc.journal import Journal, StoredMessage, ThreadKey
+from acc.journal import ThreadKey
 from acc.journal.names import MAIN, home, is_home, whole_of
 from acc.state.tail import Message
 from acc.turn.observations import DOCUMENT, Channel, Observation, storable
@@ -88,8 +88,10 @@ class Documents(Base):
         if not messages:
             raise InputError("there are no words in it", where=name, hint="name a file with text")
         ref, title = whole_of(messages[0].ref), messages[0].observation.name
-        earlier = [each for each in parts_of(journal, key)
-                   if each.message.observation.name == title and whole_of(each.message.ref) != ref]  # fmt: skip
+        earlier = [
+            each for group in groups_of(journal, key) for each in group.rows
+            if each.message.observation.name == title and group.ref != ref
+        ]  # fmt: skip
         done = journal.ingest(key, messages)
         if done.is_new:
             rows = journal.messages(key, done.first)
@@ -104,16 +106,13 @@ class Documents(Base):
 
     def documents(self, **scope: str | None) -> tuple[Document, ...]:
         """Return the documents of a scope."""
-        listed: list[Document] = []
-        for key in filter(is_home, self.threads(**scope)):
-            found: dict[str, list[Message]] = {}
-            for each in parts_of(self.journal, key):
-                found.setdefault(whole_of(each.message.ref), []).append(each.message)
-            listed += [
-                Document(key, own[0].observation.name, ref, len(own), own[0].at)
-                for ref, own in found.items()
-            ]
-        return tuple(listed)
+        homes = filter(is_home, self.threads(**scope))
+        groups = (group for key in homes for group in groups_of(self.journal, key))
+        return tuple(
+            Document(group.thread, first.observation.name, group.ref, len(group.rows), first.at)
+            for group in groups
+            for first in [group.rows[0].message]
+        )
 
 
 def _messages(parts: Parts[Any], name: str, text: str) -> Iterator[Message]:
@@ -127,11 +126,6 @@ def _messages(parts: Parts[Any], name: str, text: str) -> Iterator[Message]:
             at=parts.now(),
         )  # fmt: skip
         yield Message(seen, 0, seen.at)
-
-
-def parts_of(journal: Journal, key: ThreadKey) -> Iterator[StoredMessage]:
-    """Yield the parts of the documents of a thread that are not erased."""
-    return (each for each in journal.messages(key) if each.digest)
 
 
 def files_of(paths: Path | str | Iterable[Path | str]) -> list[Path]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acc.errors import AccError, InputError
-from acc.evidence.documents import Documents, parts_of
+from acc.evidence.base import groups_of
+from acc.evidence.documents import Documents
 from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
 from acc.evidence.moving import Moving
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
-from acc.journal.names import MAIN, Key, is_home, key_of, whole_of
+from acc.journal.names import MAIN, Key, is_home, key_of
 
 AROUND = 120
 """Characters that are shown on either side of the first word."""
@@ -121,8 +122,8 @@ class Evidence(Documents, Retention, Moving):
         return self.journal.hold(key, ref, reason=redact(reason) if redact else reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:
-        documents = (whole_of(each.message.ref) for each in parts_of(self.journal, key))
-        return bool(self.journal.texts(key, [ref])) or (is_home(key) and ref in documents)
+        groups = groups_of(self.journal, key) if is_home(key) else ()
+        return bool(self.journal.texts(key, [ref])) or any(ref == group.ref for group in groups)
 
     def release(self, thread: Key, ref: str = "") -> None:
         """End a hold.

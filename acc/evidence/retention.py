@@ -19,10 +19,10 @@ from typing import Any, Literal, get_args
 from acc.clock import moment
 from acc.controller.settings import Parts
 from acc.errors import ConfigurationError
-from acc.evidence.base import Base, branches_of, refs_in, rows_of
+from acc.evidence.base import Base, Group, branches_of, groups_of, refs_in
 from acc.evidence.policies import Deletion, RecordUse
-from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.names import Key, is_home, may_read, whole_of
+from acc.journal import Hold, Journal, StoredCommit, ThreadKey
+from acc.journal.names import Key, is_home, may_read
 from acc.turn.observations import is_ingested
 
 Kind = Literal["messages", "documents"]
@@ -147,21 +147,6 @@ class Retention(Base):
         return self.plan_expiry(older_than, **scope).apply()
 
 
-@dataclass
-class Group:
-    """A piece of evidence on a branch: a message, or a document with all its parts."""
-
-    thread: ThreadKey
-    branch: str
-    ref: str
-    rows: list[StoredMessage] = field(default_factory=list)
-
-    @property
-    def refs(self) -> list[str]:
-        """The refs of its rows."""
-        return [each.message.ref for each in self.rows]
-
-
 class Shield:
     """What protects evidence from a policy, as the journal says now."""
 
@@ -242,15 +227,6 @@ def age_of(at: str, now: datetime) -> timedelta:
     """Return how long ago an ISO 8601 time was; 0 if it cannot be read."""
     then = moment(at)
     return now - then if then is not None else timedelta()
-
-
-def groups_of(journal: Journal, key: ThreadKey) -> Sequence[Group]:
-    """Return the evidence of a thread: its messages, or a home's documents."""
-    found: dict[tuple[str, str], Group] = {}
-    for branch, each in rows_of(journal, key):
-        ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
-        found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
-    return list(found.values())
 
 
 def readers_of(journal: Journal, key: ThreadKey) -> tuple[ThreadKey, ...]:

@@ -153,9 +153,9 @@ class Targeted:
         """Whether commits that were made of what was blanked before stay: a prune left them."""
         known = {row.place for row in self.rows}
         return any(
-            (key, branch, each.seq) not in known and not each.digest and each.version
+            (key, each.branch, each.seq) not in known and not each.digest and each.version
             for key in self.earlier
-            for branch, each in rows_of(self._journal, key, also_blanked=True)
+            for each in rows_of(self._journal, key, also_blanked=True)
         )
 
     @cached_property
@@ -166,7 +166,7 @@ class Targeted:
     def _said(self, rows: Iterable[TargetRow]) -> Iterator[str]:
         yield from (row.text for row in rows if row.text)
         for key in self.deleted:
-            yield from (each.message.text for _, each in rows_of(self._journal, key))
+            yield from (each.message.text for each in rows_of(self._journal, key))
 
     def _guests(self) -> Iterator[TargetRow]:
         """Yield what a user said in threads of others."""
@@ -177,19 +177,17 @@ class Targeted:
         for key in self._journal.spoken_by(target.user):
             if key in self.scope or is_home(key) or not (anybody is None or anybody.has(key)):
                 continue
-            said = [each for each in rows_of(self._journal, key) if each[1].message.channel in _SAY]
-            names = {each.message.observation.name for _, each in said}
-            if not key.user and "" in names:
+            said: dict[str, list[StoredMessage]] = {}
+            for each in rows_of(self._journal, key):
+                if each.message.channel in _SAY:
+                    said.setdefault(each.message.observation.name, []).append(each)
+            if not key.user and "" in said:
                 raise InputError(
                     f"whose words those before {target.user!r} joined are is not known",
                     where=str(key),
                     hint="erase the thread, or name its messages (refs), then erase the user again",
                 )
-            yield from (
-                _row(key, branch, each)
-                for branch, each in said
-                if each.message.observation.name == target.user
-            )
+            yield from (_row(key, each) for each in said.get(target.user, ()))
 
     def _own(self) -> Iterator[TargetRow]:
         yield from self._guests()
@@ -197,10 +195,9 @@ class Targeted:
         for key in (key for key in self.scope if key not in self.deleted):
             if target.refs:
                 seen = journal.messages(key, branch=target.branch, also_open=True)
-                rows = ((each.branch, each) for each in seen)
             else:
-                rows = rows_of(journal, key, also_blanked=bool(target.document))
-            yield from (_row(key, *each) for each in rows if self._is_meant(key, each[1]))
+                seen = rows_of(journal, key, also_blanked=bool(target.document))
+            yield from (_row(key, each) for each in seen if self._is_meant(key, each))
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
         target, ref = self.target, each.message.ref
@@ -224,8 +221,8 @@ class Targeted:
 
         for key in self.readers(own):
             is_board = key.agent == AGENT
-            for branch, each in rows_of(self._journal, key):
-                row = _row(key, branch, each, is_echo=True)
+            for each in rows_of(self._journal, key):
+                row = _row(key, each, is_echo=True)
                 if row.place in gone or not (is_board or row.channel in _DERIVED):
                     continue
                 is_echo = traces.occur_in(row.text, or_part=is_board)
@@ -259,9 +256,9 @@ def _names(ref: str) -> tuple[str, ...]:
     return (ref, whole_of(ref)) if is_ingested(ref) else (ref,)
 
 
-def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> TargetRow:
+def _row(key: ThreadKey, each: StoredMessage, *, is_echo: bool = False) -> TargetRow:
     message = each.message
     return TargetRow(
-        key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
+        key, each.branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
         is_blank=not each.digest,
     )  # fmt: skip

@@ -195,7 +195,7 @@ def _unexplained(journal: Journal, hits: Mapping[str, set[bytes]]) -> Iterator[T
     """Yield the places with something that no message holds which stays."""
     if not any(hits.values()):
         return
-    kept = (each.message.text for key in journal.threads() for _, each in rows_of(journal, key))
+    kept = (each.message.text for key in journal.threads() for each in rows_of(journal, key))
     said = _bytes("\n".join(kept))
     for where, each in hits.items():
         if left := {pattern for pattern in each if not pattern or pattern not in said}:
