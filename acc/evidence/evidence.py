@@ -10,9 +10,8 @@ from pathlib import Path
 
 from acc.errors import AccError, InputError
 from acc.evidence.base import groups_of
-from acc.evidence.documents import Documents
 from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
-from acc.evidence.moving import Moving
+from acc.evidence.files import Files
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
@@ -80,8 +79,8 @@ class Reindexed:
     messages: int
 
 
-class Evidence(Documents, Retention, Moving):
-    """Erasure, holds, feedback, search and health of a memory; documents, retention and moving are those of its bases.
+class Evidence(Files, Retention):
+    """Erasure, holds, feedback, search and health of a memory; files and retention are its bases.
 
     It works while agents run. Its methods block; beside an event loop: ``await memory.beside(evidence.erase, target)``.
 
