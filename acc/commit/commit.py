@@ -16,7 +16,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reading import Judgement
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import REFUSED, Note, Reason
 from acc.state.tail import Message, tail_ref
 from acc.turn.observations import Evidence
 
@@ -134,12 +134,7 @@ def _trace(draft: Draft, given: Given) -> None:
     ]
 
 
-_TOLD = frozenset(
-    {
-        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
-        Reason.NO_OFFER, Reason.MALFORMED, Reason.SHORTENED, Reason.NO_ROOM,
-    }
-)  # fmt: skip
+_TOLD = REFUSED - {Reason.UNCITED} | {Reason.SHORTENED}
 """What the next request tells the compressor of its last answer."""
 
 

@@ -170,54 +170,46 @@ MOST_PIECES = 4
 
 def windows(
     messages: Sequence[Message], counter: TokenCounter, most: int
-) -> Iterator[tuple[Message, ...]]:
-    """Yield groups of messages of at most ``most`` tokens each, in order. A longer message is read in pieces.
+) -> tuple[list[list[Message]], tuple[Note, ...]]:
+    """Group messages for requests of at most ``most`` tokens each; a longer message is read in pieces.
 
-    `partly_read` tells which are not read whole.
+    Returns:
+        The groups in order, and a note for each message of which the middle is left out.
     """
-    group: list[Message] = []
-    used = 0
-    for piece in _pieces(messages, counter, most):
-        tokens = counter(piece.text)
-        if group and used + tokens > most:
-            yield tuple(group)
-            group, used = [], 0
-        group.append(piece)
-        used += tokens
-    if group:
-        yield tuple(group)
-
-
-def _pieces(messages: Sequence[Message], counter: TokenCounter, most: int) -> Iterator[Message]:
+    groups, notes, room = list[list[Message]](), list[Note](), 0
     for message in messages:
-        tokens = counter(message.text)
-        if tokens <= most:
-            yield message
-            continue
-        size, starts = _cuts(message.text, tokens, most)
-        if message.channel not in LAWFUL and len(starts) > MOST_PIECES:
-            starts = [*starts[: MOST_PIECES // 2], *starts[-MOST_PIECES // 2 :]]
-        for start in starts:
-            text = message.text[start : start + size]
-            yield replace(
-                message,
-                observation=message.observation.model_copy(update={"text": text}),
-                cut_start=start > 0,
-                cut_end=start + size < len(message.text),
-            )
+        pieces, is_whole = _pieces(message, counter, most)
+        for piece in pieces:
+            tokens = counter(piece.text)
+            if tokens > room or not groups:
+                groups.append([])
+                room = most
+            groups[-1].append(piece)
+            room -= tokens
+        if not is_whole:
+            detail = "it is too long: its middle was not read"
+            notes.append(Note(reason=Reason.UNREAD, ref=message.ref, detail=detail))
+    return groups, tuple(notes)
 
 
-def _cuts(text: str, tokens: int, most: int) -> tuple[int, Sequence[int]]:
+def _pieces(message: Message, counter: TokenCounter, most: int) -> tuple[list[Message], bool]:
+    """Return the pieces of a message that are read, and whether these are all."""
+    text, tokens = message.text, counter(message.text)
+    if tokens <= most:
+        return [message], True
     size = max(1, len(text) * most // tokens)
     step = max(1, int(size * (1 - OVERLAP)))
-    return size, range(0, max(1, len(text) - size + step), step)
-
-
-def partly_read(messages: Sequence[Message], counter: TokenCounter, most: int) -> tuple[Note, ...]:
-    """Return a note for each message of which `windows` leaves out the middle."""
-    long = [(m, t) for m in messages if m.channel not in LAWFUL and (t := counter(m.text)) > most]
-    return tuple(
-        Note(reason=Reason.UNREAD, ref=m.ref, detail="it is too long: its middle was not read")
-        for m, tokens in long
-        if len(_cuts(m.text, tokens, most)[1]) > MOST_PIECES
-    )
+    starts: Sequence[int] = range(0, max(1, len(text) - size + step), step)
+    is_whole = message.channel in LAWFUL or len(starts) <= MOST_PIECES
+    if not is_whole:
+        starts = [*starts[: MOST_PIECES // 2], *starts[-MOST_PIECES // 2 :]]
+    pieces = [
+        replace(
+            message,
+            observation=message.observation.model_copy(update={"text": text[at : at + size]}),
+            cut_start=at > 0,
+            cut_end=at + size < len(text),
+        )
+        for at in starts
+    ]
+    return pieces, is_whole

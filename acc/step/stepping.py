@@ -19,7 +19,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.state.reading import Claim, Compressor, Judgement, Reading, problem_of
 from acc.state.reasons import Note
-from acc.state.tail import MOST_REFS, Message, marked, messages_of, partly_read, resolved, windows
+from acc.state.tail import MOST_REFS, Message, marked, messages_of, resolved, windows
 from acc.step.step import Memory, Step
 from acc.turn.observations import Channel, Evidence
 from acc.turn.redact import Redact
@@ -98,8 +98,9 @@ class _Stepping(Generic[S]):
         context = tuple(m for m in self.old if m.status == "read")
         is_first = True
         size = self.memory.policy.counter, self.memory.cadence.request_tokens
-        self.missing = (*self.missing, *partly_read((*messages, *self.new), *size))
-        for window in windows((*messages, *self.new), *size):
+        found, partly_read = windows((*messages, *self.new), *size)
+        self.missing = (*self.missing, *partly_read)
+        for window in found:
             read = (*(context if is_first else ()), *window)
             reading = self._reading(read, is_first=is_first)
             proposal = yield from self._proposal(compressor, reading)
