@@ -267,20 +267,16 @@ def _key(body: Any) -> ThreadKey:
 @contextmanager
 def _created(to: Path) -> Iterator[IO[bytes]]:
     """Open a new file for its owner alone, packed if its name says so; what fails leaves none."""
+    if to.exists():
+        raise InputError("the file is there already", where=str(to), hint="name a new one")
     with file_errors(StoreError, "the export cannot be written", where=to, hint="check the disk"):
         private_folder(to.parent)
+        file = opened_private(to, "xb")
+        is_packed = to.suffix == ".gz"
+        out = gzip.GzipFile(to.stem, "wb", fileobj=file, mtime=0) if is_packed else file
         try:
-            file = opened_private(to, "xb")
-        except FileExistsError as error:
-            what = "the file is there already"
-            raise InputError(what, where=str(to), hint="name a new one") from error
-        try:
-            with file:
-                if to.suffix != ".gz":
-                    yield file
-                    return
-                with gzip.GzipFile(to.stem, "wb", fileobj=file, mtime=0) as packed:
-                    yield cast("IO[bytes]", packed)
+            with file, out:
+                yield cast("IO[bytes]", out)
         except BaseException:
             with suppress(OSError):
                 to.unlink()
