@@ -139,14 +139,3 @@ def parts(text: str, most: int = PART) -> Iterator[str]:
             head = head[: next((end for end in ends if end > len(head) // 2), len(head))]
         yield head
         at += max(len(head), 1)
-
-
-def of_thread(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Chroma's filter for the rows of a thread that pass further ones."""
-    own = {"thread": key_of(thread)}
-    return {"$and": [own, *further]} if further else own
-
-
-def of_branch(branch: str, *, after: int = -1) -> dict[str, Any]:
-    """Return Chroma's filter for the rows of a branch after a number."""
-    return {seq_of(branch): {"$gt": after}}
