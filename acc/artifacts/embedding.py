@@ -33,7 +33,6 @@ class Embedder:
     Attributes:
         name: The model's name with its version.
         dimension: Length of its vectors.
-        embed: Embeds texts.
         embed_questions: Embeds questions: models such as E5 and BGE read them differently. None: ``embed``.
     """
 

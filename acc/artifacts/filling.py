@@ -41,8 +41,6 @@ class Filling:
     """Keeps a store filled. Safe for use by any number of threads of a process.
 
     Args:
-        store: The store.
-        after: Reads the journal.
         index: ``now``: `committed` returns when the store has the messages; ``behind``: one worker adds them.
         patience: Seconds until a store that failed is asked again.
         held: Tells what was erased while it was added.

@@ -87,8 +87,6 @@ class Store(ABC):
         """Return the messages nearest in meaning, the nearest first.
 
         Args:
-            thread: The conversation.
-            question: What is asked.
             branches: The ancestry that is seen.
             upto: The last seq that is seen, whatever the branch.
             limit: How many at most.

@@ -47,17 +47,14 @@ class Message:
 
     @property
     def ref(self) -> str:
-        """Its ref, which compressors cite."""
         return self.observation.ref
 
     @property
     def channel(self) -> Channel:
-        """Its channel."""
         return self.observation.channel
 
     @property
     def text(self) -> str:
-        """Its text."""
         return self.observation.text
 
     @property
