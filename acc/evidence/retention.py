@@ -36,6 +36,7 @@ class Doom:
     """Evidence that goes, or that a policy dooms and that stays; ``why`` says by what."""
 
     thread: ThreadKey
+    branch: str
     ref: str
     why: str
 
@@ -114,15 +115,16 @@ class Retention(Base):
                 group = groups[int(name)]
                 protection = shield.over(group)
                 place = kept if protection else doomed
-                place.append(Doom(key, group.ref, protection or why))
+                place.append(Doom(key, group.branch, group.ref, protection or why))
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
         shield, count = Shield(self.journal), 0
-        wanted = {(doom.thread, doom.ref) for doom in doomed}
+        wanted = {(doom.thread, doom.branch, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):
-            groups = [g for g in groups_of(self.journal, key) if (key, g.ref) in wanted]
-            going = [group for group in groups if not shield.over(group)]
+            groups = groups_of(self.journal, key)
+            judged = [each for each in groups if (key, each.branch, each.ref) in wanted]
+            going = [group for group in judged if not shield.over(group)]
             rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
             self.journal.prune(key, rows)
