@@ -15,10 +15,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from acc.commit.commit import commit
+from acc.commit.commit import Given, commit
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, read
@@ -32,7 +32,7 @@ POLICY: Policy = Policy(max_tokens=1_200)
 State = CompressedCognitiveState
 
 
-def told(first: int, count: int, turn: int) -> tuple[Sequence[Message], Proposal]:
+def told(first: int, count: int, turn: int) -> tuple[tuple[Message, ...], Proposal]:
     """Return a turn of facts, and the proposal that holds them."""
     facts = [f"subject {n}: {WORDS}, case {n}" for n in range(first, first + count)]
     said = messages_of(Turn.said(". ".join(facts)).numbered(turn))
@@ -44,14 +44,14 @@ def full() -> State:
     """Return a state that has room for no further fact."""
     said, proposal = told(0, 60, 1)
     empty = CompressedCognitiveState.empty()
-    return commit(empty, POLICY, turn=said, number=1, read=said, proposal=proposal).state
+    return commit(empty, POLICY, Given(said, 1, said, proposal)).state
 
 
 def into_the_tail(state: State, number: int) -> tuple[State, float]:
     """Commit a turn without a proposal; the state goes on as it was."""
     new = messages_of(Turn.said(f"Question {number}: {WORDS}?").numbered(number))
     start = time.perf_counter()
-    commit(state, POLICY, turn=new, number=number)
+    commit(state, POLICY, Given(new, number))
     return state, 1000 * (time.perf_counter() - start)
 
 
@@ -59,7 +59,7 @@ def evicting(state: State, number: int) -> tuple[State, float]:
     """Commit eight facts, for which others leave."""
     said, proposal = told(100 * number, 8, number)
     start = time.perf_counter()
-    done = commit(state, POLICY, turn=said, number=number, read=said, proposal=proposal)
+    done = commit(state, POLICY, Given(said, number, said, proposal))
     return done.state, 1000 * (time.perf_counter() - start)
 
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from acc.commit.commit import commit
+from acc.commit.commit import Given, commit
 from acc.journal import Entry, Journal, Latest
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -101,7 +101,7 @@ def step(journal: Journal, thread: str, size: int, clock: Clock) -> None:
     tail, _ = resolved(state.unread, texts, POLICY)
     number = state.turn + 1
     if number % EVERY:
-        entry = Entry(commit(state, POLICY, turn=new, number=number), POLICY)
+        entry = Entry(commit(state, POLICY, Given(new, number)), POLICY)
         with clock.running():
             journal.append_and_commit(thread, new, [entry], follows=head.hash, epoch=head.epoch)
     else:
@@ -116,7 +116,7 @@ def step(journal: Journal, thread: str, size: int, clock: Clock) -> None:
             ),
         )  # fmt: skip
         read = (*tail, *new)
-        made = commit(state, POLICY, turn=new, number=number, read=read, proposal=proposal)
+        made = commit(state, POLICY, Given(new, number, read, proposal))
         entry = Entry(made, POLICY)
         with clock.running():
             journal.commit(thread, [entry], follows=head.hash, epoch=head.epoch, turn=appended)

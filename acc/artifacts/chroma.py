@@ -160,12 +160,11 @@ class ChromaStore(Store):
             if NAME not in names and NAME + _NEW in names:
                 client.get_collection(NAME + _NEW, embedding_function=None).modify(name=NAME)
             self._rows = _made(client, NAME, self._mark)
-            metadata = dict(self._rows.metadata or {})
+            metadata, own = dict(self._rows.metadata or {}), self.embedder
             there = f"{metadata.get('acc:embedder')} ({metadata.get('acc:dimension')})"
-            here = f"{self.embedder.name} ({self.embedder.dimension})"
-            is_same = self._mark.items() <= metadata.items()
+            here = f"{own.name} ({own.dimension})"
             why = f"the index was made by the embedder {there}, and this one is {here}"
-            self.stale = "" if is_same else why
+            self.stale = "" if self._mark.items() <= metadata.items() else why
             if self._client.is_broken and not self.stale:
                 self._emptied()
 

@@ -43,9 +43,6 @@ class EmbeddedClient:
 
     Attributes:
         is_broken: Whether a vector index was damaged, and has been dropped.
-
-    Raises:
-        StoreLockedError: Another store, here or in another process, holds the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -119,10 +116,6 @@ class ServerClient:
         headers: Credentials, as the proxy before the server wants them: Chroma 1.x checks none itself.
         verify: A file with certificates to trust, or False to trust any; the system's by default.
         timeout: Seconds that a request may take. Chroma's own client waits for ever.
-
-    Raises:
-        ConfigurationError: It is no such address.
-        StoreError: The server cannot be used.
     """
 
     is_broken = False
@@ -132,7 +125,7 @@ class ServerClient:
     ) -> None:
         found, port = _split(address)
         is_secure, host = found.scheme == "https", found.hostname or ""
-        given = {**_basic(found), **headers}
+        given = {**_credentials(found), **headers}
         self.where = f"{host}:{port}"
         with translated("the Chroma server cannot be used", self.where):
             import httpx
@@ -166,7 +159,6 @@ class ServerClient:
 
 
 def _split(address: str) -> tuple[SplitResult, int]:
-    """Return the parts of an address, and its port."""
     ports = {"http": 8000, "https": 443}
     with suppress(ValueError):
         found = urlsplit(address)
@@ -176,7 +168,7 @@ def _split(address: str) -> tuple[SplitResult, int]:
     raise ConfigurationError("no address of a Chroma server", where="store", hint=hint)
 
 
-def _basic(address: SplitResult) -> dict[str, str]:
+def _credentials(address: SplitResult) -> dict[str, str]:
     if address.username is None:
         return {}
     named = f"{unquote(address.username)}:{unquote(address.password or '')}"
@@ -191,11 +183,7 @@ def _settings(**given: Any) -> Settings:
 
 
 def lock_of(folder: Path) -> FileLock:
-    """Return the lock of a folder, which this process has taken.
-
-    Raises:
-        StoreLockedError: Another store, here or in another process, holds it.
-    """
+    """Return the lock of a folder, which this process has taken."""
     lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
     try:
         lock.acquire()

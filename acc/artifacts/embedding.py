@@ -33,7 +33,6 @@ class Embedder:
     Attributes:
         name: The model's name with its version.
         dimension: Length of its vectors.
-        embed: Embeds texts.
         embed_questions: Embeds questions: models such as E5 and BGE read them differently. None: ``embed``.
     """
 
@@ -44,11 +43,7 @@ class Embedder:
 
 
 def embedded(embedder: Embedder, texts: Sequence[str], *, asks: bool = False) -> Vectors:
-    """Return the unit vectors of ``texts``; if they ask, by its ``embed_questions``.
-
-    Raises:
-        StoreError: The embedder fails, or returned something else than a finite vector for each text.
-    """
+    """Return the unit vectors of ``texts``; if they ask, by its ``embed_questions``."""
     embed = (asks and embedder.embed_questions) or embedder.embed
     try:
         found = np.asarray(embed(texts), np.float32)

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Literal
 
 from acc.artifacts.clients import translated
-from acc.artifacts.rows import Artifact, ThreadName, key_of
+from acc.artifacts.rows import Artifact, ThreadName
 from acc.artifacts.store import BATCH, Store
 from acc.errors import AccError
 
@@ -34,15 +34,13 @@ _CLOSING = 30.0
 MOST = 10_000
 """Branches that wait at most. One that finds no room is filled with its next commit."""
 
-_Place = tuple[str, str]
+_Place = tuple[ThreadName, str]
 
 
 class Filling:
     """Keeps a store filled. Safe for use by any number of threads of a process.
 
     Args:
-        store: The store.
-        after: Reads the journal.
         index: ``now``: `committed` returns when the store has the messages; ``behind``: one worker adds them.
         patience: Seconds until a store that failed is asked again.
         held: Tells what was erased while it was added.
@@ -63,28 +61,27 @@ class Filling:
         self._store, self._after, self._patience, self._held = store, after, patience, held
         self.last_error: AccError | None = None
         self._filled: dict[_Place, int] = {}
-        self._waiting: dict[_Place, tuple[ThreadName, str]] = {}
+        self._waiting: dict[_Place, None] = {}
         self._adding, self._rested = threading.RLock(), 0.0
         self._worker = ThreadPoolExecutor(1, "acc-filling") if index == "behind" else None
 
     def committed(self, thread: ThreadName, branch: str, artifacts: Sequence[Artifact]) -> None:
         """Add the messages that the journal has committed at the end of a branch. No store fails it."""
-        place = (key_of(thread), branch)
+        place = (thread, branch)
         if not artifacts:
             return
-        if place in self._waiting or len(self._waiting) < MOST:
-            self._waiting[place] = (thread, branch)
+        if len(self._waiting) < MOST:
+            self._waiting[place] = None
         if self._worker is not None:
             with suppress(RuntimeError):  # somebody closes it just now
                 self._worker.submit(self._fill_waiting)
         elif time.monotonic() >= self._rested:
-            self._try(place, thread, branch, artifacts)
+            self._try(place, artifacts)
 
     def forget(self, thread: ThreadName) -> None:
         """Ask the store anew how far a thread is filled: something was deleted from it."""
         with self._adding:
-            for place in [place for place in self._filled if place[0] == key_of(thread)]:
-                del self._filled[place]
+            self._filled = {place: seq for place, seq in self._filled.items() if place[0] != thread}
 
     def drain(self, timeout: float | None = None) -> bool:
         """Let the store have everything; return False if it fails, or the time of a worker is over."""
@@ -106,30 +103,27 @@ class Filling:
     def _fill_waiting(self) -> None:
         """Fill the branches that wait until the store fails."""
         with self._adding:
-            for place, (thread, branch) in self._waiting.copy().items():
+            for place in tuple(self._waiting):
                 if time.monotonic() >= self._rested:
-                    self._try(place, thread, branch)
+                    self._try(place)
 
-    def _try(
-        self, place: _Place, thread: ThreadName, branch: str, given: Sequence[Artifact] = ()
-    ) -> None:
+    def _try(self, place: _Place, given: Sequence[Artifact] = ()) -> None:
         with self._adding:
-            waits = self._waiting.pop(place, None)
+            is_waiting = place in self._waiting
+            self._waiting.pop(place, None)
             try:
                 with translated("the store cannot be filled", type(self._store).__name__):
-                    self._fill(place, thread, branch, given)
+                    self._fill(place, given)
                 self.last_error = None
             except AccError as error:
                 self.last_error = error
                 self._rested = time.monotonic() + self._patience
-                if waits is not None:
-                    self._waiting.setdefault(place, waits)
+                if is_waiting:
+                    self._waiting[place] = None
 
-    def _fill(
-        self, place: _Place, thread: ThreadName, branch: str, given: Sequence[Artifact]
-    ) -> None:
+    def _fill(self, place: _Place, given: Sequence[Artifact]) -> None:
         """Add what the store lacks: the given messages if they follow what it has, else the journal's."""
-        done = self._filled.get(place)
+        (thread, branch), done = place, self._filled.get(place)
         if done is None:  # of the last one, parts may be missing: it is read again
             done = self._store.last(thread, branch) - 1
         follows = bool(given) and given[0].seq == done + 1

@@ -112,7 +112,6 @@ class Recall:
         """Return at most `LIMIT` passages, the best first.
 
         Args:
-            thread: The conversation.
             question: What is asked: best the user's last words alone.
             newest: Reads the journal from its newest row backwards.
             around: Reads what stands around a message that the store proposes.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -19,8 +19,6 @@ from acc.state.tail import Message
 
 PART = 8_000
 """Limit of a row's text in UTF-8 bytes."""
-
-_NO_END = 1 << 53
 
 
 class ThreadName(Protocol):
@@ -141,27 +139,3 @@ def parts(text: str, most: int = PART) -> Iterator[str]:
             head = head[: next((end for end in ends if end > len(head) // 2), len(head))]
         yield head
         at += max(len(head), 1)
-
-
-def of_thread(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Chroma's filter for the rows of a thread that pass further ones."""
-    own = {"thread": key_of(thread)}
-    return {"$and": [own, *further]} if further else own
-
-
-def of_refs(refs: Collection[str]) -> dict[str, Any]:
-    """Return Chroma's filter for the rows of messages, on whatever branch."""
-    return {"ref": {"$in": list(refs)}}
-
-
-def of_branch(branch: str, last: int | None = None, after: int | None = None) -> dict[str, Any]:
-    """Return Chroma's filter for the rows of a branch up to a number, or after one."""
-    if after is not None:
-        return {seq_of(branch): {"$gt": after}}
-    return {seq_of(branch): {"$lte": _NO_END if last is None else last}}
-
-
-def ends_of(branches: Branches, upto: int | None) -> dict[str, int]:
-    """Return the last number that is seen of each branch."""
-    bound = _NO_END if upto is None else upto
-    return {branch: bound if end is None else min(end, bound) for branch, end in branches}

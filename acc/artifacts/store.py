@@ -16,11 +16,8 @@ from acc.artifacts.rows import (
     Branches,
     Row,
     ThreadName,
-    ends_of,
+    key_of,
     lane_of,
-    of_branch,
-    of_refs,
-    of_thread,
     place_of,
     rows_of,
     seq_of,
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 BATCH = 100
 """Rows of one write: Chroma holds Python's lock for some 0.3 ms a row."""
 
-_ASKED = 500
+_ASKED, _NO_END = 500, 1 << 53
 
 
 class Hit(NamedTuple):
@@ -90,8 +87,6 @@ class Store(ABC):
         """Return the messages nearest in meaning, the nearest first.
 
         Args:
-            thread: The conversation.
-            question: What is asked.
             branches: The ancestry that is seen.
             upto: The last seq that is seen, whatever the branch.
             limit: How many at most.
@@ -100,15 +95,16 @@ class Store(ABC):
             if not branches:
                 return []
             vector = embedded(self.embedder, [question], asks=True)
-            ends = ends_of(branches, upto)
+            last = _NO_END if upto is None else upto
+            ends = {branch: last if end is None else min(end, last) for branch, end in branches}
             most = limit + 16  # parts of one text are one message
             # Numbers cost Chroma more than the names of threads: first without, which suffices nearly always.
-            found = self._nearest(vector, most, of_thread(thread))
+            found = self._nearest(vector, most, _of_thread(thread))
             seen = [each for each in found if each.seq <= ends.get(each.branch, -1)]
             if len(found) == most and len(seen) < len(found):
-                lanes = [of_branch(branch, end) for branch, end in ends.items()]
+                lanes = [{seq_of(branch): {"$lte": end}} for branch, end in ends.items()]
                 on_branch = {"$or": lanes} if len(lanes) > 1 else lanes[0]
-                seen = self._nearest(vector, most, of_thread(thread, on_branch))
+                seen = self._nearest(vector, most, _of_thread(thread, on_branch))
             best: dict[tuple[str, str], Hit] = {}
             for each in seen:
                 best.setdefault((each.branch, each.ref), each)
@@ -132,7 +128,7 @@ class Store(ABC):
             if not refs:
                 return {}
             found: Any = self._rows.get(
-                where=of_thread(thread, of_refs(refs)), include=["documents"]
+                where=_of_thread(thread, _of_refs(refs)), include=["documents"]
             )
             parts = sorted(zip(map(place_of, found["ids"]), found["documents"], strict=True))
             texts: dict[tuple[str, str], str] = {}
@@ -150,24 +146,22 @@ class Store(ABC):
         """
         with self._using("the artifacts cannot be deleted"), self._writing:
             if refs is None:
-                self._rows.delete(where=of_thread(thread))
+                self._rows.delete(where=_of_thread(thread))
                 return
             named = list(refs)
-            on_branch = [] if branch is None else [of_branch(branch)]
+            on_branch = [] if branch is None else [{seq_of(branch): {"$gte": 0}}]
             for at in range(0, len(named), _ASKED):
-                of_these = of_refs(named[at : at + _ASKED])
-                self._rows.delete(where=of_thread(thread, of_these, *on_branch))
+                of_these = _of_refs(named[at : at + _ASKED])
+                self._rows.delete(where=_of_thread(thread, of_these, *on_branch))
 
     def count(self, thread: ThreadName | None = None) -> int:
         """Return how many messages of the thread, or of all threads, are there."""
-        with self._using("the artifacts cannot be counted"):
-            ids = self._ids(None if thread is None else of_thread(thread))
-            return sum(not place_of(id_).part for id_ in ids)
+        return sum(self.counts(thread).values())
 
-    def counts(self) -> Mapping[str, int]:
-        """Return how many messages each branch of every thread has, by `lane_of`. Ids alone are read: they say it."""
+    def counts(self, thread: ThreadName | None = None) -> Mapping[str, int]:
+        """Return how many messages each branch of the thread, or of all, has, by `lane_of`: the ids say it."""
         with self._using("the artifacts cannot be counted"):
-            places = map(place_of, self._ids())
+            places = map(place_of, self._ids(None if thread is None else _of_thread(thread)))
             return Counter(each.lane for each in places if not each.part)
 
     def last(self, thread: ThreadName, branch: str) -> int:
@@ -177,14 +171,14 @@ class Store(ABC):
         """
         lane, name, seq = lane_of(thread, branch), seq_of(branch), -1
         with self._using("the artifacts cannot be read"):
-            ids = [id_ for id_ in self._ids(of_thread(thread)) if place_of(id_).lane == lane]
+            ids = [id_ for id_ in self._ids(_of_thread(thread)) if place_of(id_).lane == lane]
             while ids:
                 # Rows come in the order of writing: the last ones are nearly always the highest.
                 found: Any = self._rows.get(ids=ids[-_ASKED:], include=["metadatas"])
                 seq = max(int(metadata[name]) for metadata in found["metadatas"])
                 if len(ids) <= _ASKED:
                     break
-                ids = self._ids(of_thread(thread, of_branch(branch, after=seq)))
+                ids = self._ids(_of_thread(thread, {seq_of(branch): {"$gt": seq}}))
             return seq
 
     def _write(self, rows: Sequence[Row]) -> None:
@@ -202,10 +196,19 @@ class Store(ABC):
         return list(self._rows.get(where=where, include=[])["ids"])
 
     def _texts_of(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the texts of the rows that are there, by their ids."""
         texts: dict[str, str] = {}
         for at in range(0, len(ids), _ASKED):
             asked = list(ids[at : at + _ASKED])
             found: Any = self._rows.get(ids=asked, include=["documents"])
             texts |= zip(found["ids"], found["documents"], strict=True)
         return texts
+
+
+def _of_refs(refs: Collection[str]) -> dict[str, Any]:
+    return {"ref": {"$in": list(refs)}}
+
+
+def _of_thread(thread: ThreadName, *further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Chroma's filter for the rows of a thread that pass further ones."""
+    own = {"thread": key_of(thread)}
+    return {"$and": [own, *further]} if further else own

@@ -13,7 +13,7 @@ from typing import Any
 from acc.board.board import Board, Shareable, SharedStep, State, To
 from acc.board.listening import Hearing, LaterWords, is_earlier
 from acc.board.writing import Batch, Desk, Known
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.commit.endings import said_last
 from acc.commit.sources import words_of
 from acc.driving import Doing, Io
@@ -240,11 +240,9 @@ def tell(
     def delivered(state: State, known: Known) -> Commit[Any] | None:
         """Return the commit on a state of the board; None if it would change nothing but times."""
         delivery = Delivery(board, batch, heard, to_all, state, known)
-        messages = delivery.messages
-        done = commit(
-            state, policy, turn=messages, number=state.turn + 1, read=messages,
-            proposal=delivery.proposal(),
-        )  # fmt: skip
+        messages = tuple(delivery.messages)
+        given = Given(messages, state.turn + 1, messages, delivery.proposal())
+        done = commit(state, policy, given)
         refused = sorted({f"the board refused: {note}" for note in done.refused})
         shared[:], private[:] = delivery.shared, delivery.private
         warnings[:] = (*delivery.warnings, *refused)
@@ -258,8 +256,8 @@ def tell(
         latest = yield Io(desk.latest)
     standing = set(map(claim_digest, _endings(desk.state_of(latest), "")))
     if any(each.digest in standing for each in heard.judgements):  # they hold for any newer state
-        judgements = heard.judgements
-        judged = yield from desk.write(lambda s, _: commit(s, policy, judgements=judgements))
+        given = Given(judgements=tuple(heard.judgements))
+        judged = yield from desk.write(lambda s, _: commit(s, policy, given))
         commits.append(judged)
         latest = yield Io(desk.latest)
     if heard.failure:

@@ -16,7 +16,7 @@ from typing import Any
 
 from acc.artifacts.rows import Artifact
 from acc.board.board import State
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.controller.indexing import Indexing
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
@@ -200,7 +200,7 @@ class Desk:
                     hint="see BoardMemory.head",
                 )
             proposal = Proposal(drop=tuple(ids), author="operator")
-            return commit(state, self.policy, proposal=proposal)
+            return commit(state, self.policy, Given(proposal=proposal))
 
         done = yield from self.write(make, reason)
         assert done is not None

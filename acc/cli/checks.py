@@ -31,7 +31,7 @@ from acc.controller.indexing import FOLDER
 from acc.errors import AccError, AuditError, ConfigurationError, InputError
 from acc.evidence.base import plain
 from acc.evidence.evidence import Evidence, Health, Lag
-from acc.evidence.moving import read_heads
+from acc.evidence.files import read_heads
 from acc.journal import Journal, Report
 from acc.journal.opened import FILE
 from acc.models.endpoints import as_model

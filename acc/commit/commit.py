@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,7 +16,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reading import Judgement
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import REFUSED, Note, Reason
 from acc.state.tail import Message, tail_ref
 from acc.turn.observations import Evidence
 
@@ -80,41 +79,23 @@ class Commit(Generic[S]):
         return tuple(filter(is_unsettled, self.notes))
 
 
-def commit(
-    state: S,
-    policy: Policy,
-    *,
-    turn: Sequence[Message] = (),
-    number: int = 0,
-    read: Sequence[Message] = (),
-    proposal: Proposal | None = None,
-    evidence: Sequence[Evidence] = (),
-    judgements: Sequence[Judgement] = (),
-    is_provisional: bool = False,
-    is_repair: bool = False,
-    before: Iterable[Note] = (),
-    withdrawn: Iterable[str] = (),
-    heard: Sequence[Evidence] = (),
-) -> Commit[S]:
-    """Return the state that replaces ``state``, by the policy's bounds and of what is given (`Given`)."""
-    given = Given(
-        tuple(turn), number, tuple(read), proposal, tuple(evidence), tuple(judgements),
-        is_provisional, is_repair, tuple(before), tuple(withdrawn), tuple(heard),
-    )  # fmt: skip
-    draft = Draft(state, Sources(read, evidence, policy, heard), policy, number or state.turn)
-    if number > state.turn:
+def commit(state: S, policy: Policy, given: Given) -> Commit[S]:
+    """Return the state that replaces ``state``, by the policy's bounds and of what is given."""
+    sources = Sources(given.read, given.evidence, policy, given.heard)
+    draft = Draft(state, sources, policy, given.number or state.turn)
+    if given.number > state.turn:
         draft.lapse()
     _extend_tail(draft, given)
     withdraw(draft, given.withdrawn)
-    judge(draft, judgements)
-    if proposal is not None:
-        _take(draft, proposal)
-        if not is_repair:
+    judge(draft, given.judgements)
+    if given.proposal is not None:
+        _take(draft, given.proposal)
+        if not given.is_repair:
             carry_out(draft)
-        if read and not is_repair:
-            _trace(draft, given)
-        if read:  # an operator's act reads nothing: trace, tail and feedback stay
-            settle_tail(draft, read, is_provisional=is_provisional)
+        if given.read:  # an operator's act reads nothing: trace, tail and feedback stay
+            if not given.is_repair:
+                _trace(draft, given)
+            settle_tail(draft, given.read, is_provisional=given.is_provisional)
         make_room(draft)
     bound_tail(draft)
     return _sealed(draft, given)
@@ -131,7 +112,6 @@ def _extend_tail(draft: Draft, given: Given) -> None:
 
 
 def _take(draft: Draft, proposal: Proposal) -> None:
-    """Take what is lawful of a proposal; note the rest (laws 5 to 8)."""
     draft.notes += proposal.notes
     add_pinned(draft, proposal)
     add_later(draft, proposal)
@@ -156,12 +136,7 @@ def _trace(draft: Draft, given: Given) -> None:
     ]
 
 
-_TOLD = frozenset(
-    {
-        Reason.NOT_FOUND, Reason.AMBIGUOUS, Reason.CUT_EDGE, Reason.UNKNOWN_ID, Reason.UNTRUSTED,
-        Reason.NO_OFFER, Reason.MALFORMED, Reason.SHORTENED, Reason.NO_ROOM,
-    }
-)  # fmt: skip
+_TOLD = REFUSED - {Reason.UNCITED} | {Reason.SHORTENED}
 """What the next request tells the compressor of its last answer."""
 
 
@@ -186,6 +161,3 @@ def _sealed(draft: Draft, given: Given) -> Commit[S]:
         update["feedback"] = (*over, *(str(note)[:160] for note in told[:MOST_FEEDBACK]))
     sealed = state.model_copy(update=update).sealed()
     return Commit(sealed, tuple(draft.notes), tuple(dict.fromkeys(draft.no_room)), given)
-
-
-__all__ = ["Commit", "Judgement", "commit"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from acc.commit.sources import Sources
 from acc.state.items import Goal, Item, Pinned, Record, Words
@@ -11,6 +11,7 @@ from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
 from acc.state.slots import SlotField
+from acc.turn.observations import LAWFUL, Channel
 
 MOST_GONE = 12
 """Maximum number of records that left and can be brought back."""
@@ -30,19 +31,14 @@ class Draft:
     def __init__(
         self, state: CompressedCognitiveState, sources: Sources, policy: Policy, turn: int
     ) -> None:
-        self.state = state
-        self.sources = sources
-        self.policy = policy
-        self.turn = turn
+        self.state, self.sources, self.policy, self.turn = state, sources, policy, turn
         self.slots = type(state).slots()
         self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.gone: list[Gone] = list(state.gone)
         self.tail: list[TailRef] = list(state.unread)
-        self.notes: list[Note] = []
+        self.notes, self.no_room = list[Note](), list[str]()
         self.labels: dict[str, str] = {}
-        self.counter = state.counter
-        self.no_room: list[str] = []
-        self.over = 0
+        self.counter, self.over = state.counter, 0
 
     def note(
         self,
@@ -53,7 +49,6 @@ class Draft:
         of: str = "",
         ref: str = "",
     ) -> None:
-        """Note what happened."""
         note = Note(reason=reason, item=item, ref=ref, text=text[:120], detail=detail, of=of)
         self.notes.append(note)
 
@@ -68,11 +63,18 @@ class Draft:
     def find(self, written: str) -> tuple[str, Item] | None:
         """Return slot name and item for an id, or for the name that the proposal gave to a new item."""
         wanted = self.labels.get(written, written)
-        for name, items in self.items.items():
-            for item in items:
-                if item.id == wanted:
-                    return name, item
-        return None
+        every = ((name, item) for name, items in self.items.items() for item in items)
+        return next((each for each in every if each[1].id == wanted), None)
+
+    def sentence(
+        self, quote: str, ref: str, of: str, channels: Sequence[Channel] = LAWFUL
+    ) -> Words | None:
+        """Return the whole sentence around ``quote`` (`Sources.sentence`); None, with a note, if it is refused."""
+        found = self.sources.sentence(quote, ref, channels, of)
+        if isinstance(found, Note):
+            self.notes.append(found)
+            return None
+        return found
 
     def find_pinned(self, written: str) -> tuple[str, Pinned] | None:
         """Return the rule or goal with this id."""
@@ -80,11 +82,9 @@ class Draft:
         return (found[0], found[1]) if found and isinstance(found[1], Pinned) else None
 
     def replace(self, name: str, item: Item) -> None:
-        """Put ``item`` in the place of the one with the same id."""
         self.items[name] = [item if each.id == item.id else each for each in self.items[name]]
 
     def remove(self, name: str, item: Item) -> None:
-        """Remove an item."""
         self.items[name] = [each for each in self.items[name] if each.id != item.id]
 
     def evict(self, name: str, item: Record, why: str) -> None:
@@ -94,7 +94,6 @@ class Draft:
         self.note(Reason.EVICTED, item.id, item.text_of, why)
 
     def records(self, name: str) -> list[Record]:
-        """Return the records of a slot."""
         return [item for item in self.items[name] if isinstance(item, Record)]
 
     def pinned(self) -> Iterator[tuple[str, Pinned]]:

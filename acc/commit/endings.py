@@ -15,7 +15,7 @@ from acc.commit.pinned import offered
 from acc.state.items import Ending, Fact, Goal, Pinned, Words
 from acc.state.proposal import Proposal, ProposedLater
 from acc.state.reading import Judgement, claim_digest
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.turn.observations import Channel
@@ -51,9 +51,8 @@ def add_later(draft: Draft, proposal: Proposal) -> None:
 
 
 def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
-    words = _beside(item, each.quote) or draft.sources.sentence(each.quote, each.ref, of="later")
-    if isinstance(words, Note):
-        draft.notes.append(words)
+    words = _beside(item, each.quote) or draft.sentence(each.quote, each.ref, "later")
+    if words is None:
         return
     if words.trust < item.words.trust:
         detail = f"a rule of the {item.words.channel.value} has no later words of a {words.channel.value}"
@@ -63,9 +62,6 @@ def _add(draft: Draft, name: str, item: Pinned, each: ProposedLater) -> None:
         _add_earlier(draft, name, item, words)
         return
     asked = offered(draft, words, each.offer, "later") if each.offer else None
-    if isinstance(asked, Note):
-        draft.notes.append(asked)
-        asked = None
     item = _with_words(draft, name, item, words)
     is_there = any(same_words(w.text, words.text) for w in item.later)
     if each.ends and is_there and not isinstance(item, Goal):
@@ -97,13 +93,12 @@ def _add_earlier(draft: Draft, name: str, item: Pinned, words: Words) -> None:
 
 
 def _beside(item: Pinned, quote: str) -> Words | None:
-    """Return the words that stand beside ``item`` already and hold ``quote``: their message need not be read again."""
+    """Return the held later words with ``quote`` in them: their message need not be read again."""
     wanted = normalised(quote)
     return next((w for w in item.later if wanted and wanted in normalised(w.text)), None)
 
 
 def _with_words(draft: Draft, name: str, item: Pinned, words: Words) -> Pinned:
-    """Return ``item`` with ``words`` beside it, where there is room for them."""
     if same_words(words.text, item.words.text) or any(w.text == words.text for w in item.later):
         return item
     update: dict[str, object] = {"later": (*item.later, words), "touched": draft.turn}
@@ -123,36 +118,38 @@ def _with_words(draft: Draft, name: str, item: Pinned, words: Words) -> Pinned:
 
 def _claim(draft: Draft, name: str, item: Pinned, ending: Ending) -> None:
     """Record a claim, unless the same was judged already."""
-    held = item.ending
-    if held is not None and _same_claim(held, ending):
+    held, said = item.ending, _said_in(ending)
+    is_same = (
+        held is not None
+        and held.kind == ending.kind
+        and (_said_in(held) == said or same_words(_said_in(held), said))
+    )
+    if held is not None and is_same:
         if held.asked is None and ending.asked is not None:
-            ending = held.model_copy(update={"asked": ending.asked})
-            draft.replace(name, item.model_copy(update={"ending": ending}))
-        return
-    if draft.policy.lifting == "show":
-        return
-    if draft.policy.lifting == "accept":
-        ending = ending.model_copy(update={"verdict": "ends"})
+            _set_ending(draft, name, item, held.model_copy(update={"asked": ending.asked}))
+    elif draft.policy.lifting != "show":
+        if draft.policy.lifting == "accept":
+            ending = ending.model_copy(update={"verdict": "ends"})
+        _set_ending(draft, name, item, ending)
+        draft.note(Reason.ENDING, item.id, said)
+
+
+def _said_in(ending: Ending) -> str:
+    return ending.words.text if ending.words else ""
+
+
+def _set_ending(draft: Draft, name: str, item: Pinned, ending: Ending) -> None:
     draft.replace(name, item.model_copy(update={"ending": ending}))
-    draft.note(Reason.ENDING, item.id, ending.words.text if ending.words else "")
-
-
-def _same_claim(one: Ending, other: Ending) -> bool:
-    mine, theirs = (e.words.text if e.words else "" for e in (one, other))
-    return one.kind == other.kind and (mine == theirs or same_words(mine, theirs))
 
 
 def judge(draft: Draft, judgements: Sequence[Judgement]) -> None:
     """Write verdicts beside the claims that they name by digest."""
     by_digest = {each.digest: each.verdict for each in judgements}
     for name, item in list(draft.pinned()):
-        if item.ending is None or item.ending.verdict:
+        ending, verdict = item.ending, by_digest.get(claim_digest(item), "")
+        if ending is None or ending.verdict or not verdict:
             continue
-        verdict = by_digest.get(claim_digest(item), "")
-        if not verdict:
-            continue
-        ending = item.ending.model_copy(update={"verdict": verdict})
-        draft.replace(name, item.model_copy(update={"ending": ending}))
+        _set_ending(draft, name, item, ending.model_copy(update={"verdict": verdict}))
         if verdict != "ends":
             draft.note(Reason.STAYS, item.id, item.words.text, f"the second reading says {verdict}")
 
@@ -163,21 +160,20 @@ def carry_out(draft: Draft) -> None:
     It runs in commits of a compression only, after the proposal: what was said since may have cancelled the claim.
     What the policy says now counts, also of claims of before.
     """
-    if draft.policy.lifting == "show":
-        return
-    for name, item in list(draft.pinned()):
+    lifting = draft.policy.lifting
+    for name, item in list(draft.pinned()) if lifting != "show" else ():
         ending = item.ending
         if ending is None or ending.verdict != "ends" or ending.since >= draft.turn:
             continue
-        if draft.policy.lifting == "ask" and ending.asked is None:
+        if lifting == "ask" and ending.asked is None:
             continue
         draft.remove(name, item)
         if ending.kind == "no_rule":
             _as_fact(draft, item)
             draft.note(Reason.DEMOTED, item.id, item.words.text)
         else:
-            by = ending.words.text if ending.words else ""
-            draft.note(Reason.ENDED, item.id, item.words.text, f'by "{by[:120]}"')
+            by = f'by "{_said_in(ending)[:120]}"'
+            draft.note(Reason.ENDED, item.id, item.words.text, by)
 
 
 def _as_fact(draft: Draft, item: Pinned) -> None:

@@ -6,7 +6,7 @@ from acc.commit.draft import Draft
 from acc.commit.sources import LONGEST_ABOUT, refusal, words_of
 from acc.state.items import Cue, Goal, Pinned, Rule, Words
 from acc.state.proposal import Proposal, ProposedDone, ProposedPin
-from acc.state.reasons import Note, Reason
+from acc.state.reasons import Reason
 from acc.text.normal import normalised
 from acc.text.quoting import same_words
 from acc.turn.observations import LAWFUL, Channel
@@ -16,39 +16,35 @@ def add_pinned(draft: Draft, proposal: Proposal) -> None:
     """Add the proposed rules and goals that are lawful; note the others."""
     for name, pin in proposal.pins():
         of = draft.slots[name].rules.key
-        words = draft.sources.sentence(pin.quote, pin.ref, of=of)
+        words = draft.sentence(pin.quote, pin.ref, of)
+        if words is None:
+            continue
         offer = offered(draft, words, pin.offer, of) if pin.offer else None
-        if isinstance(words, Note):
-            draft.notes.append(words)
-        elif isinstance(offer, Note):
-            draft.notes.append(offer)
-        else:
+        if offer is not None or not pin.offer:
             _settle(draft, name, pin, words, offer)
 
 
-def offered(draft: Draft, assent: Words | Note, quote: str, of: str) -> Words | Note | None:
-    """Return the agent's sentence that ``assent`` answers, or why it answers none.
+def offered(draft: Draft, assent: Words, quote: str, of: str) -> Words | None:
+    """Return the agent's sentence that ``assent`` answers; None, with a note, if it answers none.
 
     The two messages follow each other with nothing of another channel between. What a tool or a document said and
     the agent repeats cannot be agreed to.
     """
-    if isinstance(assent, Note):
-        return None
     sources = draft.sources
     place = sources.place(assent.ref)
     before = sources.before(place) if place is not None else None
-    if before is None:
-        why = "no message of the agent stands directly before the assent"
-        return refusal(Reason.NO_OFFER, quote, why, of, assent.ref)
-    ref = sources.messages[before].ref
-    found = sources.sentence(quote, ref, (Channel.AGENT,), of)
-    if isinstance(found, Note):
-        return found
-    if found.ref != ref:
-        return refusal(Reason.NO_OFFER, quote, "it is not in the message before", of, assent.ref)
-    if sources.is_repeated(found.text, before):
-        return refusal(Reason.NO_OFFER, quote, "it repeats a tool or a document", of, assent.ref)
-    return found
+    why = "no message of the agent stands directly before the assent"
+    if before is not None:
+        ref = sources.messages[before].ref
+        found = draft.sentence(quote, ref, of, (Channel.AGENT,))
+        if found is None:
+            return None
+        if found.ref == ref and not sources.is_repeated(found.text, before):
+            return found
+        is_other = found.ref != ref
+        why = "it is not in the message before" if is_other else "it repeats a tool or a document"
+    draft.notes.append(refusal(Reason.NO_OFFER, quote, why, of, assent.ref))
+    return None
 
 
 def _settle(draft: Draft, name: str, pin: ProposedPin, words: Words, offer: Words | None) -> None:
@@ -111,10 +107,8 @@ def _asides(draft: Draft, pin: ProposedPin, words: Words) -> dict[str, Words]:
         elif about.text.casefold() not in words.text.casefold():
             found["about"] = about
     if pin.scope:
-        scope = draft.sources.sentence(pin.scope, pin.ref, LAWFUL, "scope")
-        if isinstance(scope, Note):
-            draft.notes.append(scope)
-        elif scope.trust >= words.trust and not same_words(scope.text, words.text):
+        scope = draft.sentence(pin.scope, pin.ref, "scope")
+        if scope and scope.trust >= words.trust and not same_words(scope.text, words.text):
             found["scope"] = scope
     return found
 
@@ -161,10 +155,8 @@ def add_cues(draft: Draft, proposal: Proposal) -> None:
     slot = draft.slots["predictive_cue"]
     held = draft.items["predictive_cue"]
     for pin in proposal.next:
-        words = draft.sources.sentence(pin.quote, pin.ref, (Channel.AGENT, *LAWFUL), of="next")
-        if isinstance(words, Note):
-            draft.notes.append(words)
-        elif not any(isinstance(cue, Cue) and cue.words.text == words.text for cue in held):
+        words = draft.sentence(pin.quote, pin.ref, "next", (Channel.AGENT, *LAWFUL))
+        if words and not any(isinstance(c, Cue) and c.words.text == words.text for c in held):
             cue_id = draft.new_id(slot)
             held.append(Cue(id=cue_id, turn=words.turn, touched=draft.turn, words=words))
     for cue in held[: -slot.rules.places]:

@@ -121,46 +121,42 @@ def withdraw(draft: Draft, refs: Collection[str]) -> None:
     They were never meant to reach the agent: a guard blocked them, or their application took them back. Their rows
     stay in the journal.
     """
-    if not refs:
-        return
     draft.tail = [entry for entry in draft.tail if entry.ref not in refs]
     for name, items in draft.items.items():
-        for item in items:
-            if _rests(item, refs):
+        for item in items if refs else ():
+            left = _without(item, refs)
+            if left is None:
                 draft.remove(name, item)
                 draft.note(Reason.DROPPED, item.id, item.text_of, WITHDRAWN)
-            elif changes := _changes(item, refs):
-                draft.replace(name, item.model_copy(update=changes))
+            elif left != item:
+                draft.replace(name, left)
                 draft.note(Reason.UPDATED, item.id, item.text_of, WITHDRAWN)
 
 
-def _rests(item: Item, refs: Collection[str]) -> bool:
-    """Return whether nothing of an item is left without the messages."""
-    if isinstance(item, Rule) and _is_of(item.offer, refs):
-        return True
-    if isinstance(item, Pinned | Cue):
-        return _is_of(item.words, refs)
-    return isinstance(item, Record) and bool(item.sources) and set(item.sources) <= set(refs)
+def _without(item: Item, refs: Collection[str]) -> Item | None:
+    """Return an item without what rests on messages; None if nothing else is left."""
 
+    def is_gone(words: Words | None) -> bool:
+        return words is not None and words.ref in refs
 
-def _changes(item: Item, refs: Collection[str]) -> dict[str, Any]:
-    """Return what else of an item rests on the messages, with its value without them."""
-    found: dict[str, Any] = {}
     if isinstance(item, Record):
-        found["sources"] = tuple(ref for ref in item.sources if ref not in refs)
-    if isinstance(item, Pinned):
-        found["later"] = tuple(words for words in item.later if words.ref not in refs)
-        ending = item.ending
-        if ending is not None and (_is_of(ending.words, refs) or _is_of(ending.asked, refs)):
-            found["ending"] = None
-        found |= {k: None for k in ("about", "scope") if _is_of(getattr(item, k), refs)}
-    if isinstance(item, Goal) and _is_of(item.done, refs):
-        found["done"] = None
-    return {key: value for key, value in found.items() if value != getattr(item, key)}
-
-
-def _is_of(words: Words | None, refs: Collection[str]) -> bool:
-    return words is not None and words.ref in refs
+        sources = tuple(ref for ref in item.sources if ref not in refs)
+        is_left = sources or not item.sources
+        return item.model_copy(update={"sources": sources}) if is_left else None
+    if isinstance(item, Cue):
+        return None if is_gone(item.words) else item
+    if not isinstance(item, Pinned):
+        return item
+    if is_gone(item.words) or (isinstance(item, Rule) and is_gone(item.offer)):
+        return None
+    asides = {"about": item.about, "scope": item.scope}
+    if isinstance(item, Goal):
+        asides["done"] = item.done
+    update: dict[str, Any] = {name: None for name, words in asides.items() if is_gone(words)}
+    update["later"] = tuple(words for words in item.later if words.ref not in refs)
+    if item.ending and (is_gone(item.ending.words) or is_gone(item.ending.asked)):
+        update["ending"] = None
+    return item.model_copy(update=update)
 
 
 USE = 6
@@ -178,10 +174,9 @@ def by_last_use(draft: Draft, item: Record) -> tuple[object, ...]:
 def make_room(draft: Draft) -> None:
     """Remove records until the state keeps its bounds."""
     for name, slot in draft.slots.items():
-        extra = len(draft.items[name]) - slot.rules.places
-        if extra > 0 and slot.is_record:
-            for item in sorted(draft.records(name), key=lambda i: by_last_use(draft, i))[:extra]:
-                draft.evict(name, item, "the slot is full")
+        records = sorted(draft.records(name), key=lambda item: by_last_use(draft, item))
+        for item in records[: max(0, len(records) - slot.rules.places)]:
+            draft.evict(name, item, "the slot is full")
     while (over := draft.tokens() - draft.policy.max_tokens) > 0:
         draft.over = max(draft.over, over)
         victims = _victims(draft)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.controller.hearing import heard_before
 from acc.controller.indexing import document
 from acc.controller.settings import Parts
@@ -161,8 +161,8 @@ def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
     state: Any = latest.state
     commits: list[Commit[S]] = []
     for each in step.commits:
-        given = {**vars(each.given), "number": state.turn}
-        commits.append(commit(state, step.policy, **given))
+        given = replace(each.given, number=state.turn)
+        commits.append(commit(state, step.policy, given))
         state = commits[-1].state
     tail = marked(state.unread, latest.tail)
     return replace(step, state=state, tail=tail, commits=tuple(commits))
@@ -206,7 +206,7 @@ def retire_words(
     there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
     if state is None or not there:
         return None
-    done = commit(state, policy, proposal=Proposal(drop=there, author="operator"))
+    done = commit(state, policy, Given(proposal=Proposal(drop=there, author="operator")))
     parts.commit(latest.head, [Entry(done, policy, outcome=reason)])
     return done
 
@@ -228,7 +228,7 @@ def withdraw(
             "there is nothing to withdraw from", where=f"{key}, branch {branch}",
             hint="name the thread as its steps do",
         )  # fmt: skip
-    done = commit(latest.state, policy, withdrawn=refs)
+    done = commit(latest.state, policy, Given(withdrawn=tuple(refs)))
     if not done.notes and done.state.unread == latest.state.unread:
         return _done(parts, key, branch, None)
     parts.commit(latest.head, [Entry(done, policy, outcome=reason)])

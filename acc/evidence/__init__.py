@@ -1,1 +1,1 @@
-"""What happens to evidence beside a step: erasure, retention, documents, moving, upkeep."""
+"""What happens to evidence beside a step: erasure, retention, files, upkeep."""

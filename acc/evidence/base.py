@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 from acc.clock import SystemClock
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.journal import Journal, StoredMessage, ThreadKey
-from acc.journal.names import MAIN, Key, key_of
+from acc.journal.names import MAIN, Key, is_home, key_of, whole_of
 from acc.state.policy import Policy
 
 
@@ -56,12 +56,36 @@ def branches_of(journal: Journal, key: ThreadKey) -> tuple[str, ...]:
 
 def rows_of(
     journal: Journal, key: ThreadKey, *, also_blanked: bool = False
-) -> Iterator[tuple[str, StoredMessage]]:
+) -> Iterator[StoredMessage]:
     """Yield the messages of a thread, of each branch its own, committed or not; only on demand those without words."""
     for branch in branches_of(journal, key):
         for each in journal.messages(key, branch=branch, also_open=True):
             if each.branch == branch and (each.digest or also_blanked):
-                yield branch, each
+                yield each
+
+
+@dataclass
+class Group:
+    """A piece of evidence on a branch: a message, or a document with all its parts."""
+
+    thread: ThreadKey
+    branch: str
+    ref: str
+    rows: list[StoredMessage] = field(default_factory=list)
+
+    @property
+    def refs(self) -> list[str]:
+        """The refs of its rows."""
+        return [each.message.ref for each in self.rows]
+
+
+def groups_of(journal: Journal, key: ThreadKey) -> Sequence[Group]:
+    """Return the evidence of a thread: its messages, or a home's documents."""
+    found: dict[tuple[str, str], Group] = {}
+    for each in rows_of(journal, key):
+        ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
+        found.setdefault((each.branch, ref), Group(key, each.branch, ref)).rows.append(each)
+    return list(found.values())
 
 
 def refs_in(value: Any) -> Iterator[str]:

@@ -117,11 +117,7 @@ class ErasurePlan:
 
 
 class Erasure:
-    """An erasure on its way.
-
-    Raises:
-        InputError: The memory holds nothing of the target.
-    """
+    """An erasure on its way."""
 
     def __init__(self, base: Base, target: Target) -> None:
         self.base, self.parts, self.journal = base, base.parts, base.journal
@@ -141,18 +137,12 @@ class Erasure:
         keys = {row.thread for row in rows} | set(self.found.readers(rows) if refs else ())
         for key in sorted(keys, key=lambda key: (key in named, str(key))):
             own = frozenset((row.branch, row.seq) for row in rows if row.thread == key)
-            loss = Loss(key, own, frozenset() if is_home(key) else refs)
-            if not is_home(key):
-                read_lines(self.journal, loss)
-            if own or any(line.anew for line in loss.lines):
-                yield loss
+            lines = () if is_home(key) else tuple(read_lines(self.journal, key, own, refs))
+            if own or any(line.anew for line in lines):
+                yield Loss(key, own, lines)
 
     def plan(self) -> ErasurePlan:
-        """Return what goes and what it costs.
-
-        Raises:
-            InputError: A hold protects it.
-        """
+        """Return what goes and what it costs."""
         found = self.found
         if (hold := found.held) is not None:
             where = f"{hold.thread} {hold.ref}".strip()
@@ -203,14 +193,9 @@ class Erasure:
         )  # fmt: skip
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:
-        """Make the commits of each thread anew, with what that cost."""
         bodies = self.journal.policies()
         replay = Replay(self.parts.memory, self.policies, bodies, self.traces.occur_in)
-        found = {
-            loss.thread: perform(replay.running(loss.lines))
-            for loss in self.losses
-            if not is_home(loss.thread)
-        }
+        found = {loss.thread: perform(replay.running(loss.lines)) for loss in self.losses}
         return found, replay.usage
 
     def _check(self, plan: ErasurePlan) -> None:

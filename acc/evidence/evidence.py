@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acc.errors import AccError, InputError
-from acc.evidence.documents import Documents, parts_of
+from acc.evidence.base import groups_of
 from acc.evidence.erasure import Erasure, ErasurePlan, Receipt
-from acc.evidence.moving import Moving
+from acc.evidence.files import Files
 from acc.evidence.retention import Retention, admitted_in
 from acc.evidence.target import Target
 from acc.journal import Feedback, Hold, Journal, ThreadKey
-from acc.journal.names import MAIN, Key, is_home, key_of, whole_of
+from acc.journal.names import MAIN, Key, is_home, key_of
 
 AROUND = 120
 """Characters that are shown on either side of the first word."""
@@ -45,13 +45,9 @@ class Lag:
 
 @dataclass(frozen=True)
 class Health:
-    """How a memory is.
+    """How a memory is: how many rows it has, and how large it is.
 
     Attributes:
-        threads: Number of threads.
-        branches: Number of their branches.
-        messages: Number of messages.
-        commits: Number of commits.
         sizes: Bytes of its files: ``journal``, ``log``, ``index``, ``other``.
         free_bytes: Bytes of the journal that are free.
         lag: What the index lacks.
@@ -83,8 +79,8 @@ class Reindexed:
     messages: int
 
 
-class Evidence(Documents, Retention, Moving):
-    """Erasure, holds, feedback, search and health of a memory; documents, retention and moving are those of its bases.
+class Evidence(Files, Retention):
+    """Erasure, holds, feedback, search and health of a memory; files and retention are its bases.
 
     It works while agents run. Its methods block; beside an event loop: ``await memory.beside(evidence.erase, target)``.
 
@@ -125,8 +121,8 @@ class Evidence(Documents, Retention, Moving):
         return self.journal.hold(key, ref, reason=redact(reason) if redact else reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:
-        documents = (whole_of(each.message.ref) for each in parts_of(self.journal, key))
-        return bool(self.journal.texts(key, [ref])) or (is_home(key) and ref in documents)
+        groups = groups_of(self.journal, key) if is_home(key) else ()
+        return bool(self.journal.texts(key, [ref])) or any(ref == group.ref for group in groups)
 
     def release(self, thread: Key, ref: str = "") -> None:
         """End a hold.
@@ -243,7 +239,6 @@ def _sizes(journal: Journal, files: Iterable[Path]) -> dict[str, int]:
 
 
 def _missing(what: str, key: ThreadKey) -> InputError:
-    """Return the error for a ref or a turn that a thread does not have."""
     hint = "acc show and acc search list what there is"
     return InputError(f"there is no {what}", where=str(key), hint=hint)
 

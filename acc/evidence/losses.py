@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from acc.errors import StateError
@@ -11,21 +11,17 @@ from acc.journal import Head, Journal, StoredCommit, StoredMessage, ThreadKey
 from acc.models.protocol import Usage
 from acc.state.policy import Policy
 
+Rows = frozenset[tuple[str, int]]
+"""Branch and number of messages of a thread."""
+
 
 @dataclass(frozen=True)
 class Loss:
-    """What a thread loses.
-
-    Attributes:
-        rows: Branch and number of its own messages.
-        refs: Refs of documents that its compressors may have read.
-        lines: Its branches.
-    """
+    """What a thread loses: messages, and commits of its branches."""
 
     thread: ThreadKey
-    rows: frozenset[tuple[str, int]]
-    refs: frozenset[str]
-    lines: list[Line] = field(default_factory=list, compare=False)
+    rows: Rows
+    lines: tuple[Line, ...]
 
 
 @dataclass
@@ -95,42 +91,36 @@ def given_in(stored: StoredCommit) -> Mapping[str, Any]:
     return found
 
 
-def read_lines(journal: Journal, loss: Loss) -> None:
-    """Read the branches of a thread, the parents first, each with the first commit that is to be made anew.
-
-    Raises:
-        StateError: A commit is damaged.
-    """
+def read_lines(
+    journal: Journal, key: ThreadKey, rows: Rows, refs: frozenset[str]
+) -> Iterator[Line]:
+    """Yield the branches of a thread, the parents first, each with the first commit that is to be made anew."""
     changed: set[str] = set()
-    for head in journal.branches(loss.thread):
-        line = _line(journal, head, loss)
-        line.stays = _stays(line, loss, changed)
+    for head in journal.branches(key):
+        line = _line(journal, head, rows, refs)
+        for each in line.commits:  # the first ones stay, until one read or took what goes
+            is_reader = not read_refs(each).isdisjoint(refs)
+            if line.loses(each) or is_reader or (each.kind == "fork" and each.parent in changed):
+                break
+            line.stays += 1
         changed |= {each.hash for each in line.anew}
-        loss.lines.append(line)
+        yield line
 
 
-def _line(journal: Journal, head: Head, loss: Loss) -> Line:
-    seen = list(journal.messages(loss.thread, branch=head.branch, also_open=True))
-    lost = {each.seq: each.message.ref for each in seen if (each.branch, each.seq) in loss.rows}
+def _line(journal: Journal, head: Head, rows: Rows, refs: frozenset[str]) -> Line:
+    key = head.thread
+    seen = list(journal.messages(key, branch=head.branch, also_open=True))
+    lost = {each.seq: each.message.ref for each in seen if (each.branch, each.seq) in rows}
     kept = {each.seq: each for each in seen if each.seq not in lost and each.digest}
-    commits = list(journal.commits(loss.thread, head.branch))
+    commits = list(journal.commits(key, head.branch))
     if bad := next((each for each in commits if each.problem), None):
         raise StateError(
-            f"version {bad.version} is damaged: {bad.problem}", where=str(loss.thread),
+            f"version {bad.version} is damaged: {bad.problem}", where=str(key),
             hint="restore a backup, or erase the thread whole",
         )  # fmt: skip
     blank = {each.seq for each in seen if not each.digest and not each.version}  # nothing took it
-    own = frozenset(n for branch, n in loss.rows if branch == head.branch and n not in blank)
-    return Line(head, commits, kept, own, frozenset(lost.values()) | loss.refs)
-
-
-def _stays(line: Line, loss: Loss, changed: set[str]) -> int:
-    """Return how many commits stay: the first ones, until one read or took what goes."""
-    for place, each in enumerate(line.commits):
-        is_reader = not read_refs(each).isdisjoint(loss.refs)
-        if line.loses(each) or is_reader or (each.kind == "fork" and each.parent in changed):
-            return place
-    return len(line.commits)
+    own = frozenset(n for branch, n in rows if branch == head.branch and n not in blank)
+    return Line(head, commits, kept, own, frozenset(lost.values()) | refs)
 
 
 def read_refs(stored: StoredCommit) -> set[str]:
@@ -142,11 +132,7 @@ def read_refs(stored: StoredCommit) -> set[str]:
 
 
 def own_policy(line: Line, policies: Sequence[Policy]) -> Policy:
-    """Return the policy with the schema that a branch's states have.
-
-    Raises:
-        StateError: None has it.
-    """
+    """Return the policy with the schema that a branch's states have."""
     names = {str(c.state.get("schema_name")) for c in line.commits if c.state is not None}
     for policy in policies:
         if names <= {base.__name__ for base in policy.schema.__mro__}:

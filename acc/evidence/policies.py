@@ -8,7 +8,7 @@ For a record i at the time t, with freq_t(i) its retrievals until then:
 
 The paper's combined formula is a product, an intersection; its tables and text behave as a union. Both are here, the
 union by default. What came within the period had less time, and is left to the next one. `Capacity` is the paper's
-section 6.2. `Age` is ours: a time to live.
+section 6.2. `Age` is ours: a time to live. A setting that is not valid raises `acc.errors.ConfigurationError`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,9 @@ class RecordUse:
     """A record and its use.
 
     Attributes:
-        key: Names it.
-        added: The time of its addition, in executions.
-        retrieved: The times of its retrievals.
+        added: When it was added, in executions, as its retrievals are.
         utilities: The known utilities of their results.
         order: Its place among all, the oldest first.
-        age: How long ago it came.
     """
 
     key: str
@@ -65,11 +62,7 @@ def _check(is_fit: bool, policy: object, hint: str) -> None:
 
 @dataclass(frozen=True)
 class Period:
-    """Deletes what was retrieved at most ``alpha`` times in the last ``period`` executions.
-
-    Raises:
-        ConfigurationError: A setting is invalid.
-    """
+    """Deletes what was retrieved at most ``alpha`` times in the last ``period`` executions."""
 
     period: int = 200
     alpha: int = 0
@@ -92,9 +85,6 @@ class History:
     """Deletes what was retrieved more than ``n`` times with a mean utility of at most ``beta``.
 
     Retrievals of an unknown utility do not count.
-
-    Raises:
-        ConfigurationError: A setting is invalid.
     """
 
     n: int = 5
@@ -134,9 +124,6 @@ class Capacity:
     """Keeps at most ``limit`` records: the least useful ones beyond it go.
 
     Without utilities a record has 0. Of the same utility, the least retrieved goes, then the oldest.
-
-    Raises:
-        ConfigurationError: The limit is negative.
     """
 
     limit: int = 100

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.commit.sources import said_before
 from acc.driving import Doing
 from acc.errors import CompressionError, StateError
@@ -72,12 +72,7 @@ class Replay:
     usage: Usage = field(default_factory=Usage)
 
     def running(self, lines: Sequence[Line]) -> Doing[list[Anew]]:
-        """Return what takes the place of which commits.
-
-        Raises:
-            CompressionError: The model failed.
-            StateError: The thread took a state from outside after the erased words.
-        """
+        """Return what takes the place of which commits."""
         states: dict[str, CompressedCognitiveState] = {}
         found: list[Anew] = []
         for line in lines:
@@ -120,7 +115,6 @@ class _Branch:
         return Anew(line.head.branch, line.head.hash, after, tuple(self._made))
 
     def _old(self) -> CompressedCognitiveState:
-        """Return the state that was there before, with what was erased since."""
         return self._schema.load(dict(self._before)) if self._before else self._schema.empty()
 
     def _group(self, group: Sequence[StoredCommit]) -> Doing[None]:
@@ -154,7 +148,8 @@ class _Branch:
         words = {(slot.name, item.text_of) for slot, item in self._old().items() if item.id in ids}
         drop = tuple(i.id for slot, i in self._state.items() if (slot.name, i.text_of) in words)
         policy = self._policy_of(stored)
-        done = commit(self._state, policy, proposal=Proposal(drop=drop, author="operator"))
+        given = Given(proposal=Proposal(drop=drop, author="operator"))
+        done = commit(self._state, policy, given)
         self._keep(Entry(done, policy, outcome=self._clean("outcome", stored)), (), stored)
 
     def _is_kept(self, group: Sequence[StoredCommit]) -> bool:
@@ -175,15 +170,15 @@ class _Branch:
         return {**found, "unread": tail}
 
     def _as_recorded(self, stored: StoredCommit) -> None:
-        """Commit what was given before, without the erased messages."""
         turn = self._line.taken(stored)
         said = [each.message for each in turn]
-        given = dict(vars(given_of(self._left(stored), said, self._texts.__getitem__)))
-        given["before"] = tuple(n for n in given["before"] if n.ref not in self._line.gone)
+        given = given_of(self._left(stored), said, self._texts.__getitem__)
+        before = tuple(note for note in given.before if note.ref not in self._line.gone)
+        given = replace(given, before=before)
         if self._line.head.thread.agent == AGENT:
-            self._pared(given)
+            given = self._pared(given)
         policy = self._policy_of(stored)
-        done: Commit[Any] = commit(self._state, policy, **given)
+        done: Commit[Any] = commit(self._state, policy, given)
         record = stored.record or {}
         entry = Entry(
             done, policy, Usage(**record.get("usage", {})), record.get("outcome", ""),
@@ -192,18 +187,17 @@ class _Branch:
         self._keep(entry, [each.seq for each in turn], stored)
 
     def _left(self, stored: StoredCommit) -> dict[str, Any]:
-        """Return the record without the messages that go."""
         given = dict(given_in(stored))
         given["read"] = [e for e in given.get("read", ()) if e[0] not in self._line.gone]
         return {**(stored.record or {}), "given": given}
 
-    def _pared(self, given: dict[str, Any]) -> None:
+    def _pared(self, given: Given) -> Given:
         """Take from what a board was told what rests on the erased words: each element is a sentence of its own."""
         claims = {claim_digest(i) for _, i in self._state.items() if isinstance(i, Pinned)}
-        given["judgements"] = tuple(each for each in given["judgements"] if each.digest in claims)
-        proposal: Proposal | None = given["proposal"]
+        judgements = tuple(each for each in given.judgements if each.digest in claims)
+        given, proposal = replace(given, judgements=judgements), given.proposal
         if proposal is None:
-            return
+            return given
         old = self._old()
         new = {(slot.name, item.text_of): item.id for slot, item in self._state.items()}
         ids = {item.id: new.get((slot.name, item.text_of), "") for slot, item in old.items()}
@@ -211,7 +205,8 @@ class _Branch:
             name: tuple(self._kept(getattr(proposal, name), ids)) for name in _ELEMENTS
         }
         drop = tuple(ids[each] for each in proposal.drop if ids.get(each))
-        given["proposal"] = replace(proposal, **lists, drop=drop, minor=(), keep=(), notes=())
+        left = replace(proposal, **lists, drop=drop, minor=(), keep=(), notes=())
+        return replace(given, proposal=left)
 
     def _kept(self, elements: Iterable[Any], ids: Mapping[str, str]) -> Iterator[Any]:
         """Yield the elements that stay, with the ids that their items have now."""
@@ -224,7 +219,6 @@ class _Branch:
                 yield replace(each, id=ids.get(each.id, each.id))
 
     def _anew(self, group: Sequence[StoredCommit]) -> Doing[None]:
-        """Compress anew what the step read."""
         first = group[0]
         turn, policy = self._line.taken(first), self._policy_of(first)
         said = Turn(
@@ -244,13 +238,12 @@ class _Branch:
                 hint="erase again when it answers, or with a keyless memory",
             )
         self._replay.usage += step.usage
-        nothing = commit(self._state, policy, number=first.turn)
-        for number, done in enumerate(step.commits or (nothing,)):
-            is_first = number == 0
-            verdicts = self._verdicts(first) if is_first else ()
-            usage = step.usage if is_first else Usage()
-            entry = Entry(done, policy, usage, verdicts=verdicts)
-            self._keep(entry, [each.seq for each in turn] if is_first else (), first)
+        nothing = commit(self._state, policy, Given(number=first.turn))
+        one, *further = step.commits or (nothing,)
+        entry = Entry(one, policy, step.usage, verdicts=self._verdicts(first))
+        self._keep(entry, [each.seq for each in turn], first)
+        for each in further:
+            self._keep(Entry(each, policy), (), first)
 
     def _evidence(self, stored: StoredCommit) -> tuple[Evidence, ...]:
         found = [Evidence.model_validate(each) for each in given_in(stored).get("evidence", ())]

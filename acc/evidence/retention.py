@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, get_args
+from functools import cache
+from typing import Any, Literal, get_args
 
+from acc.clock import moment
 from acc.controller.settings import Parts
 from acc.errors import ConfigurationError
-from acc.evidence.base import Base, branches_of, refs_in, rows_of
+from acc.evidence.base import Base, Group, branches_of, groups_of, refs_in
 from acc.evidence.policies import Deletion, RecordUse
-from acc.journal import Hold, Journal, StoredCommit, StoredMessage, ThreadKey
-from acc.journal.names import Key, is_home, may_read, whole_of
+from acc.journal import Hold, Journal, StoredCommit, ThreadKey
+from acc.journal.names import Key, is_home, may_read
 from acc.turn.observations import is_ingested
 
 Kind = Literal["messages", "documents"]
@@ -34,6 +36,7 @@ class Doom:
     """Evidence that goes, or that a policy dooms and that stays; ``why`` says by what."""
 
     thread: ThreadKey
+    branch: str
     ref: str
     why: str
 
@@ -106,23 +109,22 @@ class Retention(Base):
         shield, now = Shield(self.journal), self._clock.now()
         is_fit = is_home if kind == "documents" else (lambda key: not is_home(key))
         for key in filter(is_fit, self.threads(thread, **scope)):
-            ledger = Ledger(self.journal, readers_of(self.journal, key))
-            groups = {str(n): group for n, group in enumerate(groups_of(self.journal, key))}
-            usages = [ledger.usage(name, group, now) for name, group in groups.items()]
-            judged += len(usages)
-            for name, why in policy(usages, len(ledger.ticks)).items():
-                protection = shield.over(groups[name])
+            groups = groups_of(self.journal, key)
+            judged += len(groups)
+            for name, why in policy(*usages(self.journal, key, groups, now)).items():
+                group = groups[int(name)]
+                protection = shield.over(group)
                 place = kept if protection else doomed
-                place.append(Doom(key, groups[name].ref, protection or why))
+                place.append(Doom(key, group.branch, group.ref, protection or why))
         return PrunePlan(judged, tuple(doomed), tuple(kept), self._pruned)
 
     def _pruned(self, doomed: Sequence[Doom]) -> Pruned:
-        """Delete what is doomed and still not protected."""
         shield, count = Shield(self.journal), 0
-        wanted = {(doom.thread, doom.ref) for doom in doomed}
+        wanted = {(doom.thread, doom.branch, doom.ref) for doom in doomed}
         for key in dict.fromkeys(doom.thread for doom in doomed):
-            groups = [g for g in groups_of(self.journal, key) if (key, g.ref) in wanted]
-            going = [group for group in groups if not shield.over(group)]
+            groups = groups_of(self.journal, key)
+            judged = [each for each in groups if (key, each.branch, each.ref) in wanted]
+            going = [group for group in judged if not shield.over(group)]
             rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
             self.journal.prune(key, rows)
@@ -147,27 +149,12 @@ class Retention(Base):
         return self.plan_expiry(older_than, **scope).apply()
 
 
-@dataclass
-class Group:
-    """A piece of evidence on a branch: a message, or a document with all its parts."""
-
-    thread: ThreadKey
-    branch: str
-    ref: str
-    rows: list[StoredMessage] = field(default_factory=list)
-
-    @property
-    def refs(self) -> list[str]:
-        """The refs of its rows."""
-        return [each.message.ref for each in self.rows]
-
-
 class Shield:
     """What protects evidence from a policy, as the journal says now."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal, self._held = journal, journal.held()
-        self._cited: dict[ThreadKey, dict[str, str]] = {}
+        self._citations = cache(self._read_citations)
 
     def over(self, group: Group) -> str:
         """Return what protects a piece of evidence; empty if nothing does."""
@@ -178,71 +165,58 @@ class Shield:
         if any(not each.version for each in group.rows):
             return "the next turn reads it"
         cited = (self._citations(reader) for reader in readers_of(self._journal, group.thread))
-        by = (each[ref] for each in cited for ref in group.refs if ref in each)
-        return next(by, "")
+        return next((each[ref] for each in cited for ref in group.refs if ref in each), "")
 
-    def _citations(self, key: ThreadKey) -> dict[str, str]:
+    def _read_citations(self, key: ThreadKey) -> dict[str, str]:
         """Return where each ref stands in the newest states of a thread."""
-        if key not in self._cited:
-            found: dict[str, str] = {}
-            for last in newest_of(self._journal, key):
-                for name, value in (last.state or {}).items():
-                    where = "the next turn reads it" if name == "unread" else f"cited in {key}"
-                    if name not in _COMPUTED:
-                        found |= dict.fromkeys(refs_in(value), where)
-            self._cited[key] = found
-        return self._cited[key]
+        found: dict[str, str] = {}
+        for last in newest_of(self._journal, key):
+            for name, value in (last.state or {}).items():
+                where = "the next turn reads it" if name == "unread" else f"cited in {key}"
+                if name not in _COMPUTED:
+                    found |= dict.fromkeys(refs_in(value), where)
+        return found
 
 
-class Tick(NamedTuple):
-    """A turn that was committed: the paper's execution."""
+def usages(
+    journal: Journal, key: ThreadKey, groups: Sequence[Group], now: datetime
+) -> tuple[list[RecordUse], int]:
+    """Return the use of each piece of a thread's evidence, by its place among them, and the number of executions.
 
-    at: str
-    thread: ThreadKey
-    branch: str
-    version: int
-    turn: int
-    admitted: frozenset[str]
-
-
-class Ledger:
-    """The use of messages of a thread, or of documents by all threads that may read them.
-
-    Args:
-        journal: The journal.
-        readers: The threads whose turns count.
+    Documents are used by all threads that may read them.
     """
+    readers = readers_of(journal, key)
+    found = (
+        (commit.at, str(reader), commit.version, branch, commit)
+        for reader in readers
+        for branch in branches_of(journal, reader)
+        for commit in journal.commits(reader, branch)
+        if commit.span[1]
+    )
+    turns = sorted(found, key=lambda each: each[:3])
+    taken = {(branch, commit.version): n for n, (*_, branch, commit) in enumerate(turns)}
+    retrieved, utilities = defaultdict[str, list[int]](list), defaultdict[str, list[float]](list)
+    admitted: dict[tuple[str, str, int], frozenset[str]] = {}
+    for number, (_, reader, _, branch, commit) in enumerate(turns, 1):
+        refs = admitted[reader, branch, commit.turn] = admitted_in(commit.record)
+        for ref in refs:
+            retrieved[ref].append(number)
+    for each in readers:
+        for said in journal.feedback(each):
+            for ref in admitted.get((str(each), said.branch, said.turn), ()):
+                utilities[ref].append(said.utility)
 
-    def __init__(self, journal: Journal, readers: Sequence[ThreadKey]) -> None:
-        found = (
-            Tick(each.at, key, branch, each.version, each.turn, admitted_in(each.record))
-            for key in readers
-            for branch in branches_of(journal, key)
-            for each in journal.commits(key, branch)
-            if each.span[1]
-        )
-        self.ticks = sorted(found, key=lambda tick: (tick.at, str(tick.thread), tick.version))
-        self._retrieved: defaultdict[str, list[int]] = defaultdict(list)
-        self._utilities: defaultdict[str, list[float]] = defaultdict(list)
-        self._taken = {(tick.branch, tick.version): n for n, tick in enumerate(self.ticks)}
-        for number, tick in enumerate(self.ticks, 1):
-            for ref in tick.admitted:
-                self._retrieved[ref].append(number)
-        for key in readers:
-            admitted = {(k.branch, k.turn): k.admitted for k in self.ticks if k.thread == key}
-            for said in journal.feedback(key):
-                for ref in admitted.get((said.branch, said.turn), ()):
-                    self._utilities[ref].append(said.utility)
-
-    def usage(self, number: str, group: Group, now: datetime) -> RecordUse:
-        """Return the use of a piece of evidence, of which the ``number`` tells the place among all."""
+    def usage(place: int, group: Group) -> RecordUse:
         first = group.rows[0]
-        times = sorted({time for ref in group.refs for time in self._retrieved[ref]})
-        rated = [worth for ref in group.refs for worth in self._utilities[ref]]
-        added = self._taken.get((first.branch, first.version))
+        added = taken.get((first.branch, first.version))
         if added is None or is_ingested(first.message.ref):
-            added = bisect_right(self.ticks, first.message.at, key=lambda tick: tick.at)
-        return RecordUse(number, added, times, rated, int(number), age_of(first.message.at, now))
+            added = bisect_right(turns, first.message.at, key=lambda turn: turn[0])
+        times = sorted({time for ref in group.refs for time in retrieved[ref]})
+        rated = [utility for ref in group.refs for utility in utilities[ref]]
+        age = age_of(first.message.at, now)
+        return RecordUse(str(place), added, times, rated, place, age)
+
+    return [usage(*each) for each in enumerate(groups)], len(turns)
 
 
 def admitted_in(record: object) -> frozenset[str]:
@@ -253,20 +227,8 @@ def admitted_in(record: object) -> frozenset[str]:
 
 def age_of(at: str, now: datetime) -> timedelta:
     """Return how long ago an ISO 8601 time was; 0 if it cannot be read."""
-    try:
-        then = datetime.fromisoformat(at)
-    except ValueError:
-        return timedelta()
-    return now - then if then.tzinfo is not None else timedelta()
-
-
-def groups_of(journal: Journal, key: ThreadKey) -> Iterable[Group]:
-    """Return the evidence of a thread: its messages, or a home's documents."""
-    found: dict[tuple[str, str], Group] = {}
-    for branch, each in rows_of(journal, key):
-        ref = whole_of(each.message.ref) if is_home(key) else each.message.ref
-        found.setdefault((branch, ref), Group(key, branch, ref)).rows.append(each)
-    return found.values()
+    then = moment(at)
+    return now - then if then is not None else timedelta()
 
 
 def readers_of(journal: Journal, key: ThreadKey) -> tuple[ThreadKey, ...]:

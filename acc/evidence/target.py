@@ -118,11 +118,7 @@ class Targeted:
 
     @cached_property
     def rows(self) -> tuple[TargetRow, ...]:
-        """The messages that go from threads that stay.
-
-        Raises:
-            InputError: There is nothing of the target in the memory.
-        """
+        """The messages that go from threads that stay."""
         own = tuple(self._own())
         if not own and not self.deleted and not self._may_be_gone:
             raise InputError(
@@ -157,9 +153,9 @@ class Targeted:
         """Whether commits that were made of what was blanked before stay: a prune left them."""
         known = {row.place for row in self.rows}
         return any(
-            (key, branch, each.seq) not in known and not each.digest and each.version
+            (key, each.branch, each.seq) not in known and not each.digest and each.version
             for key in self.earlier
-            for branch, each in rows_of(self._journal, key, also_blanked=True)
+            for each in rows_of(self._journal, key, also_blanked=True)
         )
 
     @cached_property
@@ -168,17 +164,12 @@ class Targeted:
         return tuple(dict.fromkeys(self._said(self.rows)))
 
     def _said(self, rows: Iterable[TargetRow]) -> Iterator[str]:
-        """Yield the words of rows, and of the threads that go whole."""
         yield from (row.text for row in rows if row.text)
         for key in self.deleted:
-            yield from (each.message.text for _, each in rows_of(self._journal, key))
+            yield from (each.message.text for each in rows_of(self._journal, key))
 
     def _guests(self) -> Iterator[TargetRow]:
-        """Yield what a user said in threads of others.
-
-        Raises:
-            InputError: A thread began before its user was known: some of its words may be this user's.
-        """
+        """Yield what a user said in threads of others."""
         target = self.target
         if not target.user or target.thread is not None or not target.is_whole:
             return
@@ -186,33 +177,27 @@ class Targeted:
         for key in self._journal.spoken_by(target.user):
             if key in self.scope or is_home(key) or not (anybody is None or anybody.has(key)):
                 continue
-            said = [each for each in rows_of(self._journal, key) if each[1].message.channel in _SAY]
-            names = {each.message.observation.name for _, each in said}
-            if not key.user and "" in names:
+            said: dict[str, list[StoredMessage]] = {}
+            for each in rows_of(self._journal, key):
+                if each.message.channel in _SAY:
+                    said.setdefault(each.message.observation.name, []).append(each)
+            if not key.user and "" in said:
                 raise InputError(
                     f"whose words those before {target.user!r} joined are is not known",
                     where=str(key),
                     hint="erase the thread, or name its messages (refs), then erase the user again",
                 )
-            yield from (
-                _row(key, branch, each)
-                for branch, each in said
-                if each.message.observation.name == target.user
-            )
+            yield from (_row(key, each) for each in said.get(target.user, ()))
 
     def _own(self) -> Iterator[TargetRow]:
         yield from self._guests()
-        for key in (key for key in self.scope if key not in self.deleted):
-            for branch, each in self._asked(key):
-                if self._is_meant(key, each):
-                    yield _row(key, branch, each)
-
-    def _asked(self, key: ThreadKey) -> Iterable[tuple[str, StoredMessage]]:
         target, journal = self.target, self._journal
-        if not target.refs:
-            return rows_of(journal, key, also_blanked=bool(target.document))
-        seen = journal.messages(key, branch=target.branch, also_open=True)
-        return ((each.branch, each) for each in seen)
+        for key in (key for key in self.scope if key not in self.deleted):
+            if target.refs:
+                seen = journal.messages(key, branch=target.branch, also_open=True)
+            else:
+                seen = rows_of(journal, key, also_blanked=bool(target.document))
+            yield from (_row(key, each) for each in seen if self._is_meant(key, each))
 
     def _is_meant(self, key: ThreadKey, each: StoredMessage) -> bool:
         target, ref = self.target, each.message.ref
@@ -223,16 +208,25 @@ class Targeted:
 
     def _repeated(self, own: Sequence[TargetRow]) -> Iterator[TargetRow]:
         """Yield what agents and tools repeated of the rows, and what boards hold of them or of threads that go."""
-        gone = {row.place for row in own}
-        traces, origins = ErasedTraces(self._said(own)), _Origins(self.deleted, own)
+        gone, deleted = {row.place for row in own}, set(self.deleted)
+        traces, refs = ErasedTraces(self._said(own)), {(row.thread, row.ref) for row in own}
+        documents = {ref for _, ref in refs if is_ingested(ref)}
+
+        def is_copy(each: StoredMessage) -> bool:
+            origin = Origin.of(each.message)
+            if origin is None:
+                return False
+            is_of_row = (origin.thread, origin.ref) in refs or origin.ref in documents
+            return is_of_row or origin.thread in deleted
+
         for key in self.readers(own):
             is_board = key.agent == AGENT
-            for branch, each in rows_of(self._journal, key):
-                row = _row(key, branch, each, is_echo=True)
+            for each in rows_of(self._journal, key):
+                row = _row(key, each, is_echo=True)
                 if row.place in gone or not (is_board or row.channel in _DERIVED):
                     continue
                 is_echo = traces.occur_in(row.text, or_part=is_board)
-                if is_echo or (is_board and origins.lead_to(each)):
+                if is_echo or (is_board and is_copy(each)):
                     yield row
 
     def readers(self, own: Sequence[TargetRow]) -> tuple[ThreadKey, ...]:
@@ -252,36 +246,19 @@ class Targeted:
     def held(self) -> Hold | None:
         """The first hold that forbids the erasure, if there is one."""
         rows = {(row.thread, ref) for row in self.rows for ref in ("", *_names(row.ref))}
-        found = (
-            hold for hold in self._journal.held()
-            if hold.thread in self.deleted or (hold.thread, hold.ref) in rows
-        )  # fmt: skip
-        return next(found, None)
-
-
-class _Origins:
-    """Tells of a board's message whether it comes from what goes."""
-
-    def __init__(self, deleted: Sequence[ThreadKey], own: Sequence[TargetRow]) -> None:
-        self._deleted, self._refs = set(deleted), {(row.thread, row.ref) for row in own}
-        self._documents = {row.ref for row in own if is_ingested(row.ref)}
-
-    def lead_to(self, each: StoredMessage) -> bool:
-        """Whether it is a copy of a message that goes."""
-        origin = Origin.of(each.message)
-        if origin is None:
-            return False
-        is_copy = (origin.thread, origin.ref) in self._refs or origin.ref in self._documents
-        return is_copy or origin.thread in self._deleted
+        for hold in self._journal.held():
+            if hold.thread in self.deleted or (hold.thread, hold.ref) in rows:
+                return hold
+        return None
 
 
 def _names(ref: str) -> tuple[str, ...]:
     return (ref, whole_of(ref)) if is_ingested(ref) else (ref,)
 
 
-def _row(key: ThreadKey, branch: str, each: StoredMessage, *, is_echo: bool = False) -> TargetRow:
+def _row(key: ThreadKey, each: StoredMessage, *, is_echo: bool = False) -> TargetRow:
     message = each.message
     return TargetRow(
-        key, branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
+        key, each.branch, each.seq, message.ref, message.channel, message.text, each.version, is_echo,
         is_blank=not each.digest,
     )  # fmt: skip

@@ -151,7 +151,6 @@ class ErasedTraces:
         return Searched(len(files), size, count), tuple(_unexplained(journal, hits))
 
     def _in_bytes(self, data: bytes) -> set[bytes]:
-        """Return the patterns that ``data`` holds."""
         return {
             pattern
             for at in self._places(data)
@@ -160,7 +159,6 @@ class ErasedTraces:
         }
 
     def _places(self, data: bytes) -> Iterator[int]:
-        """Yield where the beginning of a pattern stands."""
         for shift in range(_HEAD if len(self._numbers) else 0):
             count = (len(data) - shift) // _HEAD
             if count < 1:
@@ -194,7 +192,7 @@ def _unexplained(journal: Journal, hits: Mapping[str, set[bytes]]) -> Iterator[T
     """Yield the places with something that no message holds which stays."""
     if not any(hits.values()):
         return
-    kept = (each.message.text for key in journal.threads() for _, each in rows_of(journal, key))
+    kept = (each.message.text for key in journal.threads() for each in rows_of(journal, key))
     said = _bytes("\n".join(kept))
     for where, each in hits.items():
         if left := {pattern for pattern in each if not pattern or pattern not in said}:
@@ -212,7 +210,7 @@ def windows(text: str) -> Iterator[bytes]:
 
 
 def _forms(word: str) -> set[bytes]:
-    """Return the bytes of a word, with its accents in one character or apart, and as JSON escapes it."""
+    """Return the bytes of a word, its accents in one character or apart, and as JSON escapes it."""
     typed = {word, *(unicodedata.normalize(form, word) for form in ("NFC", "NFD"))}
     return {form for each in typed for form in (_bytes(each), json.dumps(each)[1:-1].encode())}
 

@@ -96,7 +96,7 @@ class Recomputing:
         turn: Sequence[Message],
     ) -> str:
         record: Mapping[str, Any] = stored.record or {}
-        made = commit(prior, policy, **vars(given_of(record, turn, self._text)))
+        made = commit(prior, policy, given_of(record, turn, self._text))
         if made.state.hash != stored.hash:
             return "it does not recompute: another state comes out"
         self._last = made.state

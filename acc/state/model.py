@@ -224,7 +224,7 @@ def _validated(cls: type[S], body: Mapping[str, Any]) -> S:
     with suppress(ValidationError):
         return cls.model_validate(body)
     try:
-        return cls.model_validate(_fitted(body, cls.model_fields, cls.slots()))
+        return cls.model_validate(_fitted(cls, body))
     except ValidationError as error:
         raise StateError(
             f"the state does not fit the schema: {_first_of(error)}",
@@ -245,50 +245,37 @@ _KEPT = ("id", "turn", "touched", "sources", "trust", "minor", "uses")
 FACTS, RULES = "relational_map", "constraints"
 
 
-def _fitted(
-    body: Mapping[str, Any], fields: Mapping[str, Any], slots: Mapping[str, SlotField]
-) -> dict[str, Any]:
+def _fitted(cls: type[CompressedCognitiveState], body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored state's body with the records that do not fit as facts, and why in ``feedback``."""
-    found: dict[str, Any] = {name: value for name, value in body.items() if name in fields}
-    facts, rules, told = [], [], list[str]()
+    found: dict[str, Any] = {name: body[name] for name in body if name in cls.model_fields}
+    kept: dict[str, list[Any]] = {FACTS: [], RULES: [], "feedback": []}
     for name, value in sorted(body.items()):  # the journal's order and a checkpoint's may differ
         for item in value if isinstance(value, list) else ():
-            why = _problem(name, item, fields, slots)
-            if not why:
+            if not (why := _problem(cls, name, item)):
                 continue
-            kind = "rule" if "words" in item else "fact"
-            if kind == "rule":  # words of user or operator bind whatever class reads them
-                rules.append(item)
-            else:
-                facts.append(_fact(name, item))
-            if name in fields:
+            is_rule = "words" in item  # words of user or operator bind whatever class reads them
+            kept[RULES if is_rule else FACTS].append(item if is_rule else _fact(name, item))
+            kind = "rule" if is_rule else "fact"
+            kept["feedback"].append(f"{item['id']} of {name} is a {kind} now: {why}"[:160])
+            if name in found:
                 found[name] = [each for each in found[name] if each is not item]
-            told.append(f"{item['id']} of {name} is a {kind} now: {why}"[:160])
-    if not told:
+    if not kept["feedback"]:
         return dict(body)
-    for name, more in ((FACTS, facts), (RULES, rules), ("feedback", told)):
-        found[name] = [*found.get(name, ()), *more]
-    return found
+    return found | {name: [*found.get(name, ()), *more] for name, more in kept.items()}
 
 
-def _problem(
-    name: str, item: Any, fields: Mapping[str, Any], slots: Mapping[str, SlotField]
-) -> str:
+def _problem(cls: type[CompressedCognitiveState], name: str, item: Any) -> str:
     """Return why a state of this class cannot hold an item; empty if it can."""
     if not isinstance(item, Mapping) or "id" not in item:
         return ""
-    if name not in fields:
+    if name not in cls.model_fields:
         return "the schema has no such slot"
-    if name in slots and slots[name].is_record and "words" not in item:
-        return _invalid(slots[name].item, item)
-    return ""
-
-
-def _invalid(kind: type[Item], item: Mapping[str, Any]) -> str:
-    try:
-        kind.model_validate(item)
-    except ValidationError as error:
-        return _first_of(error)
+    slot = cls.slots().get(name)
+    if slot is not None and slot.is_record and "words" not in item:
+        try:
+            slot.item.model_validate(item)
+        except ValidationError as error:
+            return _first_of(error)
     return ""
 
 

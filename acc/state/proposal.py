@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from acc.state.model import CompressedCognitiveState
@@ -116,10 +116,23 @@ class Proposal:
         yield from (("goal_orientation", pin) for pin in self.goals)
 
 
-LISTS = ("rules", "goals", "later", "done", "next", "drop", "minor", "keep")
+_ELEMENTS: dict[str, tuple[type[Any], str]] = {
+    "rules": (ProposedPin, "quote"), "goals": (ProposedPin, "quote"), "later": (ProposedLater, ""),
+    "done": (ProposedDone, "id"), "next": (ProposedPin, "quote"),
+}  # fmt: skip
+"""What the objects of a list are, and the field that a string in an object's place stands for."""
+
+_IDS = ("drop", "minor", "keep")
+
+LISTS = (*_ELEMENTS, *_IDS)
 """The lists of a proposal that every schema has. Each record slot adds one under its `Slot.key`."""
 
-_PIN = ("quote", "ref", "id", "about", "scope", "offer")
+_NEEDED = {
+    "rules": ("quote", "ref"), "goals": ("quote", "ref"), "later": ("id",), "done": ("id", "ref"),
+}  # fmt: skip
+"""The fields that a request asks for."""
+
+_TEXT, _BOOL = {"type": "string"}, {"type": "boolean"}
 
 
 def read(
@@ -131,34 +144,26 @@ def read(
 ) -> Proposal:
     """Return the proposal in a compressor's JSON object. Never raises for what the object holds."""
     reader = Reader()
-    rules, goals, cues = (
-        tuple(
-            ProposedPin(**{name: text_in(element, name) for name in _PIN})
-            for element in reader.objects(answer, key, "quote")
-        )
-        for key in ("rules", "goals", "next")
-    )
-    later = tuple(
-        ProposedLater(
-            id=text_in(e, "id"), quote=text_in(e, "quote"), ref=text_in(e, "ref"),
-            ends=e.get("ends") is True, begins=text_in(e, "from"), offer=text_in(e, "offer"),
-            no_rule=e.get("no_rule") is True,
-        )
-        for e in reader.objects(answer, "later", "")
-    )  # fmt: skip
-    done = tuple(
-        ProposedDone(text_in(e, "id"), text_in(e, "ref"))
-        for e in reader.objects(answer, "done", "id")
-    )
-    records = tuple(_records(answer, schema, reader))
+    found: dict[str, tuple[Any, ...]] = {
+        name: tuple(_element(kind, each) for each in reader.objects(answer, name, only))
+        for name, (kind, only) in _ELEMENTS.items()
+    }
+    found["records"] = tuple(_records(answer, schema, reader))
     known = {*LISTS, *(s.rules.key for s in schema.slots().values())}
     for key in (key for key in answer if key not in known):
         reader.refuse(str(key)[:40], "no such list")
-    drop, minor, keep = (reader.strings(answer, key) for key in ("drop", "minor", "keep"))
-    return Proposal(
-        rules, goals, later, done, records, cues, drop, minor, keep, mode, author,
-        notes=tuple(reader.notes),
-    )  # fmt: skip
+    found |= {key: reader.strings(answer, key) for key in _IDS}
+    return Proposal(**found, mode=mode, author=author, notes=tuple(reader.notes))
+
+
+def _keys(kind: type[Any]) -> Iterator[tuple[str, bool]]:
+    """Yield the keys of an element in its fields' order, and whether each is true or false."""
+    for each in fields(kind):
+        yield "from" if each.name == "begins" else each.name, each.default is False
+
+
+def _element(kind: type[Any], given: Mapping[str, Any]) -> Any:
+    return kind(*(given.get(k) is True if flag else text_in(given, k) for k, flag in _keys(kind)))
 
 
 def _records(
@@ -212,7 +217,6 @@ class Reader:
         return elements[:MOST_ELEMENTS]
 
     def refuse(self, key: str, why: str, value: Any = "") -> None:
-        """Note what cannot be read of a list."""
         text = str(value)[:60]
         self.notes.append(Note(reason=Reason.MALFORMED, text=text, detail=why, of=key))
 
@@ -236,25 +240,15 @@ def refs_in(value: Any) -> Iterator[str]:
             yield from refs_in(each) if isinstance(each, str) else ()
 
 
-_TEXT, _BOOL = {"type": "string"}, {"type": "boolean"}
-
-
 def wire_schema(schema: type[CompressedCognitiveState]) -> dict[str, Any]:
     """Return the JSON Schema of a proposal. Every list and every optional field may be left out."""
-    pin = _object(dict.fromkeys(_PIN, _TEXT), "quote", "ref")
-    later = {
-        "id": _TEXT, "quote": _TEXT, "ref": _TEXT, "ends": _BOOL, "from": _TEXT, "offer": _TEXT,
-        "no_rule": _BOOL,
-    }  # fmt: skip
-    lists: dict[str, Any] = {
-        "rules": pin,
-        "goals": pin,
-        "later": _object(later, "id"),
-        "done": _object({"id": _TEXT, "ref": _TEXT}, "id", "ref"),
-        **{s.rules.key: _record(s) for s in schema.slots().values() if s.is_record},
-        "next": _object({"quote": _TEXT, "ref": _TEXT}, "quote", "ref"),
-        **dict.fromkeys(("drop", "minor", "keep"), _TEXT),
-    }
+    lists: dict[str, Any] = {}
+    for name, needed in _NEEDED.items():
+        own = {key: _BOOL if is_flag else _TEXT for key, is_flag in _keys(_ELEMENTS[name][0])}
+        lists[name] = _object(own, *needed)
+    lists |= {s.rules.key: _record(s) for s in schema.slots().values() if s.is_record}
+    lists["next"] = _object({"quote": _TEXT, "ref": _TEXT}, "quote", "ref")
+    lists |= dict.fromkeys(_IDS, _TEXT)
     return _object({key: {"type": "array", "items": each} for key, each in lists.items()})
 
 

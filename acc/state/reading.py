@@ -23,7 +23,6 @@ class Reading:
         messages: The messages to read, oldest first. Those of status ``"read"`` are in the state already.
         state: CCS_t-1.
         evidence: What the gate admitted.
-        policy: Schema and bounds.
         number: Number of the turn.
         at: When the turn happened, in ISO 8601; empty if unknown.
     """
@@ -57,12 +56,7 @@ class Claim:
 
 
 class Judgement(Part):
-    """What a second reading said of one claim.
-
-    Attributes:
-        digest: `claim_digest` of the claim that was judged.
-        verdict: Its answer.
-    """
+    """What a second reading said of the claim with a digest (`claim_digest`)."""
 
     digest: str
     verdict: Verdict

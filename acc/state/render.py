@@ -18,22 +18,15 @@ from acc.turn.observations import Channel, Trust
 RULES_HEADING = "Rules, word for word; they bind. LATER: said since about the rule; read both."
 """What an agent must know of rules. It stands in the heading, so that no other legend is needed."""
 
-Prefix = Callable[[Item], str]
-
-
-def bullet(_: Item) -> str:
-    """Return what begins a line for the agent."""
-    return "- "
-
 
 def render(state: CompressedCognitiveState, style: Style = "lines") -> str:
     """Return the text that the agent reads; empty for an empty state."""
     if style == "predicates":
         return "\n".join(_predicates(state))
-    return "\n".join(lines(state, bullet))
+    return "\n".join(lines(state, lambda _: "- "))
 
 
-def lines(state: CompressedCognitiveState, prefix: Prefix) -> Iterator[str]:
+def lines(state: CompressedCognitiveState, prefix: Callable[[Item], str]) -> Iterator[str]:
     """Yield headings and items; ``prefix`` begins an item's line."""
     for name, slot in state.slots().items():
         items: Sequence[Item] = getattr(state, name)
@@ -51,14 +44,12 @@ def _groups(slot: SlotField, items: Sequence[Item]) -> Iterator[tuple[str, list[
     if not slot.is_record:
         yield title, list(items)
         return
-    for trusts, mark in (
-        ((Trust.OPERATOR, Trust.USER, Trust.AGENT), ""),
-        ((Trust.TOOL,), " by tool"),
-        ((Trust.DOCUMENT,), " by document"),
-    ):
-        group = [i for i in items if isinstance(i, Record) and i.trust in trusts]
-        if group:
-            yield title + mark, list(group)
+    groups: dict[str, list[Item]] = {"": [], " by tool": [], " by document": []}
+    for item in items:
+        if isinstance(item, Record):
+            is_lesser = item.trust < Trust.AGENT
+            groups[f" by {item.trust.word}" if is_lesser else ""].append(item)
+    yield from ((title + mark, group) for mark, group in groups.items() if group)
 
 
 def cost(item: Item, counter: TokenCounter) -> int:

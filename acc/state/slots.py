@@ -75,11 +75,7 @@ class SlotField:
 
 
 def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
-    """Return the slots of a state class by name, in declaration order.
-
-    Raises:
-        SchemaError: A field with a `Slot` is not a tuple of one item type, or its rules are invalid.
-    """
+    """Return the slots of a state class by name, in declaration order."""
     found: dict[str, SlotField] = {}
     for name, field in state.model_fields.items():
         rules = next((m for m in field.metadata if isinstance(m, Slot)), None)
@@ -90,22 +86,16 @@ def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
 
 
 def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item]:
-    arguments = get_args(field.annotation)
-    fits = (
-        get_origin(field.annotation) is tuple
-        and len(arguments) == 2
-        and arguments[1] is Ellipsis
-        and isinstance(arguments[0], type)
-        and issubclass(arguments[0], (Pinned, Record, Cue, Computed))
+    item, *more = get_args(field.annotation) or (None,)
+    is_tuple = get_origin(field.annotation) is tuple and more == [Ellipsis]
+    kinds = (Pinned, Record, Cue, Computed)
+    if is_tuple and isinstance(item, type) and issubclass(item, kinds):
+        return item
+    raise SchemaError(
+        f"slot {name!r} is not a tuple of one item type",
+        where=state.__qualname__,
+        hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)], MyItem a subclass of Record",
     )
-    if not fits:
-        raise SchemaError(
-            f"slot {name!r} is not a tuple of one item type",
-            where=state.__qualname__,
-            hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)], MyItem a subclass of Record",
-        )
-    item: type[Item] = arguments[0]
-    return item
 
 
 def _check_together(state: type[BaseModel], slots: dict[str, SlotField]) -> None:
@@ -142,11 +132,7 @@ def _problems(slot: SlotField) -> Iterator[tuple[str, str]]:
 
 
 def check_tightens(state: type[BaseModel], slots: Mapping[str, SlotField]) -> None:
-    """Compare the slots of a state class with those that it inherits.
-
-    Raises:
-        SchemaError: An inherited slot is gone, or allows more than before.
-    """
+    """Compare the slots of a state class with those that it inherits."""
     for base in state.__bases__:
         if not (issubclass(base, BaseModel) and base.model_fields):
             continue
@@ -201,18 +187,14 @@ def fingerprint_of(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
 
 
 def _of_records(slot: SlotField) -> dict[str, Any]:
-    """Return what commit also asks of a domain's records."""
     if not slot.is_record:
         return {}
+    fields = slot.item.model_fields
     found = {
         "least": slot.rules.least.word if slot.rules.least > Trust.DOCUMENT else "",
         "key": key_of(slot.item),
         "choices": choices_of(slot.item),
-        "optional": tuple(
-            name
-            for name in slot.item.own_fields()
-            if not slot.item.model_fields[name].is_required()
-        ),
+        "optional": tuple(n for n in slot.item.own_fields() if not fields[n].is_required()),
     }
     return {name: value for name, value in found.items() if value}
 

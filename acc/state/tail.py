@@ -47,17 +47,14 @@ class Message:
 
     @property
     def ref(self) -> str:
-        """Its ref, which compressors cite."""
         return self.observation.ref
 
     @property
     def channel(self) -> Channel:
-        """Its channel."""
         return self.observation.channel
 
     @property
     def text(self) -> str:
-        """Its text."""
         return self.observation.text
 
     @property
@@ -111,14 +108,11 @@ def resolved(
 def marked(refs: Sequence[TailRef], messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return those of ``messages`` that stand in a tail, in its order and with its marks."""
     by_ref = {message.ref: message for message in messages}
-    found = []
-    for ref in refs:
-        if (message := by_ref.get(ref.ref)) is not None:
-            is_same = (message.status, message.tries) == (ref.status, ref.tries)
-            found.append(
-                message if is_same else replace(message, status=ref.status, tries=ref.tries)
-            )
-    return tuple(found)
+    return tuple(
+        replace(by_ref[each.ref], status=each.status, tries=each.tries)
+        for each in refs
+        if each.ref in by_ref
+    )
 
 
 def shortened(text: str, most: int, policy: Policy, ref: str = "") -> str:
@@ -130,15 +124,13 @@ def shortened(text: str, most: int, policy: Policy, ref: str = "") -> str:
 
 
 def rendered(messages: Iterable[Message], policy: Policy) -> Iterator[str]:
-    """Yield each message of the tail as the agent reads it.
+    """Return each message of the tail as the agent reads it.
 
     Texts of tools and documents over their share stand with head and end and their ref. They do so from the
     first moment on, so that the prompt's prefix changes only at a compression.
     """
-    for message in messages:
-        if message.status == "provisional":
-            continue
-        yield labelled(message, policy)
+    shown = (message for message in messages if message.status != "provisional")
+    return (labelled(message, policy) for message in shown)
 
 
 def recalled(evidence: Iterable[Evidence]) -> Iterator[str]:
@@ -147,12 +139,11 @@ def recalled(evidence: Iterable[Evidence]) -> Iterator[str]:
         is_document = each.channel is Channel.DOCUMENT and each.name
         name = f" {one_line(each.name)[:LONGEST_MARK]}" if is_document else ""
         turn = f", turn {each.turn}" if each.turn else ""
-        lines = each.text.splitlines() or [""]
-        yield f"[earlier, {each.channel.value}{name}{turn}] " + "\n  ".join(lines)
+        yield _as_message(f"earlier, {each.channel.value}{name}{turn}", each.text)
 
 
 def labelled(message: Message, policy: Policy) -> str:
-    """Return one message with its channel and name in front. Further lines are indented: none can pose as a message."""
+    """Return one message with its channel and name in front."""
     said = one_line(message.observation.name)[:LONGEST_MARK]
     if message.text.startswith(f"{said}("):  # a call names its tool itself
         said = ""
@@ -160,8 +151,12 @@ def labelled(message: Message, policy: Policy) -> str:
     is_long = message.channel in (Channel.TOOL, Channel.DOCUMENT)
     most = policy.tool_share
     text = shortened(message.text, most, policy, message.ref) if is_long else message.text
-    lines = text.splitlines() or [""]
-    return f"[{message.channel.value}{name}] " + "\n  ".join(lines)
+    return _as_message(f"{message.channel.value}{name}", text)
+
+
+def _as_message(label: str, text: str) -> str:
+    """Return a text behind a label. Further lines are indented: none can pose as a message."""
+    return f"[{label}] " + "\n  ".join(text.splitlines() or [""])
 
 
 OVERLAP = 0.1
@@ -173,55 +168,46 @@ MOST_PIECES = 4
 
 def windows(
     messages: Sequence[Message], counter: TokenCounter, most: int
-) -> Iterator[tuple[Message, ...]]:
-    """Yield groups of messages of at most ``most`` tokens each, in order. A longer message is read in pieces.
+) -> tuple[list[list[Message]], tuple[Note, ...]]:
+    """Group messages for requests of at most ``most`` tokens each; a longer message is read in pieces.
 
-    `partly_read` tells which are not read whole.
+    Returns:
+        The groups in order, and a note for each message of which the middle is left out.
     """
-    group: list[Message] = []
-    used = 0
-    for piece in _pieces(messages, counter, most):
-        tokens = counter(piece.text)
-        if group and used + tokens > most:
-            yield tuple(group)
-            group, used = [], 0
-        group.append(piece)
-        used += tokens
-    if group:
-        yield tuple(group)
-
-
-def _pieces(messages: Sequence[Message], counter: TokenCounter, most: int) -> Iterator[Message]:
+    groups, notes, room = list[list[Message]](), list[Note](), 0
     for message in messages:
-        tokens = counter(message.text)
-        if tokens <= most:
-            yield message
-            continue
-        size, starts = _cuts(message.text, tokens, most)
-        if message.channel not in LAWFUL and len(starts) > MOST_PIECES:
-            starts = [*starts[: MOST_PIECES // 2], *starts[-MOST_PIECES // 2 :]]
-        for start in starts:
-            text = message.text[start : start + size]
-            yield replace(
-                message,
-                observation=message.observation.model_copy(update={"text": text}),
-                cut_start=start > 0,
-                cut_end=start + size < len(message.text),
-            )
+        pieces, is_whole = _pieces(message, counter, most)
+        for piece in pieces:
+            tokens = counter(piece.text)
+            if tokens > room or not groups:
+                groups.append([])
+                room = most
+            groups[-1].append(piece)
+            room -= tokens
+        if not is_whole:
+            detail = "it is too long: its middle was not read"
+            notes.append(Note(reason=Reason.UNREAD, ref=message.ref, detail=detail))
+    return groups, tuple(notes)
 
 
-def _cuts(text: str, tokens: int, most: int) -> tuple[int, Sequence[int]]:
-    """Return the length of the pieces of a text of so many tokens, and where they begin."""
+def _pieces(message: Message, counter: TokenCounter, most: int) -> tuple[list[Message], bool]:
+    """Return the pieces of a message that are read, and whether these are all."""
+    text, tokens = message.text, counter(message.text)
+    if tokens <= most:
+        return [message], True
     size = max(1, len(text) * most // tokens)
     step = max(1, int(size * (1 - OVERLAP)))
-    return size, range(0, max(1, len(text) - size + step), step)
-
-
-def partly_read(messages: Sequence[Message], counter: TokenCounter, most: int) -> tuple[Note, ...]:
-    """Return a note for each message of which `windows` leaves out the middle."""
-    long = [(m, t) for m in messages if m.channel not in LAWFUL and (t := counter(m.text)) > most]
-    return tuple(
-        Note(reason=Reason.UNREAD, ref=m.ref, detail="it is too long: its middle was not read")
-        for m, tokens in long
-        if len(_cuts(m.text, tokens, most)[1]) > MOST_PIECES
-    )
+    starts: Sequence[int] = range(0, max(1, len(text) - size + step), step)
+    is_whole = message.channel in LAWFUL or len(starts) <= MOST_PIECES
+    if not is_whole:
+        starts = [*starts[: MOST_PIECES // 2], *starts[-MOST_PIECES // 2 :]]
+    pieces = [
+        replace(
+            message,
+            observation=message.observation.model_copy(update={"text": text[at : at + size]}),
+            cut_start=at > 0,
+            cut_end=at + size < len(text),
+        )
+        for at in starts
+    ]
+    return pieces, is_whole

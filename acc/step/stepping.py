@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from acc.commit.commit import Commit, commit
+from acc.commit.commit import Commit, Given, commit
 from acc.commit.endings import is_to_judge
 from acc.commit.sources import said_before
 from acc.compress.compressor import Asking, AskingCompressor, AskingJudge, named_failure
@@ -22,7 +22,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.state.reading import Claim, Compressor, Judgement, Reading, problem_of
 from acc.state.reasons import Note
-from acc.state.tail import MOST_REFS, Message, marked, messages_of, partly_read, resolved, windows
+from acc.state.tail import MOST_REFS, Message, marked, messages_of, resolved, windows
 from acc.step.step import Memory, Step
 from acc.turn.observations import Channel, Evidence
 from acc.turn.redact import Redact
@@ -108,8 +108,9 @@ class _Stepping(Generic[S]):
         context = tuple(m for m in self.old if m.status == "read")
         is_first = True
         size = self.memory.policy.counter, self.memory.cadence.request_tokens
-        self.missing = (*self.missing, *partly_read((*messages, *self.new), *size))
-        for window in windows((*messages, *self.new), *size):
+        found, partly_read = windows((*messages, *self.new), *size)
+        self.missing = (*self.missing, *partly_read)
+        for window in found:
             read = (*(context if is_first else ()), *window)
             reading = self._reading(read, is_first=is_first)
             if isinstance(compressor, AskingCompressor):
@@ -189,7 +190,7 @@ class _Stepping(Generic[S]):
         except CompressionError as error:  # no verdict means that the rule stays
             self.failure = f"{error.outcome}: {error}"
             return
-        self._commit(judgements=[j for j in judgements if isinstance(j, Judgement)])
+        self._commit(judgements=tuple(j for j in judgements if isinstance(j, Judgement)))
 
     def _provisional(self, fallback: Compressor) -> None:
         read = tuple(m for m in (*self.old, *self.new) if m.status != "read")
@@ -227,9 +228,8 @@ class _Stepping(Generic[S]):
         before = (*missing, *arguments.pop("before", ()))
         if self.memory.redact is not None and (written := arguments.get("proposal")) is not None:
             arguments["proposal"] = _cleaned(written, self.memory.redact)
-        done = commit(
-            self.state, self.memory.policy, number=self.turn.number, before=before, **arguments
-        )
+        given = Given(number=self.turn.number, before=before, **arguments)
+        done = commit(self.state, self.memory.policy, given)
         self.commits.append(done)
         self.state = done.state
         return done

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
-from acc.commit.commit import commit
+from acc.commit.commit import Given, commit
 from acc.compress.compressor import (
     Asking,
     AskingCompressor,
@@ -236,7 +236,7 @@ def seed(
     proposal = Proposal(
         rules=tuple(pins[: len(rules)]), goals=tuple(pins[len(rules) :]), author="operator"
     )
-    done = commit(policy.schema.empty(), policy, read=read, proposal=proposal)
+    done = commit(policy.schema.empty(), policy, Given(read=read, proposal=proposal))
     raise_overflow(Step(done.state, (), (done,), Usage(), "", policy))
     lost = [note for note in done.notes if note.reason is not Reason.ADDED]
     held = {item.id: item for _, item in done.state.items()}

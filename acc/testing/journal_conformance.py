@@ -13,7 +13,7 @@ from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
-from acc.commit.commit import commit
+from acc.commit.commit import Given, commit
 from acc.errors import ConflictError, InputError, StateError, StoreError
 from acc.journal import Appended, Entry, Head, Journal, ThreadKey
 from acc.journal.erasing import Anew
@@ -107,7 +107,7 @@ def entry(
 ) -> Entry[CompressedCognitiveState]:
     """Return what the core commits for a turn; ``given`` are further arguments of `commit`."""
     number = turn[0].turn if turn else state.turn
-    return Entry(commit(state, POLICY, turn=turn, number=number, **given), POLICY)
+    return Entry(commit(state, POLICY, Given(tuple(turn), number, **given)), POLICY)
 
 
 def step(

@@ -177,7 +177,7 @@ def refs(observations: Sequence[Observation], number: int) -> list[str]:
 
 
 def is_ingested(ref: str) -> bool:
-    """Whether ``ref`` names an ingested document (`acc.evidence.documents`) or a part of one."""
+    """Whether ``ref`` names an ingested document (`acc.evidence.files`) or a part of one."""
     return ref.startswith(DOCUMENT)
 
 

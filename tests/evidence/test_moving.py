@@ -12,7 +12,7 @@ from helpers_evidence import evidence_of, opened, talk
 
 from acc.artifacts.chroma import ChromaStore
 from acc.errors import ConflictError, InputError, StoreError
-from acc.evidence.moving import read_heads
+from acc.evidence.files import read_heads
 from acc.evidence.target import Target
 from acc.journal import ThreadKey
 from acc.turn.turn import Turn

@@ -178,3 +178,21 @@ def test_threads_expire(tmp_path: Path) -> None:
         assert plan.apply().threads == 1
         assert sorted(key.thread for key in memory.threads()) == ["acc:documents", "held", "young"]
         assert evidence.prune(Age(timedelta(days=30))).messages == 1
+
+
+def test_a_policy_deletes_on_the_branch_that_it_judged(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        first = talk(memory, "First words.")
+        talk(memory, "Second words.", "Third words.", "Fourth words.")
+        step = memory.step(first.state, Turn.said("Other words."), thread="t")
+        branch = step.state.branch
+        for text in ("More words.", "Newest words."):
+            step = memory.step(step.state, Turn.said(text), thread="t")
+        plan = evidence_of(memory).plan_prune(
+            lambda usages, _: {usages[4].key: "it is the fork's first"}, kind="messages"
+        )
+        assert [(doom.branch, doom.ref) for doom in plan.doomed] == [(branch, "u2")]
+        assert plan.apply().messages == 1
+        held, gone = (memory.journal.texts("t", ["u2"], branch=name) for name in ("main", branch))
+        assert [each.text for each in held] == ["Second words."]
+        assert not gone

@@ -95,7 +95,7 @@ def test_a_record_comes_back_as_it_was() -> None:
     proposal = read(answer, CompressedCognitiveState)
     seen = Evidence(channel=Channel.TOOL, text="log", name="sql", ref="t1", turn=1)
     given = Given(turn, 3, turn, proposal, (seen,), is_repair=True)
-    made = commit(CompressedCognitiveState.empty(), POLICY, turn=turn, number=3)
+    made = commit(CompressedCognitiveState.empty(), POLICY, Given(turn, 3))
     made = type(made)(made.state, made.notes, ("u3",), given)
     kept = Entry(made, POLICY, Usage(2, 100, 10), "done", "slow", (Verdict("t1", 0, "admitted"),))
     stored = unpacked(packed(record_of(kept)))

@@ -1,0 +1,294 @@
+"""Files that a memory takes in and gives out: documents, exports, and heads to be kept elsewhere.
+
+A document is a text that recall finds beside a conversation, in parts. It lies in a thread of its scope
+(`acc.journal.names.home`): nobody's in particular, a user's, an agent's, or both. Its ref is ``doc.`` and ten digits
+over name and text; a part's has its number, too. The same again writes nothing.
+
+An export holds threads as JSON lines that `zcat`, `jq` and another memory read, with the chain of hashes
+(`acc.journal.exchange`). It is noted: an erasure names the files that may still hold the words. Who rewrites a
+journal rewrites its heads, too, unless they lie elsewhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, cast
+
+from acc.artifacts.rows import Artifact
+from acc.artifacts.rows import parts as pieces
+from acc.controller.settings import Parts
+from acc.errors import InputError, StoreError
+from acc.evidence.base import Base, groups_of
+from acc.folders import expanded, file_errors, opened_private, private_folder
+from acc.journal import Head, ThreadKey
+from acc.journal.names import MAIN, Key, home, is_home, whole_of
+from acc.state.tail import Message
+from acc.turn.observations import DOCUMENT, Channel, Observation, storable
+
+LARGEST = 64 * 1024 * 1024
+"""Limit, in bytes, of a file."""
+
+KINDS = (".log", ".markdown", ".md", ".text", ".txt")
+"""Files that are taken of a folder."""
+
+PART_BYTES = 2_000
+"""Bytes of a part, at most: some paragraphs. Recall then finds the passage."""
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What became of a document: whether it was written now, and how many parts of earlier ones were deleted."""
+
+    name: str
+    ref: str
+    parts: int
+    is_new: bool
+    replaced: int = 0
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of the memory, and when it came in."""
+
+    thread: ThreadKey
+    name: str
+    ref: str
+    parts: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An export: the file, and how many threads and lines it holds."""
+
+    path: Path
+    threads: int
+    lines: int
+
+
+class Files(Base):
+    """Takes documents and exports in, and writes exports and heads."""
+
+    def ingest(
+        self, paths: Path | str | Iterable[Path | str], *, replace: bool = False, **scope: str
+    ) -> tuple[Ingested, ...]:
+        """Ingest files of text in UTF-8, or the text and Markdown files below folders.
+
+        Recall finds them in every thread of the scope from its next turn on. The same again writes nothing.
+
+        Args:
+            paths: The files. A document's name is its path.
+            replace: Whether earlier documents of the same name are deleted.
+            scope: Whose it is: ``tenant``, ``user`` and ``agent``; without a name everybody's.
+
+        Raises:
+            InputError: A file cannot be read.
+        """
+        read = [(path.as_posix(), text_of(path)) for path in files_of(paths)]
+        return tuple(self.ingest_text(*each, replace=replace, **scope) for each in read)
+
+    def ingest_text(self, name: str, text: str, *, replace: bool = False, **scope: str) -> Ingested:
+        """Ingest a text; arguments are those of `ingest`.
+
+        Raises:
+            InputError: There are no words in it.
+        """
+        key, journal, index = home(**scope), self.journal, self.parts.index
+        messages = list(_messages(self.parts, name, text))
+        if not messages:
+            raise InputError("there are no words in it", where=name, hint="name a file with text")
+        ref, title = whole_of(messages[0].ref), messages[0].observation.name
+        earlier = [
+            each for group in groups_of(journal, key) for each in group.rows
+            if each.message.observation.name == title and group.ref != ref
+        ]  # fmt: skip
+        done = journal.ingest(key, messages)
+        if done.is_new:
+            rows = journal.messages(key, done.first)
+            added = [
+                Artifact(each.message, MAIN, each.seq) for each in rows if each.seq <= done.last
+            ]
+            index.committed(key, MAIN, added)
+        if replace:
+            journal.prune(key, [(each.branch, each.seq) for each in earlier])
+            index.clean()
+        return Ingested(name, ref, len(messages), done.is_new, len(earlier) if replace else 0)
+
+    def documents(self, **scope: str | None) -> tuple[Document, ...]:
+        """Return the documents of a scope."""
+        homes = filter(is_home, self.threads(**scope))
+        groups = (group for key in homes for group in groups_of(self.journal, key))
+        return tuple(
+            Document(group.thread, first.observation.name, group.ref, len(group.rows), first.at)
+            for group in groups
+            for first in [group.rows[0].message]
+        )
+
+    def lines(self, *, thread: Key | None = None, **scope: str | None) -> Iterator[str]:
+        """Yield threads as JSON lines, with the chain."""
+        return chain.from_iterable(map(self.journal.export, self.threads(thread, **scope)))
+
+    def export(self, to: Path | str, *, thread: Key | None = None, **scope: str | None) -> Exported:
+        """Write threads to a new file of JSON lines, compressed if its name ends with ``.gz``.
+
+        Raises:
+            InputError: There is no such thread, or the file is there.
+            StoreError: It cannot be written.
+        """
+        file, keys, count = expanded(to), list(self.threads(thread, **scope)), 0
+        if not keys:
+            hint = "acc threads lists the threads"
+            raise InputError("there is no such thread", where=str(file), hint=hint)
+        with _created(file) as out:
+            for line in self.lines(thread=thread, **scope):
+                out.write(f"{line}\n".encode())
+                count += 1
+        self.journal.note_copy(str(file.absolute()), f"an export of {len(keys)} threads")
+        return Exported(file, len(keys), count)
+
+    def import_(self, source: Path | str | Iterable[str]) -> tuple[ThreadKey, ...]:
+        """Write the threads of an export, a file or lines, all or nothing.
+
+        Raises:
+            InputError: It is no export, or it was changed.
+            ConflictError: A thread is in the memory already.
+        """
+        lines = _read(expanded(source)) if isinstance(source, str | Path) else source
+        keys = self.journal.import_(lines)
+        for key in keys:
+            for head in self.journal.branches(key):
+                with suppress(StoreError):  # it lags, and `health` says so
+                    self.parts.index.refill(key, head.branch)
+        return keys
+
+    def write_heads(self, out: Path | str, **scope: str | None) -> int:
+        """Write the heads of a scope to a file, to be kept elsewhere, a JSON line each; return how many.
+
+        `read_heads` reads them, and `acc.journal.journal.Journal.verify` checks them.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        keys, file, what = set(self.threads(**scope)), expanded(out), "the heads cannot be written"
+        heads = [head for head in self.journal.heads() if head.thread in keys and head.hash]
+        with (
+            file_errors(StoreError, what, where=file, hint="check the disk"),
+            opened_private(file, "w", encoding="utf-8") as lines,
+        ):
+            for head in heads:
+                own = {"branch": head.branch, "version": head.version, "hash": head.hash}
+                lines.write(json.dumps({**vars(head.thread), **own}, sort_keys=True) + "\n")
+        return len(heads)
+
+
+def _messages(parts: Parts[Any], name: str, text: str) -> Iterator[Message]:
+    clean = parts.memory.redact or (lambda text: text)
+    name, text = clean(storable(name))[:400], clean(storable(text))
+    digest = hashlib.sha256(f"{name}\x00{text}".encode()).hexdigest()[:10]
+    texts = (piece for piece in pieces(text, PART_BYTES) if piece.strip())
+    for number, piece in enumerate(texts, 1):
+        seen = Observation(
+            channel=Channel.DOCUMENT, text=piece, name=name, ref=f"{DOCUMENT}{digest}.{number}",
+            at=parts.now(),
+        )  # fmt: skip
+        yield Message(seen, 0, seen.at)
+
+
+def files_of(paths: Path | str | Iterable[Path | str]) -> list[Path]:
+    """Return the files that paths name; of a folder, those of text below it that are not hidden."""
+    given = [paths] if isinstance(paths, Path | str) else paths
+    found: list[Path] = []
+    for path in map(Path, given):
+        inside = [path] if path.is_file() else _below(path)
+        if not inside:
+            raise InputError(
+                "this path is no file, and no folder with documents", where=str(path),
+                hint=f"name files, or a folder with files of these kinds: {' '.join(KINDS)}",
+            )  # fmt: skip
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(
+        path for path in folder.rglob("*")
+        if path.is_file() and path.suffix.lower() in KINDS
+        and not any(name.startswith(".") for name in path.relative_to(folder).parts)
+    )  # fmt: skip
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file."""
+    where, what = str(path), "the file cannot be read"
+    with file_errors(InputError, what, where=path, hint="name a readable file"):
+        if path.stat().st_size > LARGEST:
+            what, hint = f"the file is larger than {LARGEST >> 20} MB", "split it, ingest the parts"
+            raise InputError(what, where=where, hint=hint)
+        data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        hint = "save its text as UTF-8; give what another library reads of it to ingest_text"
+        raise InputError("the file is no text", where=where, hint=hint) from error
+    if not text.strip():
+        raise InputError("the file contains no text", where=where, hint="name a file with text")
+    return text
+
+
+def read_heads(path: Path) -> tuple[Head, ...]:
+    """Return the heads of a file.
+
+    Raises:
+        InputError: It is no file of heads.
+    """
+    hint = "give a file that acc heads --out wrote"
+    damaged = (ValueError, KeyError, TypeError)
+    what = "the heads cannot be read"
+    with file_errors(InputError, what, where=path, hint=hint, besides=damaged):
+        bodies = map(json.loads, filter(None, path.read_text(encoding="utf-8").splitlines()))
+        return tuple(
+            Head(_key(body), str(body["branch"]), str(body["hash"]), int(body["version"]))
+            for body in bodies
+        )
+
+
+def _key(body: Any) -> ThreadKey:
+    return ThreadKey(**{name: str(body[name]) for name in vars(ThreadKey(""))})
+
+
+@contextmanager
+def _created(to: Path) -> Iterator[IO[bytes]]:
+    """Open a new file for its owner alone, packed if its name says so; what fails leaves none."""
+    if to.exists():
+        raise InputError("the file is there already", where=str(to), hint="name a new one")
+    with file_errors(StoreError, "the export cannot be written", where=to, hint="check the disk"):
+        private_folder(to.parent)
+        file = opened_private(to, "xb")
+        is_packed = to.suffix == ".gz"
+        out = gzip.GzipFile(to.stem, "wb", fileobj=file, mtime=0) if is_packed else file
+        try:
+            with file, out:
+                yield cast("IO[bytes]", out)
+        except BaseException:
+            with suppress(OSError):
+                to.unlink()
+            raise
+
+
+def _read(path: Path) -> Iterator[str]:
+    opening: Any = gzip.open if path.suffix == ".gz" else open
+    damaged = (EOFError, zlib.error, UnicodeDecodeError)
+    hint = "give a file that acc export wrote"
+    with (
+        file_errors(InputError, "the file cannot be read", where=path, hint=hint, besides=damaged),
+        opening(path, "rt", encoding="utf-8") as file,
+    ):
+        yield from file
