@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from types import NoneType
 from typing import Any, ClassVar
 
 
@@ -189,3 +190,23 @@ def problem(error: BaseException) -> tuple[int, dict[str, str], dict[str, Any]]:
         "detail": kind.user_action, "error": type(error).__name__, "retryable": kind.retryable,
     }  # fmt: skip
     return int(status), headers, body
+
+
+def check_types(where: str, *given: tuple[str, object, Any]) -> None:
+    """Check settings: the name, the value and the type of each, or its types.
+
+    Raises:
+        ConfigurationError: A value is not of its type.
+    """
+    wrong = [
+        f"{name} is a {type(value).__name__}, not a {_named(kind)}"
+        for name, value, kind in given
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+    ]
+    if wrong:
+        raise ConfigurationError("; ".join(wrong), where=where, hint=f"see the fields of {where}")
+
+
+def _named(kind: Any) -> str:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return " or ".join(each.__name__ for each in kinds if each is not NoneType)

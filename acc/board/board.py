@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any, Literal
 
-from acc.errors import ConfigurationError, PinnedOverflow
+from acc.errors import ConfigurationError, PinnedOverflow, check_types
 from acc.journal import Latest, ThreadKey
 from acc.journal.boards import AGENT, BoardState
 from acc.journal.names import key_of
@@ -16,7 +17,6 @@ from acc.state.policy import Policy
 from acc.state.reasons import Note, Reason
 from acc.state.render import render
 from acc.step.step import Step
-from acc.step.update import check_types
 
 State = CompressedCognitiveState
 
@@ -74,7 +74,7 @@ class Board:
 
     def __post_init__(self) -> None:
         check_types(
-            "Board", ("name", self.name, str), ("allow", self.allow, Callable),
+            "Board", ("name", self.name, str), ("allow", self.allow, (Callable, NoneType)),
             ("policy", self.policy, Policy),
         )  # fmt: skip
         if not self.name.strip():

@@ -20,12 +20,11 @@ from acc.board.board import Board, To
 from acc.board.memory import AsyncBoardMemory, BoardMemory
 from acc.compress.compressor import ModelCompressor
 from acc.controller.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, check_types
 from acc.journal import ThreadKey
 from acc.journal.boards import AGENT
 from acc.journal.names import key_of
 from acc.state.model import CompressedCognitiveState
-from acc.step.update import check_types
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn

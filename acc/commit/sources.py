@@ -96,8 +96,7 @@ class Sources:
         for message in self.messages:
             if message.channel not in SPEECH or wanted not in normalised(message.text):
                 continue
-            is_long = len(_WORD.findall(wanted)) > MOST_WORDS_ABOUT
-            if message.channel is Channel.AGENT and is_long and self.is_repeated(text):
+            if message.channel is Channel.AGENT and _is_long(wanted) and self.is_repeated(text):
                 continue  # an order of a tool's in the agent's mouth
             return words_of(message, text)
         return None
@@ -199,7 +198,7 @@ def refusal(reason: Reason, quote: str, why: str, of: str, ref: str = "") -> Not
 
 _TAG = re.compile(r"</?[a-zA-Z][\w-]{0,40}(?:\s[^<>]{0,200})?/?>")
 _WORD = re.compile(r"[^\W_]+")
-_WIDE = regex.compile(r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]+")
+_WIDE = regex.compile(r"[\p{Line_Break=Ideographic}\p{Line_Break=Complex_Context}]+")
 _BY_LETTER = {channel.value[0]: channel.trust for channel in Channel}
 
 
@@ -211,8 +210,8 @@ def words_alone(text: str) -> str:
 def _readings(text: str) -> str:
     """Return the words of a text: as it stands, behind the escapes of JSON and HTML, and with what looks like tags."""
     plain = unescaped(text)
-    read = (words_alone(text), words_alone(plain), words_alone(plain.replace("<", " ")))
-    return f" {' | '.join(dict.fromkeys(read))} "
+    forms = dict.fromkeys((text, plain, plain.replace("<", " ")))  # mostly one
+    return f" {' | '.join(dict.fromkeys(map(words_alone, forms)))} "
 
 
 def _is_long(text: str) -> bool:

@@ -9,12 +9,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, Given, commit
-from acc.controller.hearing import heard_before
-from acc.controller.indexing import document
 from acc.controller.settings import Parts
+from acc.controller.texts import evidence_of, heard_before
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError
-from acc.gate import Verdict, admitted_again
+from acc.gate import Verdict
 from acc.journal import Appended, Entry, Latest, ThreadKey
 from acc.journal.names import DOCUMENTS, MAIN, Head, Key, is_home, key_of
 from acc.journal.record import notes_of
@@ -24,7 +23,7 @@ from acc.state.proposal import Proposal
 from acc.state.tail import marked, messages_of
 from acc.step.step import Step
 from acc.step.stepping import stepping
-from acc.turn.observations import Evidence, Observation, as_observations, is_ingested
+from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 
 S = TypeVar("S", bound=CompressedCognitiveState)
@@ -270,15 +269,3 @@ def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Step[S]:
         verdicts=tuple(verdicts),
         evidence=evidence,
     )
-
-
-def evidence_of(
-    parts: Parts[S], key: ThreadKey, branch: str, asked: Sequence[Sequence[Verdict]]
-) -> list[tuple[Evidence, ...]]:
-    """Return what the gate admitted for each question, as far as its messages are there still."""
-    every = (each for verdicts in asked for each in verdicts)
-    refs = list(dict.fromkeys(each.ref for each in every if each.reason == "admitted"))
-    own = parts.journal.texts(key, refs, branch=branch) if refs else ()
-    documents = (document(parts.journal, key, ref) for ref in refs if is_ingested(ref))
-    messages = sorted((*own, *filter(None, documents)), key=lambda message: message.turn)
-    return [admitted_again(messages, verdicts) for verdicts in asked]

@@ -16,9 +16,9 @@ from typing_extensions import TypeVar
 
 from acc.controller import acts
 from acc.controller.common import Common
-from acc.controller.indexing import document
 from acc.controller.one_turn import stepped
 from acc.controller.settings import Settings
+from acc.controller.texts import document
 from acc.driving import Doing, aperform, awaited, beside, perform
 from acc.errors import InputError
 from acc.journal import Latest, StoredCommit

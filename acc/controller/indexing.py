@@ -23,8 +23,7 @@ from acc.errors import AccError, StoreError
 from acc.gate import Candidate
 from acc.journal import Journal, ThreadKey
 from acc.journal.erasing import Unindexed
-from acc.journal.names import DOCUMENTS, MAIN, Head, Size, StoredMessage, is_home, whole_of
-from acc.state.tail import Message
+from acc.journal.names import DOCUMENTS, MAIN, Head, Size, StoredMessage, is_home
 from acc.text.lines import without_data
 
 FOLDER = "chroma"
@@ -262,18 +261,3 @@ def _by_thread(notes: Iterable[Unindexed]) -> dict[ThreadKey, set[str]]:
 def homes_of(journal: Journal, key: ThreadKey) -> tuple[Head, ...]:
     """Return the heads of the threads whose documents a thread may read, those that exist."""
     return () if is_home(key) else journal.in_scope(DOCUMENTS, key)
-
-
-def document(journal: Journal, key: ThreadKey, ref: str) -> Message | None:
-    """Return the part of a document that a thread may read, or the whole document if ``ref`` names no part."""
-    for head in homes_of(journal, key):
-        found = journal.texts(head.thread, [ref], branch=MAIN)
-        parts = found or tuple(
-            each.message for each in journal.messages(head.thread)
-            if each.digest and whole_of(each.message.ref) == ref
-        )  # fmt: skip
-        if parts:
-            text = "".join(part.text for part in parts)
-            seen = parts[0].observation.model_copy(update={"text": text, "ref": ref})
-            return replace(parts[0], observation=seen)
-    return None

@@ -19,9 +19,9 @@ from acc.compress.compressor import Asking, Call
 from acc.controller.acts import again, check_state, conversation, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
 from acc.controller.common import Common
-from acc.controller.hearing import heard_before
 from acc.controller.queues import Place
 from acc.controller.settings import Parts
+from acc.controller.texts import heard_before
 from acc.controller.watching import Watch
 from acc.driving import Doing, Io
 from acc.errors import ConflictError, InputError, PinnedOverflow

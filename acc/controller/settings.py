@@ -7,6 +7,7 @@ import hmac
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any, Generic, TypeVar, get_args
 
 from acc.artifacts.chroma import ChromaStore
@@ -15,14 +16,14 @@ from acc.clock import Clock, SystemClock, stamp
 from acc.commit.commit import Commit
 from acc.controller.indexing import Indexing
 from acc.controller.watching import Observer, Watcher
-from acc.errors import ConfigurationError, PinnedOverflow
+from acc.errors import ConfigurationError, PinnedOverflow, check_types
 from acc.gate import Verdict
 from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.tail import Message, marked
 from acc.step.step import Memory, Step
-from acc.step.update import Options, check_types, memory_of
+from acc.step.update import Options, memory_of
 from acc.turn.redact import redacted_turn, redactor
 from acc.turn.turn import UNDATED, Turn, dated, normalize
 
@@ -93,8 +94,8 @@ class Settings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_types(
-            "Settings", ("store", self.store, (ChromaStore, str)),
-            ("on_overflow", self.on_overflow, Callable), ("behind", self.behind, bool),
+            "Settings", ("store", self.store, (ChromaStore, str, NoneType)),
+            ("on_overflow", self.on_overflow, (Callable, NoneType)), ("behind", self.behind, bool),
             ("fork", self.fork, bool), ("busy_wait", self.busy_wait, (int, float)),
         )  # fmt: skip
         keys_of(self.state_key)

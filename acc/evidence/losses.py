@@ -124,11 +124,10 @@ def _line(journal: Journal, head: Head, rows: Rows, refs: frozenset[str]) -> Lin
 
 
 def read_refs(stored: StoredCommit) -> set[str]:
-    """Return the refs of what a commit's compressor read."""
+    """Return the refs of what a commit's compressor read, and of what commit was told of before."""
     given = given_in(stored)
-    return {each[0] for each in given.get("read", ())} | {
-        str(each.get("ref", "")) for each in given.get("evidence", ())
-    }
+    told = (*given.get("evidence", ()), *given.get("heard", ()))
+    return {each[0] for each in given.get("read", ())} | {str(e.get("ref", "")) for e in told}
 
 
 def own_policy(line: Line, policies: Sequence[Policy]) -> Policy:

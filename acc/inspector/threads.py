@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from acc.controller.indexing import document
+from acc.controller.texts import document
 from acc.errors import AccError, InputError
 from acc.gate import passages
 from acc.inspector.commits import (

@@ -18,9 +18,10 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.prebuilt.tool_node import ToolCallRequest
 
 from acc.clock import now_line
-from acc.controller.acts import evidence_of, record, withdraw
+from acc.controller.acts import record, withdraw
 from acc.controller.controller import MemoryController
 from acc.controller.one_turn import stepped
+from acc.controller.texts import evidence_of
 from acc.driving import Doing, Io, perform
 from acc.errors import AccError, ConfigurationError, ConflictError
 from acc.gate import Verdict

@@ -84,12 +84,13 @@ def taken_back(config: Config, key: str, ids: Collection[str]) -> frozenset[str]
 
     What it removes in front of all that stays is trimmed, not taken back. Only the newest checkpoints are read.
     """
+    if not ids:
+        return frozenset()
     wanted, gone = set(ids), set[str]()
     held, is_update = set[str](), False
     with suppress(Exception):
-        if wanted:
-            _await_written(config)
-        for each in islice(before(config) if wanted else (), PAGE):
+        _await_written(config)
+        for each in islice(before(config), PAGE):
             there = _ids(each, key)
             source = (each.metadata or {}).get("source")
             if is_update or source == "input":

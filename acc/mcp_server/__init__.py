@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from acc.controller.controller import MemoryController
-from acc.controller.indexing import document
+from acc.controller.texts import document
 from acc.errors import ConfigurationError, InputError
 from acc.gate import qualify
 from acc.journal import Latest, ThreadKey

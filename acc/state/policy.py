@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite
+from types import NoneType
 from typing import Any, Literal, get_args
 
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, check_types
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import fingerprint_of
 from acc.text.lines import sha256_of
@@ -87,24 +88,13 @@ class Gate:
 
 def _check_numbers(given: Any, *kinds: type) -> None:
     """Raise ConfigurationError if a field is no finite number of these kinds, or below 0."""
-    value: Any
+    where = type(given).__name__
+    check_types(where, *((name, value, kinds) for name, value in vars(given).items()))
     for name, value in vars(given).items():
-        is_number = isinstance(value, kinds) and not isinstance(value, bool)
-        if not is_number or not isfinite(value) or value < 0:
+        if not isfinite(value) or value < 0:
             raise ConfigurationError(
-                f"{name} is {value!r}", where=type(given).__name__, hint="give a number, 0 or more"
+                f"{name} is {value!r}", where=where, hint="give a number, 0 or more"
             )
-
-
-_TYPES: tuple[tuple[str, Any, str], ...] = (
-    ("schema", type, "a class of CompressedCognitiveState"),
-    ("max_tokens", int, "64 or more"),
-    ("pinned_share", int | float, "a number above 0, up to 1"),
-    ("speakers", frozenset | None, "a frozenset of names, or None"),
-    ("digest_key", bytes, "bytes"),
-    ("cadence", Cadence | None, "a Cadence(compress_over=...)"),
-    ("gate", Gate, "a Gate(tokens=...)"),
-)
 
 
 @dataclass(frozen=True)
@@ -149,20 +139,27 @@ class Policy:
     def __post_init__(self) -> None:
         if isinstance(self.speakers, set | list | tuple):
             object.__setattr__(self, "speakers", frozenset(self.speakers))
-        for name, kind, hint in _TYPES:
-            if not isinstance(getattr(self, name), kind):
-                self._refuse(name, hint)
+        check_types(
+            "Policy", ("schema", self.schema, type), ("max_tokens", self.max_tokens, int),
+            ("pinned_share", self.pinned_share, (int, float)),
+            ("speakers", self.speakers, (frozenset, NoneType)),
+            ("digest_key", self.digest_key, bytes), ("cadence", self.cadence, (Cadence, NoneType)),
+            ("gate", self.gate, Gate),
+        )  # fmt: skip
+        if not issubclass(self.schema, CompressedCognitiveState):
+            raise ConfigurationError(
+                f"the schema {self.schema.__name__} is no state",
+                where="Policy",
+                hint="give a subclass of CompressedCognitiveState",
+            )
         object.__setattr__(self, "counter", guarded(self.counter))
         if self.max_tokens == 0:
             most = self.schema.max_tokens
             object.__setattr__(self, "max_tokens", most)
             object.__setattr__(self, "names_bound", most != CompressedCognitiveState.max_tokens)
         for name, hint in self._problems():
-            self._refuse(name, hint)
-
-    def _refuse(self, name: str, hint: str) -> None:
-        what = f"{name} is {getattr(self, name)!r}"
-        raise ConfigurationError(what, where="Policy", hint=f"give {hint}")
+            what = f"{name} is {getattr(self, name)!r}"
+            raise ConfigurationError(what, where="Policy", hint=f"give {hint}")
 
     def _problems(self) -> Iterator[tuple[str, str]]:
         if self.max_tokens < 64:

@@ -129,8 +129,8 @@ class _Stepping(Generic[S]):
 
     def _heard(self, proposal: Proposal, read: Sequence[Message]) -> Asking[Sequence[Evidence]]:
         """Return what a tool or document said before of what the agent offers: it cannot be agreed to (law 6)."""
-        offers = [pin.offer or pin.about for _, pin in proposal.pins()]
-        offers = list(filter(None, (*offers, *(later.offer for later in proposal.later))))
+        pinned = (pin.offer or pin.about for _, pin in proposal.pins())
+        offers = list(filter(None, (*pinned, *(later.offer for later in proposal.later))))
         texts = [m.text for m in read if m.channel is Channel.AGENT and not m.observation.is_call]
         if not offers or not texts:
             return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Any, Literal, Self
 
 from acc.commit.commit import Given, commit
@@ -16,7 +17,7 @@ from acc.compress.compressor import (
 )
 from acc.compress.judge import ModelJudge
 from acc.driving import aperform, perform
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, check_types
 from acc.models.protocol import Usage
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Cadence, Policy
@@ -36,25 +37,6 @@ KEYLESS = (1_100, Cadence())
 
 Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
-
-
-def _named(kind: Any) -> str:
-    return " or ".join(_named(each) for each in kind) if isinstance(kind, tuple) else kind.__name__
-
-
-def check_types(where: str, *given: tuple[str, object, Any]) -> None:
-    """Raise for settings that are given and are not of their type.
-
-    Raises:
-        ConfigurationError: One is not.
-    """
-    wrong = [
-        f"{name} is a {type(value).__name__}, not a {_named(kind)}"
-        for name, value, kind in given
-        if value is not None and not isinstance(value, kind)
-    ]
-    if wrong:
-        raise ConfigurationError("; ".join(wrong), where=where, hint=f"see the fields of {where}")
 
 
 @dataclass(frozen=True)
@@ -80,7 +62,7 @@ class Options:
     redact: Redact | Literal["secrets"] | None = "secrets"
 
     def __post_init__(self) -> None:
-        check_types(type(self).__name__, ("policy", self.policy, Policy))
+        check_types(type(self).__name__, ("policy", self.policy, (Policy, NoneType)))
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> Self:

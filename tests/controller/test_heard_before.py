@@ -10,6 +10,7 @@ import pytest
 
 from acc.controller.controller import AsyncMemoryController, MemoryController
 from acc.evidence.evidence import Evidence
+from acc.evidence.target import Target
 from acc.state.policy import Cadence, Policy
 from acc.state.proposal import Proposal, read
 from acc.state.reading import Reading
@@ -100,4 +101,22 @@ def test_what_a_tool_saves_of_it_and_short_sentences_of_pages_are_no_obstacle(
         memory.step(None, Turn(observations=(echo,)), thread="t")
         memory.flush("t")
         assert [rule.offer.text for rule in memory.last_state("t").constraints] == [OWN]
+        assert memory.journal.verify([memory.policy]).is_clean
+
+
+def test_what_was_heard_of_an_erased_document_goes_with_it(tmp_path: Path) -> None:
+    """The agent says it in capitals: no byte of it repeats the document, only what commit was told of it does."""
+    with _opened(MemoryController, tmp_path) as memory:
+        (made,) = [Evidence(memory).ingest_text("policy", f"{TOLD} Ask Ann.")]
+        said = (
+            *_answered(TOLD.upper()).observations,
+            Observation(channel=Channel.USER, text="Ok."),
+        )
+        memory.step(None, Turn(observations=said), thread="t")
+        assert not memory.last_state("t").constraints
+        assert TOLD in str([each.record for each in memory.journal.commits("t")])
+        receipt = Evidence(memory).erase(Target(document=made.ref))
+        assert receipt.proved
+        assert receipt.commits == 1
+        assert TOLD not in str([each.record for each in memory.journal.commits("t")])
         assert memory.journal.verify([memory.policy]).is_clean

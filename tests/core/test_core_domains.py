@@ -8,10 +8,10 @@ import pytest
 from core_threads import Thread
 
 from acc.compress.prompt import instruction
-from acc.errors import SchemaError
+from acc.errors import ConfigurationError, SchemaError
 from acc.state.items import Fact, Name, Question, Record, Text
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Cadence, Gate, Policy
 from acc.state.proposal import wire_schema
 from acc.state.slots import Slot
 from acc.turn.observations import Trust
@@ -217,3 +217,23 @@ class TestALaterVersion:
         assert len(thread.state.relational_map) == 2
         assert thread.state.parent == before.hash
         assert later.load(thread.state.canonical()) == thread.state
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (Policy, "speakers", "alice"), (Policy, "max_tokens", "1600"), (Policy, "max_tokens", None),
+        (Policy, "pinned_share", "0.7"), (Policy, "schema", None), (Policy, "schema", int),
+        (Policy, "digest_key", "s"), (Policy, "cadence", 2_000), (Policy, "gate", None),
+        (Cadence, "compress_over", "2000"), (Cadence, "compress_over", None), (Cadence, "tool_share", -5),
+        (Cadence, "request_tokens", float("nan")), (Gate, "tokens", "300"), (Gate, "opens", -1.0),
+        (Gate, "news", float("nan")), (Gate, "least", True),
+    ],
+)  # fmt: skip
+def test_a_bound_of_another_type_is_told_at_once(kind: Any, name: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=name):
+        kind(**{name: value})
+
+
+def test_speakers_may_come_in_any_collection() -> None:
+    assert Policy(speakers=["ann", "bob"]).speakers == frozenset({"ann", "bob"})  # type: ignore[arg-type]

@@ -78,7 +78,9 @@ def test_what_only_the_web_says_is_in_the_journal_and_not_in_the_state(
     assert "5.2.9" not in shown
     assert "waived" not in shown
     fixing = [fact for fact in state.relational_map if "5.2.12" in fact.text]
-    assert {fact.trust.word for fact in fixing} == {"tool"}, "also where the agent repeats it"
+    (told, *repeated) = [fact.sources for fact in fixing]
+    assert {fact.trust.word for fact in fixing} == {"tool"}
+    assert all(set(told) <= set(each) for each in repeated), "the agent repeats the tool's sentence"
     stored = [each.message for each in memory.journal.messages("vuln-1")]
     assert any("5.2.9" in m.text and m.channel.value == "document" for m in stored)
     told = str([each.record for each in memory.journal.commits("vuln-1")])
