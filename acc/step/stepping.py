@@ -32,7 +32,7 @@ S = TypeVar("S", bound=CompressedCognitiveState)
 T = TypeVar("T")
 
 Earlier = Callable[[Sequence[str], Sequence[str]], Sequence[Evidence]]
-"""Finds, for offers and the agent's messages, what tools and documents said before of it (`said_before`)."""
+"""Gets what the user agreed to and the agent's messages; finds what tools and documents said of it before."""
 
 
 def stepping(
