@@ -152,32 +152,17 @@ def answered(text: str, finish: str, refusal: str, usage: Usage, model: str) -> 
     return Completion(text, usage, model, cut_off)
 
 
-# Exceptions are read by attribute and class name, so that no SDK is imported here.
-
-_OUTCOMES: Mapping[int | str, str] = {
-    # by code
+_CODES = {
     "context_length_exceeded": "context_overflow", "string_above_max_length": "context_overflow",
     "content_filter": "content_filter", "content_policy_violation": "content_filter",
     "insufficient_quota": "quota", "billing_hard_limit_reached": "quota",
     "billing_not_active": "quota", "model_not_found": "not_found",
     "json_validate_failed": "invalid_json", "tool_use_failed": "invalid_json",
     "output_parse_failed": "invalid_json",
-    # by status
+}  # fmt: skip
+_STATUSES = {
     401: "key_refused", 403: "forbidden", 404: "not_found", 408: "timeout", 409: "conflict",
     413: "too_large", 429: "rate_limited", 504: "timeout",
-    # by class: the first name that a class in the chain of causes has
-    "UnsupportedProtocol": "unsendable", "InvalidURL": "unsendable",
-    "LocalProtocolError": "unsendable", "UnicodeEncodeError": "unsendable",
-    "ModelAuthenticationError": "key_refused", "ModelPermissionDeniedError": "forbidden",
-    "ModelNotFoundError": "not_found", "ModelRateLimitError": "rate_limited",
-    "ContextOverflowError": "context_overflow", "ModelInvalidRequestError": "bad_request",
-    "ModelRefusalError": "refusal", "ModelAPIError": "server_error",
-    "DecodingError": "malformed_reply", "JSONDecodeError": "malformed_reply",
-    "UnicodeDecodeError": "malformed_reply", "APIResponseValidationError": "malformed_reply",
-    "ModelTimeoutError": "timeout", "APITimeoutError": "timeout", "TimeoutException": "timeout",
-    "TimeoutError": "timeout", "ModelConnectionError": "unreachable",
-    "APIConnectionError": "unreachable", "TransportError": "unreachable",
-    "ConnectionError": "unreachable",
 }  # fmt: skip
 
 _MAYBE_OF_FORMAT = ("bad_request", "not_found")
@@ -187,7 +172,6 @@ _FIXES = {
     "key_refused": "set a valid key: OPENAI_API_KEY, api_key=, or a client that has one",
     "forbidden": "allow the model for the key's project, or name a model that the key may use",
     "not_found": "name a model that GET /v1/models lists; base URLs usually end with /v1",
-    "unsendable": "check the base URL (http:// or https://, host, /v1) and the key's characters",
     "quota": "raise the limit in the provider's billing settings, or use another key",
     "context_overflow": "use a model that reads more, or compress earlier (compress_over)",
     "unreachable": "check that the server runs, and that the base URL names it",
@@ -213,16 +197,34 @@ def failure_of(error: Exception) -> tuple[str, str]:
     code = str(body.get("code") or getattr(told, "code", None) or body.get("type"))
     causes = ": ".join(dict.fromkeys(str(e) for e in chain if isinstance(e, Exception) and str(e)))
     said = f"{status or ''} {body.get('message') or causes} {body.get('param') or ''}"
-    names = [kind.__name__ for each in chain for kind in type(each).__mro__]
-    outcome = getattr(error, "outcome", "") or _outcome(status, code, names)
-    return outcome, " ".join(said.split())
+    outcome = getattr(error, "outcome", "") or _CODES.get(code) or _STATUSES.get(status)
+    if not outcome and status:
+        outcome = "server_error" if status >= 500 else "bad_request"
+    return outcome or _by_type(chain), " ".join(said.split())
 
 
-def _outcome(status: int, code: str, names: list[str]) -> str:
-    if not status:
-        return next((_OUTCOMES[name] for name in _OUTCOMES if name in names), "error")
-    known = _OUTCOMES.get(code) or _OUTCOMES.get(status)
-    return known or ("server_error" if status >= 500 else "bad_request")
+def _by_type(chain: list[Any]) -> str:
+    """Return the name of what happened where no status tells it: the first type that an error of the chain has."""
+    import httpx  # most SDKs raise from its errors
+    import openai
+    from langchain_core import exceptions as langchain
+
+    types: tuple[tuple[str, tuple[type[Exception], ...]], ...] = (
+        ("key_refused", (langchain.ModelAuthenticationError,)),
+        ("forbidden", (langchain.ModelPermissionDeniedError,)),
+        ("not_found", (langchain.ModelNotFoundError,)),
+        ("rate_limited", (langchain.ModelRateLimitError,)),
+        ("context_overflow", (langchain.ContextOverflowError,)),
+        ("bad_request", (langchain.ModelInvalidRequestError,)),
+        ("server_error", (langchain.ModelAPIError,)),
+        ("malformed_reply", (json.JSONDecodeError, UnicodeDecodeError, httpx.DecodingError,
+                             openai.APIResponseValidationError)),
+        ("timeout", (TimeoutError, openai.APITimeoutError, httpx.TimeoutException,
+                     langchain.ModelTimeoutError)),
+        ("unreachable", (ConnectionError, openai.APIConnectionError, httpx.TransportError,
+                         langchain.ModelConnectionError)),
+    )  # fmt: skip
+    return next((name for name, of in types if any(isinstance(e, of) for e in chain)), "error")
 
 
 def _status(error: Any) -> int:
@@ -240,6 +242,6 @@ def error_of(outcome: str, detail: str, where: str, usage: Usage) -> AccError:
     fix = _FIXES.get(outcome, "read what the endpoint says, and check the settings of the model")
     if outcome in ("key_refused", "forbidden"):
         return AuthenticationError(what, where=where, hint=fix)
-    if outcome in ("not_found", "unsendable"):
+    if outcome == "not_found":
         return ConfigurationError(what, where=where, hint=fix)
     return CompressionError(what, where=where, hint=fix, outcome=outcome, usage=asdict(usage))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from acc.errors import ConfigurationError
@@ -66,11 +68,13 @@ def _named(name: str) -> ChatModel:
 
 
 def _is_chat_model(given: Any) -> bool:
-    for _ in range(8):  # with_config, with_retry and bind wrap a model in others
-        if _is_a(given, "BaseChatModel"):
-            return True
-        given = getattr(given, "bound", None) or getattr(given, "runnable", None)
-    return False
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableWithFallbacks
+    from langchain_core.runnables.base import RunnableBindingBase
+
+    while isinstance(given, RunnableBindingBase | RunnableWithFallbacks):  # settings wrap a model
+        given = given.bound if isinstance(given, RunnableBindingBase) else given.runnable
+    return isinstance(given, BaseChatModel)
 
 
 class OpenAIModel(AskedModel):
@@ -117,20 +121,26 @@ class OpenAIModel(AskedModel):
         if timeout <= 0 or attempts < 1:
             what, hint = f"timeout {timeout}, attempts {attempts}", "give numbers above 0"
             raise ConfigurationError(what, where=model, hint=hint)
-        if client and (base_url or api_key):
-            hint = "pass a client, or base_url and api_key"
-            raise ConfigurationError("a client has its own address", where=model, hint=hint)
-        is_async = _is_a(client, "AsyncOpenAI")
+        is_async = False
+        if client:
+            import openai
+
+            is_async = isinstance(client, openai.AsyncOpenAI)
+            if base_url or api_key:
+                hint = "pass a client, or base_url and api_key"
+                raise ConfigurationError("a client has its own address", where=model, hint=hint)
+        elif not (url or key):
+            hint = (
+                "set OPENAI_API_KEY, or give base_url for a local server (NAME@http://host:port/v1)"
+            )
+            raise ConfigurationError(f"no key for {model}", where="OpenAIModel", hint=hint)
+        else:
+            _check_sendable(url or "https://", key or "", self.where)
         self._given, self._timeout, self._retries = client, timeout, attempts - 1
         self._sync: Any = None if is_async else client
         self._async: Any = client if is_async else None
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._base_url, self._api_key = url, key
-        if not (client or url or key):
-            hint = (
-                "set OPENAI_API_KEY, or give base_url for a local server (NAME@http://host:port/v1)"
-            )
-            raise ConfigurationError(f"no key for {model}", where="OpenAIModel", hint=hint)
 
     def send(self, request: Request) -> Completion:
         """Make one request."""
@@ -187,12 +197,19 @@ class OpenAIModel(AskedModel):
             ) from error
 
 
+def _check_sendable(url: str, key: str, where: str) -> None:
+    """Raise if no request can have this address or this key: a header is a line of ASCII."""
+    if not url.startswith(("http://", "https://")) or not (key.isascii() and key.isprintable()):
+        raise ConfigurationError(
+            "the address is none of HTTP, or the key has characters that cannot be sent",
+            where=where,
+            hint="check the base URL (http:// or https://, host, /v1), and the key's characters",
+        )
+
+
 def _without_credentials(url: Any) -> str:
-    url = str(url or "https://api.openai.com/v1")
-    scheme, _, rest = url.rpartition("//")
-    host, slash, path = rest.partition("/")
-    shown = f"{scheme}//{host.rpartition('@')[2]}{slash}{path}" if scheme else url
-    return shown.rstrip("/")
+    parts = urlsplit(str(url or "https://api.openai.com/v1"))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
 
 
 _RUN: Any = {"tags": ["nostream"], "run_name": "acc_compressor"}
@@ -208,7 +225,9 @@ class LangChainModel(AskedModel):
     def __init__(self, chat_model: BaseChatModel, price: Price | None = None) -> None:
         names = (getattr(chat_model, name, None) for name in ("model_name", "model"))
         name = next((n for n in names if isinstance(n, str) and n), type(chat_model).__name__)
-        form: Any = "schema" if _is_a(chat_model, "BaseChatOpenAI") else "words"
+        loaded = sys.modules.get("langchain_openai.chat_models.base")  # where it is one of these
+        is_openai = loaded is not None and isinstance(chat_model, loaded.BaseChatOpenAI)
+        form: Format = "schema" if is_openai else "words"
         super().__init__(name, price=price, format=form)
         self._chat: Any = chat_model
         if getattr(chat_model, "streaming", False) is True:  # streams often leave the usage out
@@ -277,8 +296,3 @@ def _tokens(*counts: Any) -> Usage:
 
 def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _is_a(model: Any, name: str) -> bool:
-    """Return whether a class of ``model`` has this name. It imports nothing to find out."""
-    return any(kind.__name__ == name for kind in type(model).__mro__)
