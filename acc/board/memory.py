@@ -148,7 +148,7 @@ class _Common(Generic[C]):
             return made
         why = f"shared on the board {self.board.name}"
         try:
-            own: Step[Any] = retire(self.memory.parts, ids, why, key, first.state)
+            own: Step[Any] = retire(self.memory, ids, why, key, first.state)
         except (ConflictError, InputError):  # another worker let them leave
             return replace(made, warnings=(*made.warnings, _RACED))
         tail = marked(own.state.unread, (*first.tail, *own.tail))
@@ -162,20 +162,20 @@ class _Common(Generic[C]):
             The version of the agent's commits up to which the board was told.
         """
         self.board.key_of(key)  # its own thread is no agent's: told before anything is committed
-        parts = self.memory.parts
+        memory = self.memory
         if (key, branch) not in self._told_upto:
-            latest = yield Io(lambda: parts.latest(key, branch))
+            latest = yield Io(lambda: memory.standing(key, branch))
             if latest.state is None:
                 return 0
-            after = yield Io(lambda: begin_of_turn(parts.journal, key, latest.state))
-            yield from self._telling(key, parts.step(latest.state, latest.tail), after)
+            after = yield Io(lambda: begin_of_turn(memory.journal, key, latest.state))
+            yield from self._telling(key, memory.as_step(latest.state, latest.tail), after)
         return self._told_upto[(key, branch)]
 
     def _telling(
         self, key: ThreadKey, step: Step[Any], after: int, to: To = ""
     ) -> Doing[SharedStep]:
         """Tell the board of commits, and remember up to which one it was told; of the newest threads alone."""
-        journal, desk, who = self.memory.journal, self._desk(key), self.memory.parts.memory
+        journal, desk, who = self.memory.journal, self._desk(key), self.memory.core
         state = step.state
         batch: Batch = yield Io(lambda: batch_of(journal, key, state, after))
         board: State = yield Io(lambda: desk.state_of(desk.latest()))

@@ -139,7 +139,7 @@ class RoleMemory:
         most = role.max_tokens or (schema.max_tokens if role.schema else memory.policy.max_tokens)
         policy = replace(memory.policy, schema=for_role(schema, role.name), max_tokens=most)
         given: dict[str, Any] = {"policy": policy, "store": memory.index.store}
-        own = memory.parts.memory
+        own = memory.core
         if (
             isinstance(own.compressor, ModelCompressor)
             and own.compressor is not memory.settings.model

@@ -1,28 +1,24 @@
-"""What is done beside a step: record words, compress what waits, retire, withdraw, and tell again what a step made."""
+"""What is done beside a step: record words, retire, withdraw, and tell again what a step made."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any, TypeVar
 
 from acc.commit.commit import Commit, Given, commit
-from acc.controller.settings import Parts
-from acc.controller.texts import evidence_of, heard_before
-from acc.driving import Doing, Io
+from acc.controller.memory import OpenMemory
+from acc.controller.texts import evidence_of
 from acc.errors import ConflictError, InputError
 from acc.gate import Verdict
-from acc.journal import Appended, Entry, Latest, ThreadKey
+from acc.journal import Appended, Entry, ThreadKey
 from acc.journal.names import DOCUMENTS, MAIN, Head, Key, is_home, key_of
 from acc.journal.record import notes_of
 from acc.logs import log_event
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.state.tail import marked, messages_of
+from acc.state.tail import messages_of
 from acc.step.step import Step
-from acc.step.stepping import stepping
 from acc.turn.observations import Observation, as_observations
 from acc.turn.turn import Turn
 
@@ -67,25 +63,25 @@ def check_state(state: object) -> None:
 
 
 def record(
-    parts: Parts[S], observations: Sequence[Observation], thread: Key, state: S | None
+    memory: OpenMemory[S], observations: Sequence[Observation], thread: Key, state: S | None
 ) -> bool:
     """Do what `MemoryController.record` says. If somebody commits meanwhile, it is done anew from there."""
     key = conversation(thread)
     check_state(state)
-    given = parts.clean(Turn(observations=as_observations(observations, "record")), "record")
+    given = memory.clean(Turn(observations=as_observations(observations, "record")), "record")
     for _ in range(MOST_TRIES):
         try:
-            return _recorded(parts, given, state, key)
+            return _recorded(memory, given, state, key)
         except ConflictError as error:
             conflict = error
     raise conflict
 
 
-def _recorded(parts: Parts[S], given: Turn, state: S | None, key: ThreadKey) -> bool:
+def _recorded(memory: OpenMemory[S], given: Turn, state: S | None, key: ThreadKey) -> bool:
     """Append what is not there already, unless the thread went on from ``state``."""
     branch = state.branch if state is not None else MAIN
-    latest = parts.latest(key, branch)
-    if state is not None and state.version and not _is_newest(parts, state, latest.head):
+    latest = memory.standing(key, branch)
+    if state is not None and state.version and not _is_newest(memory, state, latest.head):
         log_event(
             _LOG, logging.WARNING, "not_recorded",
             "the thread went on from the state: its next step has to bring the words along",
@@ -100,81 +96,26 @@ def _recorded(parts: Parts[S], given: Turn, state: S | None, key: ThreadKey) -> 
     number = (latest.state.turn if latest.state is not None else 0) + 1
     whole = Turn(observations=(*said, *new), at=given.at).numbered(number)
     messages = messages_of(whole)[len(said) :]
-    parts.journal.append(key, messages, follows=latest.head.hash, branch=branch, is_record=True)
+    memory.journal.append(key, messages, follows=latest.head.hash, branch=branch, is_record=True)
     return True
 
 
-def _is_newest(parts: Parts[S], state: CompressedCognitiveState, head: Head) -> bool:
+def _is_newest(memory: OpenMemory[S], state: CompressedCognitiveState, head: Head) -> bool:
     """Whether a state is that of its branch's head, or what was committed since took no message."""
     if head.hash == state.hash:
         return True
-    held = parts.journal.commit_with(head.thread, state.hash)
-    return held is not None and parts.journal.without_news(held).hash == head.hash
-
-
-def compressing(parts: Parts[S], key: ThreadKey, branch: str) -> Doing[Step[S] | None]:
-    """Compress what waits in a thread's tail; return None if nothing does.
-
-    Before a hand-over to another agent, a shared write, the end of a session. If a turn is committed meanwhile, and
-    nothing else was compressed, the result is committed anew on it. Else it is dropped: the tail still has the words.
-
-    Raises:
-        ConflictError: Something else was compressed meanwhile.
-    """
-    latest: Latest[S] = yield Io(lambda: parts.latest(key, branch))
-    state = latest.state
-    if state is None or all(entry.status == "read" for entry in state.unread):
-        return None
-    nothing = Turn(observations=()).numbered(state.turn)
-    step: Step[S] = yield from stepping(
-        parts.memory, state, nothing, texts=latest.tail,
-        earlier=partial(heard_before, parts, latest.head), force=True,
-    )  # fmt: skip
-    return (yield Io(lambda: _committed(parts, step, latest)))  # type: ignore[no-any-return]
-
-
-def _committed(parts: Parts[S], step: Step[S], latest: Latest[S]) -> Step[S]:
-    while True:
-        try:
-            parts.commit(latest.head, parts.entries(step))
-        except ConflictError:
-            earlier, latest = latest, parts.latest(latest.head.thread, latest.head.branch)
-            if not _only_turns_since(earlier, latest):
-                raise
-            step = _rebased(step, latest)
-        else:
-            return step
-
-
-def _only_turns_since(earlier: Latest[S], latest: Latest[S]) -> bool:
-    """Whether nothing changed since but the tail, at its end."""
-    before, after = earlier.state, latest.state
-    if before is None or after is None or earlier.head.epoch != latest.head.epoch:
-        return False
-    is_same = list(before.items()) == list(after.items()) and before.gone == after.gone
-    return is_same and after.unread[: len(before.unread)] == before.unread
-
-
-def _rebased(step: Step[S], latest: Latest[S]) -> Step[S]:
-    """Commit what a step proposed anew on a state that has a longer tail."""
-    state: Any = latest.state
-    commits: list[Commit[S]] = []
-    for each in step.commits:
-        given = replace(each.given, number=state.turn)
-        commits.append(commit(state, step.policy, given))
-        state = commits[-1].state
-    tail = marked(state.unread, latest.tail)
-    return replace(step, state=state, tail=tail, commits=tuple(commits))
+    held = memory.journal.commit_with(head.thread, state.hash)
+    return held is not None and memory.journal.without_news(held).hash == head.hash
 
 
 def retire(
-    parts: Parts[S], ids: Sequence[str], reason: str, thread: Key, state: S | None
+    memory: OpenMemory[S], ids: Sequence[str], reason: str, thread: Key, state: S | None
 ) -> Step[S]:
     """Do what `MemoryController.retire` says. If the branch does not hold one of the items, nothing is retired."""
     key = key_of(thread)
     check_state(state)
     own = state.branch if state is not None else MAIN
-    latest = parts.latest(key, own)
+    latest = memory.standing(key, own)
     found = {each: latest.state.find(each) if latest.state else None for each in ids}
     if missing := [each for each, item in found.items() if item is None]:
         raise InputError(
@@ -183,30 +124,34 @@ def retire(
             hint="acc show lists the items with their ids",
         )
     words = {(slot.name, item.text_of) for slot, item in filter(None, found.values())}
-    redact = parts.memory.redact
+    redact = memory.core.redact
     reason = redact(reason) if redact is not None else reason
-    for head in parts.journal.branches(key):
+    for head in memory.journal.branches(key):
         if head.branch != own:
-            retire_words(parts, key, head.branch, words, reason)
-    made = retire_words(parts, key, own, words, reason)  # last: a repeated act finds it
-    return _done(parts, key, own, made)
+            retire_words(memory, key, head.branch, words, reason)
+    made = retire_words(memory, key, own, words, reason)  # last: a repeated act finds it
+    return _done(memory, key, own, made)
 
 
 def retire_words(
-    parts: Parts[S], key: ThreadKey, branch: str, words: Collection[tuple[str, str]], reason: str
+    memory: OpenMemory[S],
+    key: ThreadKey,
+    branch: str,
+    words: Collection[tuple[str, str]],
+    reason: str,
 ) -> Commit[S] | None:
     """Commit that the operator retires items of a branch's head; return None if it holds none of them.
 
     ``words``: slot and text of each item. Ids are given anew on each branch.
     """
-    latest = parts.latest(key, branch)
-    state, policy = latest.state, parts.memory.policy
+    latest = memory.standing(key, branch)
+    state, policy = latest.state, memory.policy
     items = state.items() if state is not None else ()
     there = tuple(item.id for slot, item in items if (slot.name, item.text_of) in words)
     if state is None or not there:
         return None
     done = commit(state, policy, Given(proposal=Proposal(drop=there, author="operator")))
-    parts.commit(latest.head, [Entry(done, policy, outcome=reason)])
+    memory.commit(latest.head, [Entry(done, policy, outcome=reason)])
     return done
 
 
@@ -217,11 +162,11 @@ def operators_act(record: Any) -> Any:
 
 
 def withdraw(
-    parts: Parts[S], refs: Sequence[str], reason: str, thread: Key, branch: str = MAIN
+    memory: OpenMemory[S], refs: Sequence[str], reason: str, thread: Key, branch: str = MAIN
 ) -> Step[S]:
     """Do what `MemoryController.withdraw` says."""
-    key, policy = key_of(thread), parts.memory.policy
-    latest = parts.latest(key, branch)
+    key, policy = key_of(thread), memory.policy
+    latest = memory.standing(key, branch)
     if latest.state is None:
         raise InputError(
             "there is nothing to withdraw from", where=f"{key}, branch {branch}",
@@ -229,25 +174,23 @@ def withdraw(
         )  # fmt: skip
     done = commit(latest.state, policy, Given(withdrawn=tuple(refs)))
     if not done.notes and done.state.unread == latest.state.unread:
-        return _done(parts, key, branch, None)
-    parts.commit(latest.head, [Entry(done, policy, outcome=reason)])
-    return _done(parts, key, branch, done)
+        return _done(memory, key, branch, None)
+    memory.commit(latest.head, [Entry(done, policy, outcome=reason)])
+    return _done(memory, key, branch, done)
 
 
-def _done(parts: Parts[S], key: ThreadKey, branch: str, made: Commit[S] | None) -> Step[S]:
+def _done(memory: OpenMemory[S], key: ThreadKey, branch: str, made: Commit[S] | None) -> Step[S]:
     """Return an act as a step of its branch."""
-    latest = parts.latest(key, branch)
+    latest = memory.standing(key, branch)
     assert latest.state is not None
-    step = parts.step(latest.state, latest.tail, [made] if made is not None else [])
-    return parts.signed(step, key)
+    step = memory.as_step(latest.state, latest.tail, [made] if made is not None else [])
+    return memory.signed_step(step, key)
 
 
-def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Step[S]:
+def again(memory: OpenMemory[S], key: ThreadKey, turned: Appended) -> Step[S]:
     """Return the step that the journal holds of a turn; one commit tells what all of them noted."""
-    journal, head = parts.journal, turned.head
-    state: Any = journal.state(
-        key, head.hash, branch=head.branch, schema=parts.memory.policy.schema
-    )
+    journal, head = memory.journal, turned.head
+    state: Any = journal.state(key, head.hash, branch=head.branch, schema=memory.policy.schema)
     after = max(0, head.version - MOST_COMMITS)
     records = [
         each.record or {}
@@ -260,8 +203,8 @@ def again(parts: Parts[S], key: ThreadKey, turned: Appended) -> Step[S]:
         tuple(ref for each in records for ref in each.get("no_room", ())),
     )
     verdicts = [Verdict(*each) for each in (records[0].get("verdicts", ()) if records else ())]
-    (evidence,) = evidence_of(parts, key, head.branch, [verdicts])
-    return parts.step(
+    (evidence,) = evidence_of(memory.journal, key, head.branch, [verdicts])
+    return memory.as_step(
         state,
         journal.texts(key, state.unread, branch=head.branch),
         [told],

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar, cast
 
 from acc.commit.commit import Commit
 from acc.controller.acts import operators_act, retire_words
-from acc.controller.settings import Parts
+from acc.controller.memory import OpenMemory
 from acc.errors import ConflictError, StateError
 from acc.journal import Appended, Entry, Latest, ThreadKey
 from acc.journal.names import MAIN, Head, Waiting
@@ -51,7 +51,7 @@ class Beginning(Generic[S]):
     warning: str = ""
 
 
-def beginning(parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey) -> Beginning[S]:
+def beginning(memory: OpenMemory[S], state: S | None, turn: Turn, key: ThreadKey) -> Beginning[S]:
     """Return where a step begins that the caller goes on with from ``state``; a repeated one is known by its turn.
 
     Raises:
@@ -60,46 +60,46 @@ def beginning(parts: Parts[S], state: S | None, turn: Turn, key: ThreadKey) -> B
         ConflictError: The state is an older one, and the memory begins no branches.
     """
     if state is None:
-        return _from_last(parts, turn, key)
+        return _from_last(memory, turn, key)
     if not state.version:
-        return _from_empty(parts, state, turn, key)
-    latest = parts.latest(key, state.branch)
+        return _from_empty(memory, state, turn, key)
+    latest = memory.standing(key, state.branch)
     if latest.head.hash == state.hash:
         return Beginning(latest)
-    held = parts.journal.commit_with(key, state.hash)
+    held = memory.journal.commit_with(key, state.hash)
     if held is None:
-        return _taken(parts, state, turn, key)
+        return _taken(memory, state, turn, key)
     if held.branch != state.branch:
-        latest = parts.latest(key, held.branch)
-    adopted = parts.journal.without_news(held)
-    found = _found(parts, turn, state, held)
+        latest = memory.standing(key, held.branch)
+    adopted = memory.journal.without_news(held)
+    found = _found(memory, turn, state, held)
     if not _is_committed(found) and adopted.hash not in (held.hash, latest.head.hash):
-        found = _found(parts, turn, state, adopted) or found
+        found = _found(memory, turn, state, adopted) or found
     if _is_committed(found):
         return Beginning(latest, found)
     if latest.head.hash == adopted.hash:
         return Beginning(latest)
     if found is not None and found.first > latest.head.seq:  # it waits: whoever goes on takes it
         return Beginning(latest, None, WENT_ON)
-    return _forked(parts, state, held, turn)
+    return _forked(memory, state, held, turn)
 
 
-def _from_last(parts: Parts[S], turn: Turn, key: ThreadKey) -> Beginning[S]:
+def _from_last(memory: OpenMemory[S], turn: Turn, key: ThreadKey) -> Beginning[S]:
     """Begin where the thread stopped, or find the turn there by the ids of its messages."""
-    latest = parts.latest(key, MAIN)
+    latest = memory.standing(key, MAIN)
     has_ids = all(each.message for each in turn.observations)
     if latest.state is None or not has_ids:
         return Beginning(latest)
     said = messages_of(turn.numbered(latest.state.turn))
     before = replace(latest.head, seq=latest.head.seq - len(said))
-    return Beginning(latest, parts.journal.repeated(before, said, by_id=True))
+    return Beginning(latest, memory.journal.repeated(before, said, by_id=True))
 
 
-def _from_empty(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S]:
-    latest = parts.latest(key, MAIN)
+def _from_empty(memory: OpenMemory[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S]:
+    latest = memory.standing(key, MAIN)
     if not latest.head.hash:
         return Beginning(latest)
-    found = _found(parts, turn, state, Head(key))
+    found = _found(memory, turn, state, Head(key))
     if _is_committed(found):
         return Beginning(latest, found)
     raise StateError(
@@ -113,15 +113,15 @@ def _is_committed(found: Appended | None) -> bool:
     return found is not None and found.is_committed
 
 
-def _found(parts: Parts[S], turn: Turn, state: S, held: Head) -> Appended | None:
+def _found(memory: OpenMemory[S], turn: Turn, state: S, held: Head) -> Appended | None:
     """Find the turn that was committed after ``held``; else the one that was appended there and waits."""
-    return parts.journal.repeated(held, messages_of(turn.numbered(state.turn + 1)))
+    return memory.journal.repeated(held, messages_of(turn.numbered(state.turn + 1)))
 
 
-def _forked(parts: Parts[S], state: S, held: Head, turn: Turn) -> Beginning[S]:
+def _forked(memory: OpenMemory[S], state: S, held: Head, turn: Turn) -> Beginning[S]:
     """Begin a branch after ``held``, or find the one that this turn began."""
-    key, journal = held.thread, parts.journal
-    if not parts.settings.fork:
+    key, journal = held.thread, memory.journal
+    if not memory.settings.fork:
         raise ConflictError(
             f"the thread went on from version {held.version}",
             where=str(key),
@@ -135,51 +135,51 @@ def _forked(parts: Parts[S], state: S, held: Head, turn: Turn) -> Beginning[S]:
     except ConflictError:  # the step is repeated: its branch is there
         first = next(journal.commits(key, name))
         forked = Head(key, name, first.hash, first.version, seq=first.seq)
-        found = _found(parts, turn, state, forked)
+        found = _found(memory, turn, state, forked)
         if _is_committed(found):
-            return Beginning(parts.latest(key, name), found)
-    _act_again(parts, held, name)  # a step that was killed here is repeated here
+            return Beginning(memory.standing(key, name), found)
+    _act_again(memory, held, name)  # a step that was killed here is repeated here
     warning = f"the thread went on from this state before: the step began branch {name}"
-    return Beginning(parts.latest(key, name), None, warning)
+    return Beginning(memory.standing(key, name), None, warning)
 
 
-def _act_again(parts: Parts[S], held: Head, branch: str) -> None:
+def _act_again(memory: OpenMemory[S], held: Head, branch: str) -> None:
     """Retire on a new branch what the operator retired on the old one after ``held``."""
     key = held.thread
-    later = parts.journal.commits(key, held.branch, held.version)
+    later = memory.journal.commits(key, held.branch, held.version)
     acts = filter(None, (operators_act(each.record) for each in later))
     ids = {item for each in acts for item in each.get("drop", ())}
-    state = parts.latest(key, branch).state
+    state = memory.standing(key, branch).state
     items = state.items() if state is not None else ()
     words = {(slot.name, item.text_of) for slot, item in items if item.id in ids}
-    retire_words(parts, key, branch, words, "repeated on a branch that began before it")
+    retire_words(memory, key, branch, words, "repeated on a branch that began before it")
 
 
-def _taken(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S]:
+def _taken(memory: OpenMemory[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S]:
     """Take a state that the journal does not hold."""
-    head = parts.latest(key, MAIN).head
+    head = memory.standing(key, MAIN).head
     is_new = not head.hash
-    if parts.journal.was_erased(key, state.hash):
-        return _after_erasure(parts, state, key)
-    if not (parts.has_signed(state, key) if parts.keys else is_new):
+    if memory.journal.was_erased(key, state.hash):
+        return _after_erasure(memory, state, key)
+    if not (memory.signing.has_signed(state, key) if memory.signing.keys else is_new):
         raise StateError(
             f"the journal does not hold this state of version {state.version}",
             where=str(key),
             hint="give a state of this thread, or None; one of a newer checkpoint is taken if it is signed (state_key)",
         )
-    if _cites_erased(parts, key, state):
+    if _cites_erased(memory, key, state):
         raise StateError(
             "the state rests on words that were erased from this thread",
             where=str(key),
             hint=f"delete the checkpoints that hold it; {_GO_ON}",
         )
-    held = _taken_before(parts, key, state)
+    held = _taken_before(memory, key, state)
     if held is not None:  # the step is repeated
-        return beginning(parts, held, turn, key)
+        return beginning(memory, held, turn, key)
     version = max(state.version, head.version + 1)
     made = state.model_copy(update={"branch": MAIN, "version": version}).sealed()
-    parts.commit(head, [Entry(Commit(made), parts.memory.policy, outcome=state.hash, kind="taken")])
-    latest = parts.latest(key, MAIN)
+    memory.commit(head, [Entry(Commit(made), memory.policy, outcome=state.hash, kind="taken")])
+    latest = memory.standing(key, MAIN)
     if is_new:
         return Beginning(latest)
     warning = "the journal did not hold the state: the step goes on from it all the same"
@@ -188,30 +188,30 @@ def _taken(parts: Parts[S], state: S, turn: Turn, key: ThreadKey) -> Beginning[S
     return Beginning(latest, None, warning)
 
 
-def _cites_erased(parts: Parts[S], key: ThreadKey, state: S) -> bool:
+def _cites_erased(memory: OpenMemory[S], key: ThreadKey, state: S) -> bool:
     """Whether a state of outside names a message that was erased: it was made before the erasure."""
-    gone = {f'"{each.ref}"' for each in parts.journal.tombstones(key)}
+    gone = {f'"{each.ref}"' for each in memory.journal.tombstones(key)}
     body = canonical_json(state.canonical()) if gone else ""
     return any(ref in body for ref in gone)
 
 
-def _taken_before(parts: Parts[S], key: ThreadKey, state: S) -> S | None:
+def _taken_before(memory: OpenMemory[S], key: ThreadKey, state: S) -> S | None:
     """Return what was taken for a state of outside before; it may have got another version or branch."""
-    schema = parts.memory.policy.schema
-    for each in parts.journal.commits(key):
+    schema = memory.policy.schema
+    for each in memory.journal.commits(key):
         if each.kind == "taken" and (each.record or {}).get("outcome") == state.hash:
-            return cast("S | None", parts.journal.state(key, each.hash, schema=schema))
+            return cast("S | None", memory.journal.state(key, each.hash, schema=schema))
     return None
 
 
-def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Beginning[S]:
+def _after_erasure(memory: OpenMemory[S], state: S, key: ThreadKey) -> Beginning[S]:
     """Go on from what an erasure left, if the erased state was the last one of its branch.
 
     Raises:
         StateError: The thread is gone, or went on since: the state's own past cannot be had without the words.
     """
-    left = parts.latest(key, state.branch)
-    is_another = parts.journal.was_deleted(key)
+    left = memory.standing(key, state.branch)
+    is_another = memory.journal.was_deleted(key)
     if is_another or left.state is None or left.state.turn != state.turn:
         raise StateError(
             "the state was erased",
@@ -221,15 +221,15 @@ def _after_erasure(parts: Parts[S], state: S, key: ThreadKey) -> Beginning[S]:
     return Beginning(left, None, "an erasure changed the state: the step goes on from what it left")
 
 
-def joining(parts: Parts[S], begun: Beginning[S], turn: Turn) -> tuple[Beginning[S], Turn]:
+def joining(memory: OpenMemory[S], begun: Beginning[S], turn: Turn) -> tuple[Beginning[S], Turn]:
     """Return where a step begins that waited, or was overtaken, since it had ``begun``: at the head now.
 
     With it comes the turn without what others have committed of it meanwhile.
     """
     since = begun.latest.head
     key, branch = since.thread, since.branch
-    latest = parts.latest(key, branch)
-    stored = parts.journal.messages(key, since.seq + 1, branch=branch)
+    latest = memory.standing(key, branch)
+    stored = memory.journal.messages(key, since.seq + 1, branch=branch)
     since_then = [each for each in stored if each.seq <= latest.head.seq]
     there = [each.message.observation.identity for each in since_then]
     said = [observation.identity for observation in turn.observations]
@@ -237,7 +237,7 @@ def joining(parts: Parts[S], begun: Beginning[S], turn: Turn) -> tuple[Beginning
     if place is not None:
         before = replace(since, seq=since_then[place].seq - 1)
         messages = messages_of(turn.numbered(since_then[place].message.turn))
-        return Beginning(latest, parts.journal.repeated(before, messages)), turn
+        return Beginning(latest, memory.journal.repeated(before, messages)), turn
     rest = turn.observations[_overlap(there, said) :]
     warning = WENT_ON if since_then else begun.warning
     return Beginning(latest, None, warning), turn.model_copy(update={"observations": rest})

@@ -15,7 +15,7 @@ from typing import Any, Self
 from typing_extensions import TypeVar
 
 from acc.controller import acts
-from acc.controller.common import Common
+from acc.controller.memory import OpenMemory
 from acc.controller.one_turn import stepped
 from acc.controller.settings import Settings
 from acc.controller.texts import document
@@ -39,7 +39,7 @@ THREADS = 4
 """Threads of an event loop's memory for what may block."""
 
 
-class MemoryController(Common[S]):
+class MemoryController(OpenMemory[S]):
     """A memory: each turn recalls, qualifies, compresses where it pays, commits and persists.
 
     Threads of a process may share it, and processes may share its folder.
@@ -87,7 +87,7 @@ class MemoryController(Common[S]):
             Whether it is kept. False: the thread went on from ``state``, and the step from it has to bring the words
             along in its turn.
         """
-        return acts.record(self.parts, observations, thread, state)
+        return acts.record(self, observations, thread, state)
 
     def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: Key, state: S | None = None
@@ -106,7 +106,7 @@ class MemoryController(Common[S]):
             InputError: There is no such item.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return acts.retire(self.parts, ids, reason, thread, state)
+        return acts.retire(self, ids, reason, thread, state)
 
     def withdraw(
         self, refs: Sequence[str], reason: str = "", *, thread: Key, branch: str = "main"
@@ -126,19 +126,21 @@ class MemoryController(Common[S]):
             InputError: The thread has no such branch.
             ConflictError: Another worker committed meanwhile. Repeat it.
         """
-        return acts.withdraw(self.parts, refs, reason, thread, branch)
+        return acts.withdraw(self, refs, reason, thread, branch)
 
     def last_state(self, thread: Key, *, branch: str = "main") -> S | None:
         """Return the state where a thread stopped; None if there is none."""
-        return self._state(thread, branch)
+        return self.standing(thread, branch).state
 
     def state_at(self, thread: Key, at: str | int, *, branch: str = "main") -> S | None:
         """Return the state with the hash or the version ``at``; None if there is none, or if it was erased."""
-        return self._state(thread, branch, at)
+        schema: Any = self.policy.schema
+        found: S | None = self.journal.state(key_of(thread), at, branch=branch, schema=schema)
+        return found
 
     def latest(self, thread: Key, *, branch: str = "main") -> Latest[S]:
         """Return where a branch stands: its head, its state, and the messages of its tail."""
-        return self._latest(thread, branch)
+        return self.standing(thread, branch)
 
     def export_messages(self, thread: Key, *, branch: str = "main") -> list[dict[str, str]]:
         """Return a thread as plain chat messages: a summary, then what no compression has read, word for word.
@@ -148,13 +150,13 @@ class MemoryController(Common[S]):
         Raises:
             InputError: There is no such thread.
         """
-        latest = self._latest(thread, branch)
+        latest = self.standing(thread, branch)
         if latest.state is None:
             raise InputError(
                 f"there is no thread {key_of(thread)}", where="export_messages",
                 hint="name it with its user: MemoryController.threads() tells the names",
             )  # fmt: skip
-        step = self.parts.step(latest.state, latest.tail)
+        step = self.as_step(latest.state, latest.tail)
         said = replace(step, tail=(*step.tail, *latest.waiting.messages)).messages(SUMMARY)
         is_empty = not render(latest.state, self.policy.style)
         return said[1:] if is_empty else [{**said[0], "role": "user"}, *said[1:]]
@@ -215,13 +217,13 @@ class MemoryController(Common[S]):
         self.close()
 
 
-class AsyncMemoryController(Common[S]):
+class AsyncMemoryController(OpenMemory[S]):
     """The same for event loops: nothing blocks the loop. A method does what that of `MemoryController` does."""
 
     _threads: tuple[int, ThreadPoolExecutor] | None = None
 
     step = awaited(stepped)
-    flush = awaited(Common[S].flushing)
+    flush = awaited(OpenMemory[S].flushing)
     record = beside(MemoryController[S].record)
     retire = beside(MemoryController[S].retire)
     withdraw = beside(MemoryController[S].withdraw)

@@ -18,9 +18,8 @@ from acc.artifacts.rows import Artifact
 from acc.compress.compressor import Asking, Call
 from acc.controller.acts import again, check_state, conversation, retire
 from acc.controller.beginning import Beginning, beginning, joining, with_waiting
-from acc.controller.common import Common
+from acc.controller.memory import OpenMemory, entries_of
 from acc.controller.queues import Place
-from acc.controller.settings import Parts
 from acc.controller.texts import heard_before
 from acc.controller.watching import Watch
 from acc.driving import Doing, Io
@@ -45,7 +44,7 @@ OVERTAKEN = "another worker committed meanwhile and took the turn along: this is
 
 
 def stepped(
-    memory: Common[S], state: S | None, turn: Turn, *, thread: Key, force: bool = False
+    memory: OpenMemory[S], state: S | None, turn: Turn, *, thread: Key, force: bool = False
 ) -> Doing[Step[S]]:
     """Do what `MemoryController.step` says."""
     if not isinstance(turn, Turn):
@@ -54,28 +53,27 @@ def stepped(
             where="step",
             hint="give Turn.said(text), or Turn.from_messages",
         )
-    key, parts = conversation(thread), memory.parts
+    key = conversation(thread)
     check_state(state)
-    if memory.behind is not None:
-        parts = memory.behind.patient
     with (
-        parts.watcher.watching(key, parts.memory.policy) as watch,
+        memory.watcher.watching(key, memory.policy) as watch,
         closing(memory.queues.place(key)) as place,
     ):
-        step = yield from taking(parts, state, turn, key, watch=watch, place=place, force=force)
+        step = yield from taking(memory, state, turn, key, watch=watch, place=place, force=force)
         try:
-            step = yield from _with_room(parts, key, step, watch)
+            step = yield from _with_room(memory, key, step, watch)
         except PinnedOverflow as overflow:
             watch.ends(overflow.step)
             raise
         watch.ends(step)
-    if memory.behind is not None:
-        memory.behind.stepped(key, step)
+    waiting = sum(entry.tokens for entry in step.state.unread if entry.status == "unread")
+    if memory.behind is not None and waiting > memory.cadence.compress_over:
+        memory.behind.begin(key, step.state.branch)
     return step
 
 
 def taking(
-    parts: Parts[S],
+    memory: OpenMemory[S],
     state: S | None,
     turn: Turn,
     key: ThreadKey,
@@ -90,12 +88,12 @@ def taking(
         ConflictError: Another worker committed meanwhile. The step may be repeated from the new head.
         StateError: The journal does not hold ``state``.
     """
-    clean = parts.clean(turn, "step")
+    clean = memory.clean(turn, "step")
     if not clean.observations:
         raise InputError(
             "the turn is empty", where=str(key), hint="give a turn with words, or flush the thread"
         )
-    begun: Beginning[S] = yield Io(lambda: beginning(parts, state, clean, key))
+    begun: Beginning[S] = yield Io(lambda: beginning(memory, state, clean, key))
     until = monotonic() + (place.wait if place is not None else 0)
     if place is not None and place.is_behind and begun.known is None:
         log_event(
@@ -103,60 +101,66 @@ def taking(
             thread=key.thread,
         )  # fmt: skip
         yield place
-        begun, clean = yield Io(partial(joining, parts, begun, clean))
+        begun, clean = yield Io(partial(joining, memory, begun, clean))
     while begun.known is None:
         try:
-            step = yield from _going_on(parts, begun.latest, clean, key, watch, force=force)
+            step = yield from _going_on(memory, begun.latest, clean, key, watch, force=force)
         except ConflictError:
             epoch = begun.latest.head.epoch
-            begun, clean = yield Io(partial(joining, parts, begun, clean))
+            begun, clean = yield Io(partial(joining, memory, begun, clean))
             is_taken_over = begun.latest.head.epoch != epoch
             if begun.known is None and (is_taken_over or monotonic() >= until):
                 raise
         else:
             warnings = (*filter(None, (begun.warning,)), *step.warnings)
-            return parts.signed(replace(step, warnings=warnings), key)
-    step = yield Io(partial(again, parts, key, begun.known))
-    return parts.signed(step, key)
+            return memory.signed_step(replace(step, warnings=warnings), key)
+    step = yield Io(partial(again, memory, key, begun.known))
+    return memory.signed_step(step, key)
 
 
 def _going_on(
-    parts: Parts[S], latest: Latest[S], clean: Turn, key: ThreadKey, watch: Watch, *, force: bool
+    memory: OpenMemory[S],
+    latest: Latest[S],
+    clean: Turn,
+    key: ThreadKey,
+    watch: Watch,
+    *,
+    force: bool,
 ) -> Doing[Step[S]]:
     """Take a turn from a branch's head, with what was appended there and never committed."""
-    base: S = latest.state or cast(S, parts.memory.policy.schema.empty())
+    base: S = latest.state or cast(S, memory.policy.schema.empty())
     waiting, numbered = with_waiting(latest.waiting, clean, base.turn + 1)
-    evidence, verdicts = yield from _qualified(parts, latest, numbered, watch)
+    evidence, verdicts = yield from _qualified(memory, latest, numbered, watch)
     asking = stepping(
-        parts.memory, base, numbered, texts=latest.tail, evidence=evidence,
-        earlier=partial(heard_before, parts, latest.head), force=force,
+        memory.stepping, base, numbered, texts=latest.tail, evidence=evidence,
+        earlier=partial(heard_before, memory.journal, memory.index, latest.head), force=force,
     )  # fmt: skip
-    writing = _Writing(parts, latest.head, messages_of(numbered), waiting, watch)
+    writing = _Writing(memory, latest.head, messages_of(numbered), waiting, watch)
     step: Step[S] | None = None
     with watch.stage("commit"):
         try:
             call = next(asking)
         except StopIteration as stop:
             step = stop.value
-    entries = parts.entries(step, verdicts) if step is not None else []
+    entries = entries_of(step, verdicts) if step is not None else []
     turned = yield from writing.store(numbered, entries)
     if step is None and not turned.is_committed:
         step = yield from _asked(asking, call, watch)
-        turned = yield from writing.persist(turned, parts.entries(step, verdicts))
+        turned = yield from writing.persist(turned, entries_of(step, verdicts))
     if step is None or (turned.is_committed and not turned.is_new):
-        found: Step[S] = yield Io(lambda: again(parts, key, turned))
+        found: Step[S] = yield Io(lambda: again(memory, key, turned))
         return replace(found, warnings=(OVERTAKEN,))
     first, branch = (waiting.turn or turned).first, latest.head.branch
     added = [Artifact(m, branch, first + n) for n, m in enumerate(writing.messages)]
-    yield Io(lambda: parts.index.committed(key, branch, added))
-    return replace(step, warnings=parts.index.warnings, verdicts=verdicts)
+    yield Io(lambda: memory.index.committed(key, branch, added))
+    return replace(step, warnings=memory.index.warnings, verdicts=verdicts)
 
 
 @dataclass(frozen=True)
 class _Writing(Generic[S]):
     """Writes a turn and its commits after a head. The turn's ``messages`` have in front what was ``waiting``."""
 
-    parts: Parts[S]
+    memory: OpenMemory[S]
     head: Head
     messages: tuple[Message, ...]
     waiting: Waiting
@@ -169,7 +173,7 @@ class _Writing(Generic[S]):
 
     def store(self, turn: Turn, entries: Sequence[Entry[S]]) -> Doing[Appended]:
         """Write the turn; in one transaction with its commits, if no model has to be asked for them."""
-        own, waiting, head, journal = self.own, self.waiting.turn, self.head, self.parts.journal
+        own, waiting, head, journal = self.own, self.waiting.turn, self.head, self.memory.journal
         if not own and waiting is not None:
             return (yield from self.persist(waiting, entries)) if entries else waiting
         where: dict[str, Any] = {"follows": head.hash, "branch": head.branch}
@@ -192,10 +196,10 @@ class _Writing(Generic[S]):
         whole = waiting.and_then(turned) if self.own and waiting is not None else turned
         try:
             with self.watch.stage("persist"):
-                yield Io(lambda: self.parts.commit(self.head, entries, whole))
+                yield Io(lambda: self.memory.commit(self.head, entries, whole))
         except ConflictError:
             said = self.own or self.messages
-            found: Appended | None = yield Io(lambda: self.parts.journal.repeated(self.head, said))
+            found: Appended | None = yield Io(lambda: self.memory.journal.repeated(self.head, said))
             if found is None or not found.is_committed:
                 raise
             return replace(found, is_new=False)
@@ -203,15 +207,15 @@ class _Writing(Generic[S]):
 
 
 def _qualified(
-    parts: Parts[S], latest: Latest[S], turn: Turn, watch: Watch
+    memory: OpenMemory[S], latest: Latest[S], turn: Turn, watch: Watch
 ) -> Doing[tuple[tuple[Evidence, ...], tuple[Verdict, ...]]]:
     """Recall and qualify evidence for the user's words, beside what the agent reads anyway."""
     question = " ".join(o.text for o in turn.observations if o.channel is Channel.USER)
     if not question.strip():
         return (), ()
-    policy = parts.memory.policy
+    policy = memory.policy
     with watch.stage("recall") as told:
-        told.result = found = yield Io(lambda: parts.index.recall(latest.head, question))
+        told.result = found = yield Io(lambda: memory.index.recall(latest.head, question))
     refs, read = frozenset(message.ref for message in latest.tail), ""
     if opens(found, policy.gate):
         shown = rendered(latest.tail, policy)
@@ -242,7 +246,9 @@ def _asked(asking: Asking[Step[S]], call: Call | Io, watch: Watch) -> Doing[Step
         return step
 
 
-def _with_room(parts: Parts[S], key: ThreadKey, step: Step[S], watch: Watch) -> Doing[Step[S]]:
+def _with_room(
+    memory: OpenMemory[S], key: ThreadKey, step: Step[S], watch: Watch
+) -> Doing[Step[S]]:
     """Return the step; if rules or goals found no room, retire what a handler names, and read them once more.
 
     A repeated step finds that they were read once more, and retires nothing again.
@@ -252,19 +258,19 @@ def _with_room(parts: Parts[S], key: ThreadKey, step: Step[S], watch: Watch) -> 
     """
     if not step.no_room:
         return step
-    handler, branch = parts.settings.on_overflow, step.state.branch
+    handler, branch = memory.settings.on_overflow, step.state.branch
     overflow = overflow_of(step)
-    refused = yield Io(lambda: parts.journal.texts(key, step.no_room, branch=branch))
+    refused = yield Io(lambda: memory.journal.texts(key, step.no_room, branch=branch))
     words = tuple(message.observation.model_copy(update={"ref": ""}) for message in refused)
-    known: Step[S] | None = yield Io(lambda: _read_again(parts, key, step, words))
+    known: Step[S] | None = yield Io(lambda: _read_again(memory, key, step, words))
     if known is not None:
         return known
     ids = handler(overflow) if handler is not None else ()
     if not ids or not words:
         raise overflow
-    room: Step[S] = yield Io(lambda: retire(parts, ids, "to make room", key, step.state))
+    room: Step[S] = yield Io(lambda: retire(memory, ids, "to make room", key, step.state))
     turn = Turn(observations=words, at=refused[-1].at)
-    more = yield from taking(parts, room.state, turn, key, watch=watch, force=True)
+    more = yield from taking(memory, room.state, turn, key, watch=watch, force=True)
     if more.no_room:
         raise overflow_of(more)
     commits = (*step.commits, *room.commits, *more.commits)
@@ -273,16 +279,16 @@ def _with_room(parts: Parts[S], key: ThreadKey, step: Step[S], watch: Watch) -> 
 
 
 def _read_again(
-    parts: Parts[S], key: ThreadKey, step: Step[S], words: Sequence[Observation]
+    memory: OpenMemory[S], key: ThreadKey, step: Step[S], words: Sequence[Observation]
 ) -> Step[S] | None:
     """Return where the branch stands if words of a step were read once more since; None if not."""
     branch, said = step.state.branch, {each.identity for each in words}
-    latest = parts.latest(key, branch)
+    latest = memory.standing(key, branch)
     if latest.state is None or latest.state.turn == step.state.turn:
         return None
     after = (
         each.message.observation.identity
-        for each in parts.journal.messages(key, branch=branch)
+        for each in memory.journal.messages(key, branch=branch)
         if each.message.turn > step.state.turn
     )
     if said.isdisjoint(after):

@@ -1,4 +1,6 @@
-"""A queue for each thread, in one process: who comes while another is at work waits for it, or is told.
+"""Who works on a thread, in one process: a queue for its steps, and a worker behind them.
+
+Who comes while another is at work waits for it, or is told.
 
 queues = Queues(wait=30)  # 0: is told at once
 with queues.place("t7"):  # in an event loop: async with
@@ -10,16 +12,25 @@ It knows nothing of other processes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Hashable
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Self
 
 from acc.errors import ConflictError
+from acc.journal import ThreadKey
+from acc.logs import code, log_event
+from acc.step.step import Step
 
 Name = tuple[int, Hashable]
+
+WORKERS = 4
+"""Threads that compress behind the agent at the same time."""
+
+_LOG = logging.getLogger(__name__)
 
 
 class Queues:
@@ -123,3 +134,52 @@ class Place:
 
     async def __aexit__(self, *_: Any) -> None:
         self.close()
+
+
+class Behind:
+    """Compresses threads behind their steps, each by one worker at a time.
+
+    The next step adopts what a worker committed; until then the tail carries the agent. If the worker fails, or
+    something else was compressed meanwhile, nothing is lost: the words are still in the tail.
+
+    Args:
+        compress: Compresses what waits on a branch of a thread, if anything does.
+    """
+
+    def __init__(self, compress: Callable[[ThreadKey, str], Step[Any] | None]) -> None:
+        self._do = compress
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="acc-behind")
+        self._running: dict[tuple[ThreadKey, str], Future[None]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, key: ThreadKey, branch: str) -> None:
+        """Begin to compress a branch, unless a worker does."""
+        place = (key, branch)
+        with self._lock:
+            self._running = {p: each for p, each in self._running.items() if not each.done()}
+            if place not in self._running:
+                self._running[place] = self._pool.submit(self._compress, *place)
+
+    def _compress(self, key: ThreadKey, branch: str) -> None:
+        try:
+            step = self._do(key, branch)
+            failure = step.failure.partition(":")[0] if step is not None else ""
+        except ConflictError:
+            failure = "overtaken"
+        except Exception as error:  # a worker has nobody above it who could be told
+            failure = type(error).__name__
+        if failure:
+            log_event(
+                _LOG, logging.WARNING, "behind", "a compression behind the agent came to nothing",
+                thread=key.thread, outcome=code(failure),
+            )  # fmt: skip
+
+    def settle(self, key: ThreadKey | None = None, timeout: float | None = None) -> bool:
+        """Wait until what runs for a thread, or for all, has ended; return False if the time was over."""
+        with self._lock:
+            running = [each for (of, _), each in self._running.items() if key in (None, of)]
+        return not wait(running, timeout).not_done
+
+    def close(self) -> None:
+        """Wait for what runs."""
+        self._pool.shutdown(wait=True)

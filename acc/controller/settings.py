@@ -1,31 +1,22 @@
-"""The settings of a memory, and what a step needs made of them."""
+"""The settings of a memory, and how its states are signed."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any, Generic, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from acc.artifacts.chroma import ChromaStore
 from acc.artifacts.filling import Index
-from acc.clock import Clock, SystemClock, stamp
-from acc.commit.commit import Commit
-from acc.controller.indexing import Indexing
-from acc.controller.watching import Observer, Watcher
+from acc.clock import Clock
+from acc.controller.watching import Observer
 from acc.errors import ConfigurationError, PinnedOverflow, check_types
-from acc.gate import Verdict
-from acc.journal import Appended, Entry, Head, Journal, Latest, ThreadKey
-from acc.models.protocol import Usage
+from acc.journal import ThreadKey
 from acc.state.model import CompressedCognitiveState
-from acc.state.tail import Message, marked
-from acc.step.step import Memory, Step
-from acc.step.update import Options, memory_of
-from acc.turn.redact import redacted_turn, redactor
-from acc.turn.turn import UNDATED, Turn, dated, normalize
+from acc.step.update import Options
 
 S = TypeVar("S", bound=CompressedCognitiveState)
 
@@ -109,88 +100,23 @@ class Settings(Options):
             )
 
 
-@dataclass(frozen=True)
-class Parts(Generic[S]):
-    """What a turn needs.
+class Signing:
+    """Signs the states of threads with the keys of `Settings.state_key`; without keys, none.
 
-    Attributes:
-        journal: Where what happened is kept.
-        settings: The settings.
-        memory: Who compresses and judges, under which policy, and removes secrets before anything is kept.
-        index: Finds candidates, and is told of new messages.
-        marks: Key of what an integration writes beside messages; the memory's own, so that each process knows it.
-        watcher: Tells of each step.
+    The journal knows the states that it committed by their hashes. The signature is for the others: after a restore
+    from a backup, or in another memory of the same deployment.
     """
 
-    journal: Journal
-    settings: Settings
-    memory: Memory[S]
-    index: Indexing
-    marks: bytes
-    watcher: Watcher
+    def __init__(self, keys: StateKey) -> None:
+        self.keys = keys_of(keys)
 
-    @classmethod
-    def of(cls, journal: Journal, settings: Settings, index: Indexing) -> Parts[Any]:
-        """Return the parts of a memory."""
-        redact = redactor(settings.redact, journal.key("secrets") if settings.redact else b"")
-        memory = memory_of(replace(settings, redact=redact))
-        marks = memory.policy.digest_key or journal.key("marks") or secrets.token_bytes(32)
-        return Parts(journal, settings, memory, index, marks, Watcher(settings.telemetry))
-
-    @property
-    def keys(self) -> tuple[bytes, ...]:
-        """Keys that sign states; the first signs, all are accepted."""
-        return keys_of(self.settings.state_key)
-
-    def now(self) -> str:
-        """Return the time of a turn that carries none."""
-        return stamp((self.settings.clock or SystemClock()).now())
-
-    def clean(self, turn: Turn, where: str) -> Turn:
-        """Return a turn as it is kept: dated unless nobody knows when, pasted passages split off, without secrets."""
-        whole = normalize(dated(turn, self.now()), where, self.memory.policy.pasted)
-        known = whole.model_copy(update={"at": ""}) if whole.at == UNDATED else whole
-        return redacted_turn(known, self.memory.redact)
-
-    def latest(self, key: ThreadKey, branch: str) -> Latest[S]:
-        """Return head, state and tail of a branch."""
-        schema: Any = self.memory.policy.schema
-        return self.journal.latest(key, branch=branch, schema=schema)
-
-    def commit(self, head: Head, entries: Sequence[Entry[S]], turn: Appended | None = None) -> None:
-        """Commit after a head; ``turn`` is the one that the first commit took."""
-        where: dict[str, Any] = {"follows": head.hash, "branch": head.branch, "epoch": head.epoch}
-        self.journal.commit(head.thread, entries, turn=turn, **where)
-
-    def step(
-        self, state: S, tail: Sequence[Message], commits: Sequence[Commit[S]] = (), **more: Any
-    ) -> Step[S]:
-        """Return a step that asked no model, with the messages of a state's tail; ``more`` are fields of `Step`."""
-        given: dict[str, Any] = {"usage": Usage(), "failure": "", **more}
-        made = marked(state.unread, tail), tuple(commits)
-        return Step(state, *made, policy=self.memory.policy, **given)
-
-    def entries(self, step: Step[S], verdicts: Sequence[Verdict] = ()) -> list[Entry[S]]:
-        """Return a step's commits as the journal takes them. Usage and verdicts stand with the first."""
-        found = [Entry(commit, step.policy, failure=step.failure) for commit in step.commits]
-        found[0] = replace(found[0], usage=step.usage, verdicts=tuple(verdicts))
-        return found
-
-    def signed(self, step: Step[S], thread: ThreadKey) -> Step[S]:
-        """Return the step with its state signed (`signed_state`)."""
-        return replace(step, state=self.signed_state(step.state, thread))
-
-    def signed_state(self, state: S, thread: ThreadKey) -> S:
-        """Return the state with its signature; the same state without keys.
-
-        The journal knows the states that it committed by their hashes. The signature is for the others: after a
-        restore from a backup, or in another memory of the same deployment.
-        """
+    def signed(self, state: S, thread: ThreadKey) -> S:
+        """Return the state with its signature."""
         if not self.keys:
             return state
         return state.model_copy(update={"signature": _signature(state, thread, self.keys[0])})
 
-    def has_signed(self, state: S, thread: ThreadKey) -> bool:
+    def has_signed(self, state: CompressedCognitiveState, thread: ThreadKey) -> bool:
         """Whether one of the keys signed this state of this thread."""
         signatures = (_signature(state, thread, key) for key in self.keys)
         return any(hmac.compare_digest(state.signature, each) for each in signatures)

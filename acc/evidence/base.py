@@ -28,7 +28,7 @@ class Base:
         policies: Sequence[Policy] = (),
     ) -> None:
         self.memory, self.policies = memory, tuple(policies)
-        self.journal, self.parts = memory.journal, memory.parts
+        self.journal = memory.journal
         self._clock = memory.settings.clock or SystemClock()
 
     @property

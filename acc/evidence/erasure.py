@@ -120,11 +120,11 @@ class Erasure:
     """An erasure on its way."""
 
     def __init__(self, base: Base, target: Target) -> None:
-        self.base, self.parts, self.journal = base, base.parts, base.journal
+        self.base, self.memory, self.journal = base, base.memory, base.journal
         self.words = target.words
-        self.policies = (base.parts.memory.policy, Policy(schema=BoardState), *base.policies)
+        self.policies = (base.memory.core.policy, Policy(schema=BoardState), *base.policies)
         self.found = Targeted(self.journal, target)
-        self.earlier = self.parts.index.unindexed()
+        self.earlier = self.memory.index.unindexed()
         texts = (*self.found.texts, *filter(None, self.earlier.values()))
         self.traces = ErasedTraces(texts, self.words)
         self.losses = tuple(self._losses())
@@ -149,7 +149,7 @@ class Erasure:
             hint = "release the hold: Evidence.release, acc hold --release"
             raise InputError(f"a hold protects it: {hold.reason}", where=where, hint=hint)
         lines = [line for loss in self.losses for line in loss.lines]
-        is_asking = isinstance(self.parts.memory.compressor, AskingCompressor)
+        is_asking = isinstance(self.memory.core.compressor, AskingCompressor)
         usage = price_of(lines) if is_asking else Usage()
         touched = (
             *found.deleted, *(row.thread for row in found.rows),
@@ -194,7 +194,7 @@ class Erasure:
 
     def _replayed(self) -> tuple[dict[ThreadKey, list[Anew]], Usage]:
         bodies = self.journal.policies()
-        replay = Replay(self.parts.memory, self.policies, bodies, self.traces.occur_in)
+        replay = Replay(self.memory.core, self.policies, bodies, self.traces.occur_in)
         found = {loss.thread: perform(replay.running(loss.lines)) for loss in self.losses}
         return found, replay.usage
 
@@ -210,7 +210,7 @@ class Erasure:
 
     def _cleaned(self) -> Iterator[str]:
         """Let index and log lose what the journal has lost; yield what could not be reached."""
-        index = self.parts.index
+        index = self.memory.index
         yield from index.clean()
         try:
             if index.store is not None and not index.store.compact():

@@ -117,7 +117,7 @@ class Evidence(Files, Retention):
         key = key_of(thread)
         if ref and not self._has(key, ref):
             raise _missing(f"evidence {ref!r}", key)
-        redact = self.parts.memory.redact
+        redact = self.memory.core.redact
         return self.journal.hold(key, ref, reason=redact(reason) if redact else reason)
 
     def _has(self, key: ThreadKey, ref: str) -> bool:
@@ -182,7 +182,7 @@ class Evidence(Files, Retention):
 
     def health(self) -> Health:
         """Look at the memory: sizes, free pages, what the index lacks, turns that no commit took; writes nothing."""
-        journal, index = self.journal, self.parts.index
+        journal, index = self.journal, self.memory.index
         problems = [*index.warnings, *(f"journal: {each}" for each in journal.database.damages())]
         sizes, lag = journal.sizes(), list[Lag]()
         open_ = [Lag(*name, size.open) for name, size in sizes.items() if size.open]
@@ -204,7 +204,7 @@ class Evidence(Files, Retention):
             InputError: The memory has no index.
             StoreError: It cannot be used.
         """
-        index, store, journal = self.parts.index, self.parts.index.store, self.journal
+        index, store, journal = self.memory.index, self.memory.index.store, self.journal
         if store is None:
             why = "; ".join(index.warnings) or "it was opened with index='none'"
             raise InputError("the memory has no index", where=why, hint="open it with index='now'")

@@ -24,7 +24,7 @@ from typing import IO, Any, cast
 
 from acc.artifacts.rows import Artifact
 from acc.artifacts.rows import parts as pieces
-from acc.controller.settings import Parts
+from acc.controller.memory import OpenMemory
 from acc.errors import InputError, StoreError
 from acc.evidence.base import Base, groups_of
 from acc.folders import expanded, file_errors, opened_private, private_folder
@@ -101,8 +101,8 @@ class Files(Base):
         Raises:
             InputError: There are no words in it.
         """
-        key, journal, index = home(**scope), self.journal, self.parts.index
-        messages = list(_messages(self.parts, name, text))
+        key, journal, index = home(**scope), self.journal, self.memory.index
+        messages = list(_messages(self.memory, name, text))
         if not messages:
             raise InputError("there are no words in it", where=name, hint="name a file with text")
         ref, title = whole_of(messages[0].ref), messages[0].observation.name
@@ -166,7 +166,7 @@ class Files(Base):
         for key in keys:
             for head in self.journal.branches(key):
                 with suppress(StoreError):  # it lags, and `health` says so
-                    self.parts.index.refill(key, head.branch)
+                    self.memory.index.refill(key, head.branch)
         return keys
 
     def write_heads(self, out: Path | str, **scope: str | None) -> int:
@@ -189,15 +189,15 @@ class Files(Base):
         return len(heads)
 
 
-def _messages(parts: Parts[Any], name: str, text: str) -> Iterator[Message]:
-    clean = parts.memory.redact or (lambda text: text)
+def _messages(memory: OpenMemory[Any], name: str, text: str) -> Iterator[Message]:
+    clean = memory.core.redact or (lambda text: text)
     name, text = clean(storable(name))[:400], clean(storable(text))
     digest = hashlib.sha256(f"{name}\x00{text}".encode()).hexdigest()[:10]
     texts = (piece for piece in pieces(text, PART_BYTES) if piece.strip())
     for number, piece in enumerate(texts, 1):
         seen = Observation(
             channel=Channel.DOCUMENT, text=piece, name=name, ref=f"{DOCUMENT}{digest}.{number}",
-            at=parts.now(),
+            at=memory.now(),
         )  # fmt: skip
         yield Message(seen, 0, seen.at)
 

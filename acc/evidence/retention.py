@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from acc.clock import moment
-from acc.controller.settings import Parts
+from acc.controller.memory import OpenMemory
 from acc.errors import ConfigurationError
 from acc.evidence.base import Base, Group, branches_of, groups_of, refs_in
 from acc.evidence.policies import Deletion, RecordUse
@@ -70,14 +70,14 @@ class ExpiryPlan:
 
     threads: Mapping[ThreadKey, str]
     held: tuple[Hold, ...]
-    parts: Parts[Any] = field(repr=False, compare=False)
+    memory: OpenMemory[Any] = field(repr=False, compare=False)
 
     def apply(self) -> Pruned:
         """Delete the threads that nobody committed to since."""
-        journal = self.parts.journal
+        journal = self.memory.journal
         still = (key for key, last in self.threads.items() if last_of(journal, key) == last)
         gone = [journal.delete_thread(key) for key in still]
-        return Pruned(sum(gone), len(gone), tuple(self.parts.index.clean()))
+        return Pruned(sum(gone), len(gone), tuple(self.memory.index.clean()))
 
 
 class Retention(Base):
@@ -128,7 +128,7 @@ class Retention(Base):
             rows = [(group.branch, each.seq) for group in going for each in group.rows]
             count += len(rows)
             self.journal.prune(key, rows)
-        return Pruned(count, 0, tuple(self.parts.index.clean()))
+        return Pruned(count, 0, tuple(self.memory.index.clean()))
 
     def prune(self, policy: Deletion, **how: Any) -> Pruned:
         """Delete what a policy deletes; arguments are those of `plan_prune`."""
@@ -142,7 +142,7 @@ class Retention(Base):
         old = {key: at for key, at in last.items() if at and age_of(at, now) > older_than}
         kept = tuple(held[key] for key in old if key in held)
         idle = {key: at for key, at in old.items() if key not in held}
-        return ExpiryPlan(idle, kept, self.parts)
+        return ExpiryPlan(idle, kept, self.memory)
 
     def expire(self, older_than: timedelta, **scope: str | None) -> Pruned:
         """Delete the threads of a scope that nobody committed to for so long, but for those that are held."""

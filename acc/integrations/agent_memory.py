@@ -137,7 +137,7 @@ class AgentMemory(Looking):
                 return looked
             said, thread, state = looked.turn.observations, looked.thread, looked.state
             try:
-                yield Io(partial(record, self.controller.parts, said, thread, state))
+                yield Io(partial(record, self.controller, said, thread, state))
                 return looked
             except ConflictError:
                 continue
@@ -153,8 +153,7 @@ class AgentMemory(Looking):
         if not refs:
             return step
         thread, branch = looked.thread, step.state.branch
-        parts = self.controller.parts
-        done = yield Io(partial(withdraw, parts, refs, "replaced", thread, branch))
+        done = yield Io(partial(withdraw, self.controller, refs, "replaced", thread, branch))
         commits = (*step.commits, *done.commits)
         return replace(step, state=done.state, tail=done.tail, commits=commits)
 
@@ -256,7 +255,7 @@ class AgentMemory(Looking):
             [Verdict(ref, place, "admitted") for ref, place in pieces]
             for pieces in admitted.values()
         ]
-        found = evidence_of(self.controller.parts, key_of(thread), branch, asked)
+        found = evidence_of(self.controller.journal, key_of(thread), branch, asked)
         return with_evidence(messages, dict(zip(admitted, found, strict=True)))
 
 

@@ -84,8 +84,7 @@ class Looking(Speaking):
                 return looked
             thread, branch = looked.thread, looked.state.branch
             for reason, refs in looked.gone.items():
-                parts = self.controller.parts
-                yield Io(partial(withdraw, parts, refs, reason, thread, branch))
+                yield Io(partial(withdraw, self.controller, refs, reason, thread, branch))
                 log_event(
                     _LOG, logging.WARNING, "withdrawn",
                     f"nothing in the state rests on {len(refs)} messages any more: {reason}",

@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 def notes_key(controller: Any) -> bytes:
     """Return the key of a memory's marks and notes: every process of the memory has the same."""
-    return hashlib.blake2b(controller.parts.marks, digest_size=32, person=b"marks").digest()
+    return hashlib.blake2b(controller.marks, digest_size=32, person=b"marks").digest()
 
 
 def content_digest(message: BaseMessage) -> str:

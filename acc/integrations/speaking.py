@@ -100,7 +100,7 @@ class Speaking:
         self.controller = controller
         self.identity = identity or Identity()
         self.key = notes_key(controller)
-        policy, redact = controller.policy, controller.parts.memory.redact
+        policy, redact = controller.policy, controller.core.redact
         self.voices = Voices(channels, speakers, human, policy, redact)
         self.state_key, self.run_key, self.input_messages_key = state_key, run_key, messages_key
         self.resuming = Resuming(policy, resume, state_key)

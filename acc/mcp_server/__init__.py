@@ -132,7 +132,7 @@ class Tools:
         if not text.strip():
             raise InputError("there is no text", where="remember", hint="give the text to store")
         said = Observation(channel=channel, text=text, name=_NAMES[channel], message=message_id)
-        turn = self.memory.parts.clean(Turn(observations=(said,)), "remember")
+        turn = self.memory.clean(Turn(observations=(said,)), "remember")
         if message_id and (known := self._known(who, turn, message_id)):
             return f"{known} under this message_id: nothing changed"
         waiting = {message.ref for message in self.memory.journal.waiting(who)}
